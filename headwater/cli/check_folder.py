@@ -1,0 +1,196 @@
+"""Checks of `headwater doctor`: the data folder, its disk and its locks.
+
+Whatever is written for a test is removed again, and nothing is made in a folder that does not
+exist yet: its nearest parent is looked at instead.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from headwater.cli.finding import Finding, ok, problem, size, warning
+
+CATALOG = "catalog.db"
+LEAST_FREE = 200 << 20
+GOOD_FREE = 2 << 30
+PROBE_BYTES = 4 << 20
+SMALL_SYNCS = 5
+SLOW_SYNC_S = 0.05
+LOCAL_DISK = "choose a folder on a local disk"
+NETWORK = frozenset(
+    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "afs"}
+)
+
+
+def nearest(path: Path) -> Path:
+    """The folder, or the nearest parent that exists."""
+    path = path.absolute()
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return path
+
+
+def ownership(path: Path) -> Finding:
+    """The folder is ours, empty, or not there yet."""
+    name = "data folder"
+    try:
+        if not path.exists():
+            return ok(name, f"{path} does not exist yet and will be made")
+        if not path.is_dir():
+            return problem(name, f"{path} is a file", "name a folder")
+        entries = sorted(entry.name for entry in path.iterdir())
+    except OSError as error:
+        return problem(name, f"{path} cannot be read: {error.strerror}", "check its permissions")
+    if CATALOG in entries:
+        return _catalog(path / CATALOG)
+    if entries:
+        few = ", ".join(entries[:3]) + (", …" if len(entries) > 3 else "")
+        return problem(name, f"{path} holds other files ({few})", "choose an empty or new folder")
+    return ok(name, f"{path} is empty")
+
+
+def _catalog(file: Path) -> Finding:
+    try:
+        with file.open("rb") as stream:
+            head = stream.read(16)
+    except OSError as error:
+        return problem(
+            "data folder", f"{file} cannot be read: {error.strerror}", "check permissions"
+        )
+    if head and not head.startswith(b"SQLite format 3\x00"):
+        return problem("data folder", f"{file} is damaged", "restore the folder from a backup")
+    return ok("data folder", f"{file.parent} is a Headwater database")
+
+
+def opened_by(path: Path, locks: str | None = None) -> Finding:
+    """No other process has the folder open."""
+    name = "in use"
+    holders = [pid for pid in lock_holders(path, locks) if pid != os.getpid()]
+    if not holders:
+        return ok(name, "no process has it open")
+    shown = ", ".join(f"{_process_name(pid)} (process {pid})" for pid in holders)
+    return problem(name, f"open in {shown}", "close it there, or work with it there")
+
+
+def lock_holders(path: Path, locks: str | None = None) -> list[int]:
+    """Processes that hold a lock on a file of the folder, from the kernel's own list."""
+    try:
+        text = Path("/proc/locks").read_text() if locks is None else locks
+        inodes = {entry.stat(follow_symlinks=False).st_ino for entry in os.scandir(path)}
+    except OSError:
+        return []
+    found = re.finditer(r"(?:FLOCK|POSIX|OFDLCK)\s+\S+\s+\S+\s+(-?\d+)\s+\w+:\w+:(\d+)", text)
+    return sorted({int(m.group(1)) for m in found if int(m.group(2)) in inodes})
+
+
+def _process_name(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return "another program"
+
+
+def disk_space(path: Path, free: int | None = None) -> Finding:
+    """There is room for data."""
+    where = nearest(path)
+    if free is None:
+        facts = os.statvfs(where)
+        free = facts.f_bavail * facts.f_frsize
+    shown = f"{size(free)} free at {where}"
+    if free < LEAST_FREE:
+        return problem("disk space", shown, "make room, or choose another folder")
+    if free < GOOD_FREE:
+        return warning("disk space", shown, "make room soon")
+    return ok("disk space", shown)
+
+
+def disk_speed(path: Path, clock: Callable[[], float] = time.perf_counter) -> Finding:
+    """Files can be written and synced at a useful speed."""
+    where = nearest(path)
+    try:
+        with tempfile.TemporaryFile(dir=where) as file:
+            file.write(b"\0" * PROBE_BYTES)
+            file.flush()
+            os.fsync(file.fileno())
+            started = clock()
+            for _ in range(SMALL_SYNCS):
+                file.write(b"\0" * 512)
+                file.flush()
+                os.fsync(file.fileno())
+            each = (clock() - started) / SMALL_SYNCS
+    except OSError as error:
+        return _unwritable(where, error)
+    shown = f"a small write is on disk after {each * 1000:.1f} ms"
+    if each > SLOW_SYNC_S:
+        return warning("disk speed", shown, "a local SSD answers inserts faster")
+    return ok("disk speed", shown)
+
+
+def _unwritable(where: Path, error: OSError) -> Finding:
+    if error.errno == errno.ENOSPC:
+        return problem("disk speed", f"{where} is full", "make room, or choose another folder")
+    return problem(
+        "disk speed",
+        f"{where} cannot be written: {error.strerror}",
+        "change its permissions, or choose another folder",
+    )
+
+
+def file_locks(path: Path) -> Finding:
+    """Locks keep two processes from opening the folder at once."""
+    where = nearest(path)
+    try:
+        excluded = _lock_excludes(where)
+    except OSError as error:
+        return problem(
+            "file locks",
+            f"do not work at {where}: {error.strerror}",
+            "choose a folder on a local disk",
+        )
+    if not excluded:
+        return problem("file locks", f"are ignored at {where}", "choose a folder on a local disk")
+    kind = file_system(where)
+    if kind in NETWORK:
+        return warning(
+            "file locks",
+            f"work at {where}, which is a network file system ({kind})",
+            "never open it from two machines; a local disk is safer",
+        )
+    return ok("file locks", f"work at {where}" + (f" ({kind})" if kind else ""))
+
+
+def _lock_excludes(where: Path) -> bool:
+    """Whether a second lock on a file is refused while the first is held."""
+    import fcntl
+
+    with tempfile.NamedTemporaryFile(dir=where, prefix=".headwater-doctor-") as first:
+        fcntl.flock(first, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with open(first.name, "rb") as second:
+            try:
+                fcntl.flock(second, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return True
+    return False
+
+
+def file_system(path: Path, mounts: str | None = None) -> str:
+    """The kind of file system that a path is on, or nothing if that cannot be told."""
+    try:
+        text = Path("/proc/mounts").read_text() if mounts is None else mounts
+    except OSError:
+        return ""
+    best, kind = "", ""
+    for words in (line.split() for line in text.splitlines()):
+        if len(words) < 3:
+            continue
+        point = words[1].replace("\\040", " ")
+        inside = path.is_relative_to(point)
+        if inside and len(point) >= len(best):
+            best, kind = point, words[2]
+    return kind

@@ -1,0 +1,146 @@
+"""The `headwater` command and its subcommands.
+
+Only declares options and hands on: everything heavy is imported inside the commands, so that
+`headwater version` and `--help` answer at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    name="headwater",
+    help="A streaming database on Spark: streams, history and tables in one SQL.",
+    epilog="New here? `headwater demo` shows around, `headwater doctor` checks this machine.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+class Format(StrEnum):
+    """How results are written."""
+
+    table = "table"
+    csv = "csv"
+    json = "json"
+    vertical = "vertical"
+
+
+Master = Annotated[
+    str | None,
+    typer.Option("--master", metavar="URL", help="The Spark master; local[*] if none is given."),
+]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        version()
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    _version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_print_version, help="Show the version."),
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def sql(
+    path: Annotated[
+        str, typer.Argument(help="The data folder; made if it is not there.", show_default=False)
+    ] = ":memory:",
+    command: Annotated[
+        list[str] | None,
+        typer.Option("-c", "--command", metavar="SQL", help="Run this and leave; may be repeated."),
+    ] = None,
+    file: Annotated[
+        list[str] | None,
+        typer.Option("-f", "--file", metavar="FILE", help="Run a file and leave; - is stdin."),
+    ] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How results look.")] = Format.table,
+    master: Master = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting, ours or spark.…"),
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="Only results: no greeting, no footers.")
+    ] = False,
+) -> None:
+    """Open a SQL shell, or run statements from -c, -f or standard input.
+
+    Without a PATH the database is in memory and nothing is kept.
+    """
+    from headwater.cli.sql import Options, main, parsed_settings
+
+    options = Options(
+        path, command or (), file or (), format_.value, master, parsed_settings(set_ or ()), quiet
+    )
+    raise typer.Exit(main(options))
+
+
+@app.command()
+def demo(
+    quick: Annotated[bool, typer.Option("--quick", help="Do not pause between steps.")] = False,
+    master: Master = None,
+) -> None:
+    """Take a short tour of SQL on generated data."""
+    code = import_module("headwater.cli.demo").main(quick=quick, master=master)
+    raise typer.Exit(code or 0)
+
+
+@app.command()
+def doctor(
+    path: Annotated[
+        str | None, typer.Argument(help="The data folder to look at.", show_default=False)
+    ] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Check that this machine can run Headwater, and say what to do if not."""
+    from headwater.cli.doctor import main
+
+    raise typer.Exit(main(path, json_))
+
+
+@app.command()
+def bench(
+    name: Annotated[str, typer.Argument(help="The benchmark, such as start.")],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs.")] = False,
+) -> None:
+    """Run a benchmark beside its peers."""
+    code = import_module("headwater.cli.bench").main(name, quick)
+    raise typer.Exit(code or 0)
+
+
+@app.command()
+def version() -> None:
+    """Show the version."""
+    from headwater._version import __version__
+
+    typer.echo(f"headwater {__version__}")
+
+
+def run() -> None:
+    """The entry point of the console script."""
+    from headwater.errors import Error
+
+    try:
+        app(prog_name="headwater")
+    except Error as error:
+        from rich.console import Console
+
+        from headwater.cli.complaint import complain
+
+        complain(Console(stderr=True, highlight=False), error)
+        sys.exit(1)

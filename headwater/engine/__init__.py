@@ -1,0 +1,1 @@
+"""When and what runs: clocks, baskets, factories, the scheduler. State machines without I/O."""

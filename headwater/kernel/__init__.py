@@ -1,0 +1,1 @@
+"""Plans → Arrow: Spark, the Java under it, and staging of rows for both."""

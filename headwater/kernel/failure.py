@@ -1,0 +1,165 @@
+"""Turns what Spark raises into errors that a person can read.
+
+Spark's errors have a condition, an SQLSTATE, a message and often the place in the text. Java stack
+traces never reach the user.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from headwater.errors import (
+    BindError,
+    CancelledError,
+    DataError,
+    Error,
+    KernelError,
+    NotSupportedError,
+    Place,
+    SqlSyntaxError,
+)
+
+Mapper = Callable[[int], int]
+
+HINTS = {
+    "DIVIDE_BY_ZERO": "use try_divide to get NULL instead, or filter out zero divisors",
+    "CAST_INVALID_INPUT": "use try_cast to get NULL for values that do not fit",
+    "CAST_OVERFLOW": "use a wider type, or try_cast to get NULL",
+    "ARITHMETIC_OVERFLOW": "use a wider type, or try_add, try_subtract, try_multiply",
+    "TABLE_OR_VIEW_NOT_FOUND": "SHOW TABLES lists what there is",
+    "UNRESOLVED_ROUTINE": "SHOW FUNCTIONS lists your own functions; check the spelling",
+}
+
+
+def translate(error: BaseException, text: str, original_position: Mapper | None = None) -> Error:
+    """The error as one of ours; `text` is the user's statement, positions are mapped back to it."""
+    if isinstance(error, Error):
+        return error
+    condition = _call(error, "getCondition")
+    state = _call(error, "getSqlState")
+    message = str(error)
+    if condition is None:
+        return _untyped(error, message)
+    place = _place(error, text, original_position)
+    known, hint = _hint(condition, message)
+    kind = _kind(condition, state or "")
+    return kind(known, sqlstate=state, hint=hint, place=place)
+
+
+def _call(error: BaseException, name: str) -> str | None:
+    method = getattr(error, name, None)
+    if method is None:
+        return None
+    value = method()
+    return str(value) if value else None
+
+
+def _untyped(error: BaseException, message: str) -> Error:
+    """Errors without a condition: Python functions that failed, a lost Java process, a crash."""
+    if "cancelled" in message.lower() and "job" in message.lower():
+        return CancelledError("the statement was cancelled")
+    if "OutOfMemoryError" in message:
+        return KernelError(
+            "Spark ran out of memory",
+            sqlstate="53200",
+            hint="raise driver_memory_mb, or ask for fewer rows at once",
+        )
+    python = _python_error(message)
+    if python is not None:
+        return DataError(f"a Python function failed: {python}", sqlstate="38000")
+    if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError", "Py4JError"):
+        return KernelError(
+            "the Java process under Spark does not answer",
+            detail=message.strip().splitlines()[0] if message.strip() else None,
+            hint="start the program again; nothing acknowledged is lost",
+        )
+    cause = re.findall(r"^Caused by: (.+)$", message, re.MULTILINE)
+    first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
+    return KernelError(_plain(cause[-1] if cause else first))
+
+
+def _python_error(message: str) -> str | None:
+    """The last line of a Python traceback inside a Java message."""
+    if "Traceback (most recent call last)" not in message:
+        return None
+    tail = message.rsplit("Traceback (most recent call last)", 1)[1]
+    for line in tail.splitlines()[1:]:
+        if line and not line[0].isspace():
+            return line.strip()
+    return None
+
+
+def _plain(message: str) -> str:
+    """The message without Spark's decoration: condition, SQLSTATE, plan and text excerpts."""
+    message = re.sub(r"^\s*\[[A-Z0-9_.]+\]\s*", "", message.strip())
+    message = re.split(r"\s*SQLSTATE: \w{5}|\n== SQL|\n== DataFrame", message)[0]
+    message = re.sub(r"^(?:[a-z]+\.)+[A-Z]\w*(?:Exception|Error): ", "", message)
+    message = " ".join(message.split())
+    return message[:1].lower() + message[1:].rstrip(".") if message else "Spark failed"
+
+
+def _hint(condition: str, message: str) -> tuple[str, str | None]:
+    """The message without its advice, and the advice as a hint."""
+    plain = _plain(message)
+    near = re.search(r"Did you mean one of the following\? \[([^\]]+)\]", message)
+    if near:
+        plain = re.sub(r"\s*did you mean one of the following\?.*$", "", plain, flags=re.I).rstrip(". ")
+        names = near.group(1).replace("`", "").split(", ")
+        return plain, f"did you mean {' or '.join(names[:3])}?"
+    plain = re.sub(r"\. (If necessary set|Use `|To tolerate|Verify the spelling|If you did not).*$", "", plain)
+    return plain, HINTS.get(condition.partition(".")[0])
+
+
+def _kind(condition: str, state: str) -> type[Error]:
+    if condition.startswith("PARSE_SYNTAX_ERROR") or state == "42601":
+        return SqlSyntaxError
+    if condition == "OPERATION_CANCELED" or state == "HY008":
+        return CancelledError
+    if condition.startswith("UDF_") or "Python" in condition:
+        return DataError
+    by_class: dict[str, type[Error]] = {
+        "22": DataError,
+        "23": DataError,
+        "21": DataError,
+        "38": DataError,
+        "42": BindError,
+        "0A": NotSupportedError,
+    }
+    return by_class.get(state[:2], KernelError)
+
+
+def _place(error: BaseException, text: str, original_position: Mapper | None) -> Place | None:
+    method = getattr(error, "getQueryContext", None)
+    contexts = method() if method is not None else None
+    if contexts:
+        context = contexts[0]
+        try:
+            if str(context.contextType()).upper().endswith("DATAFRAME") or context.objectName():
+                return None
+            start, end = int(context.startIndex()), int(context.stopIndex()) + 1
+        except Exception:  # a context without positions is no place
+            return None
+        return _mapped(text, start, end, original_position)
+    found = re.search(r"\(line (\d+), pos(?:ition)? (\d+)\)", str(error))
+    if found is None:
+        return None
+    return _from_line(text, int(found.group(1)), int(found.group(2)), original_position)
+
+
+def _mapped(text: str, start: int, end: int, original_position: Mapper | None) -> Place | None:
+    if original_position is not None:
+        start, end = original_position(start), original_position(end)
+    if not 0 <= start <= len(text):
+        return None
+    return Place(text, start, max(min(end, len(text)), start + 1))
+
+
+def _from_line(text: str, line: int, column: int, original_position: Mapper | None) -> Place | None:
+    # The line and column are of the text that Spark saw; edits never add or remove lines.
+    start = 0
+    for _ in range(line - 1):
+        start = text.find("\n", start) + 1
+    word = re.match(r"\w+|.", text[start + column :])
+    width = len(word.group(0)) if word else 1
+    return _mapped(text, start + column, start + column + width, original_position)

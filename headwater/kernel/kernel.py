@@ -1,0 +1,298 @@
+"""Runs SQL text over relations on Spark, for many callers at once.
+
+A kernel belongs to one database. It keeps a few *lanes*, each a Spark session of its own with its
+own temporary views and functions, so that two callers may give one name to different relations. A
+run takes a lane, registers what changed, lets Spark analyse the text, and collects the result as
+Arrow or has Spark write it as Parquet files.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.errors import CancelledError, Error, KernelError
+from headwater.kernel.failure import Mapper, translate
+from headwater.kernel.functions import UserFunction
+from headwater.kernel.relation import Relation, Staging
+from headwater.kernel.spark import SparkProcess, spark_process
+from headwater.settings import MEBIBYTE, Settings
+from headwater.sql.types import result_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+SMALL_OUTPUT_BYTES = 64 * MEBIBYTE
+CANCEL_PERIOD_S = 0.05
+CANCEL_PATIENCE_S = 10.0
+
+_tags = itertools.count()
+
+
+class Cancellation:
+    """A flag that a caller may raise from another thread while a run is under way."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._actions: list[Callable[[], None]] = []
+        self.requested = False
+        self.reason = "the statement was cancelled"
+
+    def cancel(self, reason: str | None = None) -> None:
+        """Asks the run to stop."""
+        with self._lock:
+            self.requested = True
+            self.reason = reason or self.reason
+            actions = list(self._actions)
+        for action in actions:
+            action()
+
+    def check(self) -> None:
+        """CancelledError if the run was asked to stop."""
+        if self.requested:
+            raise CancelledError(self.reason)
+
+    @contextlib.contextmanager
+    def on_cancel(self, action: Callable[[], None]) -> Iterator[None]:
+        """While inside, `action` is called when the run is asked to stop."""
+        with self._lock:
+            self._actions.append(action)
+        try:
+            self.check()
+            yield
+        finally:
+            with self._lock:
+                self._actions.remove(action)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What to run: the text for Spark, the relations in it, and how to report errors about it."""
+
+    sql: str
+    relations: Mapping[str, Relation] = field(default_factory=dict)
+    original: str | None = None
+    original_position: Mapper | None = None
+
+
+@dataclass
+class _Lane:
+    """One Spark session with its own temporary views and functions."""
+
+    session: SparkSession
+    views: dict[str, Relation] = field(default_factory=dict)
+    functions: dict[str, UserFunction] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+
+    def prepare(self, work: Work, functions: Mapping[str, UserFunction], confs: Mapping[str, str]) -> None:
+        for name, relation in work.relations.items():
+            if self.views.get(name) != relation:
+                self._register(name, relation)
+        text = work.sql.lower()
+        for name in [n for n in self.views if n not in work.relations and n in text]:
+            self.session.catalog.dropTempView(name)
+            del self.views[name]
+        for name, function in functions.items():
+            if self.functions.get(name) is not function:
+                function.register(self.session)
+                self.functions[name] = function
+        for name in [n for n in self.functions if n not in functions]:
+            self.session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{name}`")
+            del self.functions[name]
+        for name, value in confs.items():
+            if self.settings.get(name) != value:
+                self.session.conf.set(name, value)
+                self.settings[name] = value
+
+    def _register(self, name: str, relation: Relation) -> None:
+        schema = relation.spark_schema()
+        if relation.files:
+            frame = self.session.read.schema(schema).parquet(*relation.files)
+        else:
+            frame = self.session.createDataFrame([], schema)
+        frame.createOrReplaceTempView(f"`{name}`")
+        self.views[name] = relation
+
+
+class Kernel:
+    """Spark for one database."""
+
+    def __init__(self, settings: Settings, staging_folder: Path) -> None:
+        self._settings = settings
+        self._process: SparkProcess | None = None
+        self._lock = threading.Lock()
+        self._lanes: queue.LifoQueue[_Lane | None] = queue.LifoQueue()
+        for _ in range(settings.integer("spark_lanes")):
+            self._lanes.put(None)
+        self._functions: dict[str, UserFunction] = {}
+        self.staging = Staging(
+            staging_folder,
+            settings.integer("staging_mb") * MEBIBYTE,
+            shared_memory=settings.text("master").startswith("local"),
+        )
+
+    def start(self) -> None:
+        """Starts Spark in the background."""
+        with self._lock:
+            self._process = spark_process(self._settings)
+
+    @property
+    def ready(self) -> bool:
+        """Whether Spark has started."""
+        process = self._process
+        return process is not None and process.session is not None
+
+    def add_function(self, function: UserFunction) -> None:
+        """Makes a function known to every later run; replaces one of the same name."""
+        with self._lock:
+            self._functions = {**self._functions, function.name.lower(): function}
+
+    def remove_function(self, name: str) -> None:
+        """Forgets a function."""
+        with self._lock:
+            self._functions = {n: f for n, f in self._functions.items() if n != name.lower()}
+
+    def close(self) -> None:
+        """Lets go of staged rows; Spark itself stays for other databases of this process."""
+        self.staging.close()
+
+    def run(self, work: Work, cancellation: Cancellation | None = None) -> pa.Table:
+        """The result of a query as Arrow."""
+        with self._frame(work, cancellation) as frame:
+            table = _arrow_friendly(frame).toArrow()
+        return table.cast(result_schema(table.schema))
+
+    def analyse(self, work: Work) -> list[tuple[str, str]]:
+        """The names and types (Spark's own words) that a query would have, without running it."""
+        with self._frame(work, None) as frame:
+            return [(f.name, f.dataType.simpleString()) for f in frame.schema.fields]
+
+    def explain(self, work: Work, mode: str = "formatted") -> str:
+        """Spark's plan of a query, as text."""
+        import io
+
+        printed = io.StringIO()
+        with self._frame(work, None) as frame, contextlib.redirect_stdout(printed):
+            frame.explain(mode=mode)
+        return printed.getvalue()
+
+    def write(self, work: Work, folder: Path, cancellation: Cancellation | None = None) -> list[Path]:
+        """Has Spark write a query's result as Parquet files into a new folder; the files' paths."""
+        small = sum(_size(f) for r in work.relations.values() for f in r.files) < SMALL_OUTPUT_BYTES
+        with self._frame(work, cancellation) as frame:
+            (frame.coalesce(1) if small else frame).write.mode("error").parquet(str(folder))
+        return sorted(folder.glob("*.parquet"))
+
+    @contextlib.contextmanager
+    def _frame(self, work: Work, cancellation: Cancellation | None) -> Iterator[DataFrame]:
+        """Takes a lane, lets Spark analyse the text, and translates what goes wrong."""
+        cancellation = cancellation or Cancellation()
+        process = self._started()
+        lane = self._take_lane(process, cancellation)
+        try:
+            with self._cancellable(lane.session, cancellation):
+                lane.prepare(work, self._functions, self._session_settings())
+                frame = lane.session.sql(work.sql)
+                cancellation.check()
+                yield frame
+        except Error:
+            raise
+        except Exception as error:
+            cancellation.check()
+            process.check_alive()
+            raise translate(error, work.original or work.sql, work.original_position) from None
+        finally:
+            self._lanes.put(lane)
+
+    def _started(self) -> SparkProcess:
+        with self._lock:
+            if self._process is None or self._process.error is not None:
+                self._process = spark_process(self._settings)
+            process = self._process
+        process.wait(self._settings.number("start_timeout_s"))
+        process.check_alive()
+        return process
+
+    def _take_lane(self, process: SparkProcess, cancellation: Cancellation) -> _Lane:
+        while True:
+            try:
+                lane = self._lanes.get(timeout=CANCEL_PERIOD_S)
+                break
+            except queue.Empty:
+                cancellation.check()
+        if lane is None:
+            session = process.session
+            if session is None:
+                self._lanes.put(None)
+                raise KernelError("Spark is not running")
+            lane = _Lane(session.newSession())
+        return lane
+
+    def _session_settings(self) -> dict[str, str]:
+        confs = {"spark.sql.session.timeZone": self._settings.text("time_zone")}
+        return confs | {n: v for n, v in self._settings.spark.items() if n.startswith("spark.sql.")}
+
+    @contextlib.contextmanager
+    def _cancellable(self, session: SparkSession, cancellation: Cancellation) -> Iterator[None]:
+        """While inside, cancelling ends the Spark jobs of this thread, also those not yet started."""
+        context = session.sparkContext
+        tag = f"headwater-{next(_tags)}"
+        done = threading.Event()
+
+        def cancel() -> None:
+            threading.Thread(target=repeat, name="headwater-cancel", daemon=True).start()
+
+        def repeat() -> None:
+            until = time.monotonic() + CANCEL_PATIENCE_S
+            while not done.is_set() and time.monotonic() < until:
+                context.cancelJobsWithTag(tag)
+                done.wait(CANCEL_PERIOD_S)
+
+        context.addJobTag(tag)
+        try:
+            with cancellation.on_cancel(cancel):
+                yield
+        finally:
+            done.set()
+            context.removeJobTag(tag)
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
+
+
+def _arrow_friendly(frame: DataFrame) -> DataFrame:
+    """The frame with columns as text whose types Arrow has none for (VARIANT, months, …)."""
+    from pyspark.sql.functions import col, to_json
+    from pyspark.sql.types import CalendarIntervalType, VariantType, YearMonthIntervalType
+
+    odd = (CalendarIntervalType, YearMonthIntervalType, VariantType)
+    if not any(isinstance(f.dataType, odd) for f in frame.schema.fields):
+        return frame
+    frame = frame.toDF(*[f"c{i}" for i in range(len(frame.columns))]) if _repeats(frame) else frame
+    columns = []
+    for f in frame.schema.fields:
+        column = col("`" + f.name.replace("`", "``") + "`")
+        if isinstance(f.dataType, VariantType):
+            column = to_json(column).alias(f.name)
+        elif isinstance(f.dataType, odd):
+            column = column.cast("string").alias(f.name)
+        columns.append(column)
+    return frame.select(*columns)
+
+
+def _repeats(frame: DataFrame) -> bool:
+    names = [name.lower() for name in frame.columns]
+    return len(set(names)) < len(names)

@@ -1,0 +1,1 @@
+"""Statements → plans: which pipelines a statement needs, and where each can run."""

@@ -1,0 +1,1 @@
+"""PostgreSQL wire, HTTP and the console."""

@@ -1,0 +1,177 @@
+"""Every setting, with its default, bounds and meaning, in one table.
+
+A setting comes from, in rising order: its default, the environment (`HEADWATER_INLINE_ROWS`),
+`connect(settings={…})` or a command-line flag, and `SET name = value`. Names that start with
+`spark.` go to Spark as they are. `docs/reference/settings.md` is checked against this table.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from headwater.errors import SettingError
+
+type_names = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its name, default, bounds and meaning."""
+
+    name: str
+    default: int | float | bool | str
+    meaning: str
+    minimum: float | None = None
+    maximum: float | None = None
+    choices: tuple[str, ...] | None = None
+    fixed: bool = False  # takes effect at connect() only
+
+    def parse(self, value: object) -> int | float | bool | str:
+        """The value as this setting's type, or an error that says what is allowed."""
+        wanted = type(self.default)
+        parsed = _converted(value, wanted)
+        if parsed is None:
+            raise self._refusal(value, f"{self.name} is {type_names[wanted]}")
+        if self.choices is not None and parsed not in self.choices:
+            raise self._refusal(value, f"{self.name} is one of {', '.join(self.choices)}")
+        if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
+            if self.minimum is not None and parsed < self.minimum:
+                raise self._refusal(value, f"{self.name} is at least {self.minimum:g}")
+            if self.maximum is not None and parsed > self.maximum:
+                raise self._refusal(value, f"{self.name} is at most {self.maximum:g}")
+        return parsed
+
+    def _refusal(self, value: object, rule: str) -> SettingError:
+        return SettingError(f"setting {self.name} cannot be {value!r}", hint=rule)
+
+
+def _converted(value: object, wanted: type) -> int | float | bool | str | None:
+    """The value converted without loss, or None."""
+    if wanted is bool:
+        if isinstance(value, bool):
+            return value
+        words = {"true": True, "on": True, "1": True, "false": False, "off": False, "0": False}
+        return words.get(str(value).strip().lower())
+    if wanted is str:
+        return value if isinstance(value, str) else None
+    if isinstance(value, bool):
+        return None
+    try:
+        number = float(str(value)) if wanted is float else int(str(value))
+    except ValueError:
+        return None
+    return None if number != number else number
+
+
+MEBIBYTE = 1 << 20
+
+TABLE: tuple[Setting, ...] = (
+    # Kernel
+    Setting("master", "local[*]", "the Spark master", fixed=True),
+    Setting(
+        "driver_memory_mb",
+        0,
+        "memory of the Java process; 0 takes a quarter of the machine, between 1 and 8 GiB",
+        minimum=0,
+        fixed=True,
+    ),
+    Setting("spark_ui", False, "start Spark's own web page", fixed=True),
+    Setting("aot_cache", True, "keep a cache of loaded Java classes for a faster start", fixed=True),
+    Setting("start_timeout_s", 120.0, "how long to wait for Spark to start", minimum=1),
+    Setting("statement_timeout_s", 0.0, "cancel a statement after this long; 0 never", minimum=0),
+    Setting("spark_lanes", 4, "Spark sessions that run side by side", minimum=1, maximum=64, fixed=True),
+    Setting("time_zone", "UTC", "how text becomes a timestamp and back"),
+    # Standard tables
+    Setting(
+        "removed_files_kept_s",
+        600.0,
+        "how long a file that no version uses stays on disk for readers outside this process",
+        minimum=0,
+    ),
+    Setting("staging_mb", 512, "shared memory used for rows handed to Spark", minimum=1),
+    # Continuous queries (DESIGN §3)
+    Setting("inline_rows", 1_000_000, "largest chunk folded without Spark; 0 always uses Spark", minimum=0),
+    Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
+)
+
+BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}
+
+
+class Settings:
+    """The values in force, by attribute or key; safe to share between threads."""
+
+    def __init__(
+        self,
+        given: Mapping[str, object] | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[str, int | float | bool | str] = {s.name: s.default for s in TABLE}
+        self.spark: dict[str, str] = {}
+        self.explicit: set[str] = set()
+        for name, text in (os.environ if environment is None else environment).items():
+            key = name.removeprefix("HEADWATER_").lower()
+            if name.startswith("HEADWATER_") and key in BY_NAME:
+                self._set(key, text)
+        for name, value in (given or {}).items():
+            self._set(name, value)
+
+    def set(self, name: str, value: object) -> None:
+        """`SET name = value`: refused for settings that take effect at connect() only."""
+        setting = BY_NAME.get(name)
+        if setting is not None and setting.fixed:
+            raise SettingError(
+                f"setting {name} takes effect at connect() only",
+                sqlstate="55P02",
+                hint=f"connect(…, settings={{'{name}': …}}) or the environment variable "
+                f"HEADWATER_{name.upper()}",
+            )
+        self._set(name, value)
+
+    def _set(self, name: str, value: object) -> None:
+        if name.startswith("spark."):
+            with self._lock:
+                self.spark[name] = str(value).lower() if isinstance(value, bool) else str(value)
+            return
+        setting = BY_NAME.get(name)
+        if setting is None:
+            raise unknown_setting(name)
+        parsed = setting.parse(value)
+        with self._lock:
+            self._values[name] = parsed
+            self.explicit.add(name)
+
+    def __getitem__(self, name: str) -> int | float | bool | str:
+        with self._lock:
+            return self._values[name]
+
+    def integer(self, name: str) -> int:
+        """An integer setting."""
+        return int(self[name])
+
+    def number(self, name: str) -> float:
+        """A number setting."""
+        return float(self[name])
+
+    def flag(self, name: str) -> bool:
+        """A true-or-false setting."""
+        return bool(self[name])
+
+    def text(self, name: str) -> str:
+        """A text setting."""
+        return str(self[name])
+
+    def __iter__(self) -> Iterator[tuple[Setting, int | float | bool | str]]:
+        return ((setting, self[setting.name]) for setting in TABLE)
+
+
+def unknown_setting(name: str) -> SettingError:
+    """The error for a name that is no setting, with the nearest one as a hint."""
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, list(BY_NAME), n=1)
+    hint = f"did you mean {near[0]}?" if near else "SHOW SETTINGS lists all of them"
+    return SettingError(f"setting {name} does not exist", sqlstate="42704", hint=hint)

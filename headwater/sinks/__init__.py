@@ -1,0 +1,1 @@
+"""The outside world out: one file per kind of sink."""

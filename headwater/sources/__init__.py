@@ -1,0 +1,1 @@
+"""The outside world in: one file per kind of source."""

@@ -1,0 +1,1 @@
+"""Text → statements: the dialect, the statements, names and types."""

@@ -1,0 +1,54 @@
+"""`CREATE SOURCE src INTO t FROM 'url' [WITH (…)]`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.errors import SettingError
+from headwater.sql.cursor import Cursor
+from headwater.sql.statements.base import (
+    Options,
+    Statement,
+    if_not_exists,
+    parse_with_options,
+    refuse_replace,
+)
+from headwater.sql.text import Name
+
+
+@dataclass(frozen=True)
+class CreateSource(Statement):
+    """Rows from outside into a table, until the source is dropped."""
+
+    name: Name
+    table: Name
+    url: str
+    options: Options
+    if_not_exists: bool
+
+
+def parse(cursor: Cursor, replace: bool) -> CreateSource:
+    """The rest after CREATE SOURCE."""
+    refuse_replace(cursor, replace, "source")
+    unless = if_not_exists(cursor)
+    name = cursor.new_name("the name of a source")
+    cursor.expect("INTO")
+    table = cursor.path("a table")
+    cursor.expect("FROM")
+    url = parse_url(cursor)
+    options = parse_with_options(cursor)
+    cursor.finish()
+    return CreateSource(cursor.text, name, table, url, options, unless)
+
+
+def parse_url(cursor: Cursor) -> str:
+    """The address of a source or sink: a string `kind:…`."""
+    token = cursor.peek()
+    url = cursor.string("an address in quotes, such as 'csv:/data/in'")
+    if ":" not in url:
+        raise SettingError(
+            f"'{url}' is not an address",
+            hint="an address starts with its kind, such as 'csv:/data/in' or 'kafka://host/topic'",
+            place=token.span.place(cursor.text),
+        )
+    return url

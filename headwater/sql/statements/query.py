@@ -1,0 +1,259 @@
+"""A query: SELECT, WITH, VALUES, FROM-first or in parentheses, with our clauses found.
+
+A query is never refused because sqlglot cannot read it: then `tree` is None and Spark decides.
+All spans are places in `Query.text`; in a larger statement `offset` says where that text starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from sqlglot import exp
+
+from headwater.errors import Error, SqlSyntaxError
+from headwater.sql import dialect
+from headwater.sql.calls import Calls, find_calls
+from headwater.sql.clauses import Clauses, find_clauses
+from headwater.sql.cursor import CLOSING, OPENING, Cursor
+from headwater.sql.extensions import (
+    CurrentInstant,
+    Cut,
+    EmitClause,
+    PairNewest,
+    Previous,
+    Relation,
+    Sample,
+    TableReference,
+    UpdateMode,
+    Valid,
+    Version,
+    Window,
+)
+from headwater.sql.identifiers import cte_names, identifiers_in
+from headwater.sql.lexer import Kind, Token
+from headwater.sql.relations import find_relations
+from headwater.sql.statements.base import Statement
+from headwater.sql.text import EditedText, Name, Span
+
+FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
+
+
+@dataclass(frozen=True)
+class Query(Statement):
+    """A query and what we add to it."""
+
+    offset: int
+    clauses: Clauses
+    calls: Calls
+    relations: tuple[Relation, ...]  # every name where a table may stand, CTEs too
+    identifiers: frozenset[str]
+
+    @property
+    def span(self) -> Span:
+        """Where the query stands in the statement that holds it."""
+        return Span(self.offset, self.offset + len(self.text))
+
+    @property
+    def sample(self) -> Sample | None:
+        """The SAMPLE clause."""
+        return self.clauses.sample
+
+    @property
+    def emit(self) -> EmitClause | None:
+        """The EMIT clause."""
+        return self.clauses.emit
+
+    @property
+    def update_mode(self) -> UpdateMode | None:
+        """The clause WITH APPEND, WITH UPDATES or WITH SHEDDING."""
+        return self.clauses.update_mode
+
+    @property
+    def pair_newest(self) -> PairNewest | None:
+        """The PAIR NEWEST clause."""
+        return self.clauses.pair_newest
+
+    @property
+    def windows(self) -> tuple[Window, ...]:
+        """All windows in the order of the text."""
+        return tuple(r.window for r in self.relations if r.window is not None)
+
+    @property
+    def cuts(self) -> tuple[Cut, ...]:
+        """All cuts in the order of the text."""
+        return tuple(r.cut for r in self.relations if r.cut is not None)
+
+    @property
+    def versions(self) -> tuple[Version, ...]:
+        """All `VERSION AS OF` in the order of the text."""
+        return tuple(r.version for r in self.relations if r.version is not None)
+
+    @property
+    def previous(self) -> tuple[Previous, ...]:
+        """All calls of PREV."""
+        return self.calls.previous
+
+    @property
+    def valid(self) -> tuple[Valid, ...]:
+        """All calls of VALID, with their OVERLAPS PERIOD."""
+        return self.calls.valid
+
+    @property
+    def instants(self) -> tuple[CurrentInstant, ...]:
+        """All calls of CURRENT_INSTANT."""
+        return self.calls.instants
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What must be taken out to leave a query in Spark's grammar, in the order of the text.
+
+        Functions are not among them: PREV, VALID and CURRENT_INSTANT are calls to any grammar, and
+        what replaces them (and OVERLAPS PERIOD) is the planner's choice.
+        """
+        windows = [window.span for window in self.windows]
+        cuts = [span for cut in self.cuts for span in cut.removals]
+        versions = [version.span for version in self.versions]
+        return tuple(sorted([*windows, *cuts, *versions, *self.clauses.spans]))
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing of ours is in the query."""
+        return not self.spans and self.calls == Calls()
+
+    def edited(self) -> EditedText:
+        """The query's text with our clauses taken out; more edits may follow."""
+        edited = EditedText(self.text)
+        for span in self.spans:
+            edited.remove(span)
+        return edited
+
+    @cached_property
+    def _parsed(self) -> exp.Expr | SqlSyntaxError:
+        blanked = EditedText(self.text)
+        for span in self.spans:
+            blanked.blank(span)
+        tree = dialect.parse_tree(blanked.text)
+        if isinstance(tree, SqlSyntaxError):
+            if tree.place is not None:
+                tree.place = Span(tree.place.start, tree.place.end).place(self.text)
+            return tree
+        by_start = {relation.span.start: relation for relation in self.relations}
+        for table in tree.find_all(exp.Table):
+            place = dialect.span_of(table)
+            relation = None if place is None else by_start.get(place.start)
+            if relation is not None:
+                table.meta["window"] = relation.window
+                table.meta["cut"] = relation.cut
+                table.meta["version"] = relation.version
+        return tree
+
+    @property
+    def tree(self) -> exp.Expr | None:
+        """sqlglot's tree of the text without our clauses, at the same positions; do not change it.
+
+        None if sqlglot cannot read the query; Spark may still be able to.
+        """
+        return None if isinstance(self._parsed, SqlSyntaxError) else self._parsed
+
+    @property
+    def tree_error(self) -> SqlSyntaxError | None:
+        """Why there is no tree; a guess at what is wrong, never a verdict."""
+        return self._parsed if isinstance(self._parsed, SqlSyntaxError) else None
+
+    @cached_property
+    def table_references(self) -> tuple[TableReference, ...]:
+        """The names that mean objects of the catalog, in the order of the text.
+
+        With a tree the names of CTEs are left out where they are in scope; without one every
+        name that is some CTE's is left out.
+        """
+        if self.tree is None:
+            names = cte_names(self.text)
+            found = [r for r in self.relations if r.name.key not in names]
+        else:
+            tables = self.tree.find_all(exp.Table)
+            named = [t for t in tables if dialect.span_of(t) and not dialect.is_cte(t)]
+            found = [_relation(self, table) for table in named]
+        references = (TableReference(r.name, r.alias, r.window, r.cut, r.version) for r in found)
+        return tuple(sorted(references, key=lambda reference: reference.span))
+
+
+def _relation(query: Query, table: exp.Table) -> Relation:
+    span = dialect.span_of(table) or Span(0, 0)
+    for relation in query.relations:
+        if relation.span.start == span.start:
+            return relation
+    alias = Name(table.alias) if table.alias else None
+    return Relation(Name(dialect.dotted(table), span), alias)
+
+
+def make_query(text: str, offset: int = 0) -> Query:
+    """The query that a text is; the text has no trailing semicolon."""
+    cursor = Cursor(text)
+    _check_brackets(cursor)
+    clauses, first = find_clauses(cursor)
+    if first == 0:
+        raise cursor.error("a query")
+    calls = find_calls(Cursor(text, cursor.tokens))
+    body = (*cursor.tokens[:first], Token(Kind.END, "", len(text), len(text)))
+    relations = find_relations(Cursor(text, body))
+    return Query(text, offset, clauses, calls, relations, identifiers_in(cursor.tokens))
+
+
+def _check_brackets(cursor: Cursor) -> None:
+    """Raise if a bracket has no partner."""
+    while cursor.peek().kind is not Kind.END:
+        if cursor.peek().text in OPENING:
+            cursor.skip_brackets()
+        elif cursor.peek().text in CLOSING:
+            cursor.fail("the end of the query", hint="this bracket was never opened")
+        else:
+            cursor.take()
+    cursor.index = 0
+
+
+def at_query(cursor: Cursor) -> bool:
+    """Whether a query can start here."""
+    return cursor.at_any(FIRST_WORDS)
+
+
+def take_query(cursor: Cursor) -> Query:
+    """The rest of the statement as a query."""
+    if not at_query(cursor):
+        cursor.fail("a query", words=("SELECT", "WITH", "VALUES", "FROM"))
+    start = cursor.start
+    while not cursor.at_end:
+        if cursor.at(";"):
+            cursor.fail("the end of the statement")
+        cursor.take()
+    return subquery(cursor, cursor.span_from(start))
+
+
+def take_parenthesised_query(cursor: Cursor) -> Query:
+    """A query in parentheses; the query's text is without them."""
+    start = cursor.start
+    if not cursor.at("("):
+        cursor.fail("(")
+    if cursor.peek(1).upper not in FIRST_WORDS:
+        cursor.take()
+        cursor.fail("a query", words=("SELECT", "WITH", "VALUES", "FROM"))
+    span = cursor.skip_brackets()
+    inner = Span(start + 1, span.end - 1)
+    return subquery(cursor, inner)
+
+
+def subquery(cursor: Cursor, span: Span) -> Query:
+    """The query in a span; errors are placed in the whole statement."""
+    try:
+        return make_query(span.of(cursor.text), span.start)
+    except Error as error:
+        if error.place is not None:
+            inner = Span(error.place.start, error.place.end)
+            error.place = inner.shifted(span.start).place(cursor.text)
+        raise
+
+
+def parse(cursor: Cursor) -> Query:
+    """A statement that is a query; its text is the statement's without a trailing semicolon."""
+    return take_query(cursor)

@@ -1,0 +1,53 @@
+"""`SHOW TABLES | STREAMS | VIEWS | …` and `SHOW setting`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from headwater.sql.cursor import Cursor
+from headwater.sql.statements.base import Statement
+from headwater.sql.statements.setting import setting_name
+from headwater.sql.text import Name
+
+KINDS = (
+    "TABLES", "STREAMS", "VIEWS", "QUERIES", "SOURCES", "SINKS", "INDEXES", "FUNCTIONS",
+    "PROCEDURES", "SETTINGS", "USERS",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Show(Statement):
+    """A list of objects; `kind` is one of KINDS in lower case."""
+
+    kind: str
+
+
+@dataclass(frozen=True)
+class ShowSetting(Statement):
+    """The value of a setting."""
+
+    name: Name
+
+
+def parse(cursor: Cursor) -> Show | ShowSetting:
+    """SHOW …"""
+    cursor.expect("SHOW")
+    if cursor.accept("MATERIALIZED", "VIEWS") or cursor.accept("ALL"):
+        kind = "views" if cursor.tokens[cursor.index - 1].upper == "VIEWS" else "settings"
+        cursor.finish()
+        return Show(cursor.text, kind)
+    if cursor.accept("TIME", "ZONE"):
+        cursor.finish()
+        return ShowSetting(cursor.text, Name("time_zone"))
+    if cursor.accept("TRANSACTION", "ISOLATION", "LEVEL"):
+        cursor.finish()
+        return ShowSetting(cursor.text, Name("transaction_isolation"))
+    if cursor.peek().upper in KINDS:
+        kind = cursor.take().text.lower()
+        cursor.finish()
+        return Show(cursor.text, kind)
+    if not cursor.peek().is_name:
+        cursor.fail("TABLES, STREAMS, VIEWS, … or the name of a setting")
+    name = setting_name(cursor)
+    cursor.finish()
+    return ShowSetting(cursor.text, name)

@@ -1,0 +1,1 @@
+"""Rows → blocks → rows: files, logs, indexes and the catalog. Never imports Spark."""

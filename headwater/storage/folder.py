@@ -1,0 +1,173 @@
+"""The data folder: whose it is, which format, and that one process has it open.
+
+Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog.db`, `tables/` (one Delta table per
+folder), `wal/`, `staging/`. The mark is written before anything else, the lock taken before that.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from headwater.errors import StorageError
+
+FORMAT = 1
+MARK = "HEADWATER"
+LOCK = "LOCK"
+
+
+class DataFolder:
+    """An open data folder; one process at a time."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.temporary = str(path) == ":memory:"
+        self.path = Path(tempfile.mkdtemp(prefix="headwater-")) if self.temporary else Path(path)
+        self._make()
+        self._lock = self._take_lock()
+        try:
+            self._check_mark()
+            for name in ("tables", "wal"):
+                (self.path / name).mkdir(exist_ok=True)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def catalog(self) -> Path:
+        """The catalog's file."""
+        return self.path / "catalog.db"
+
+    @property
+    def tables(self) -> Path:
+        """The folder of all tables."""
+        return self.path / "tables"
+
+    @property
+    def staging(self) -> Path:
+        """Where rows are staged that shared memory has no room for."""
+        return self.path / "staging"
+
+    def close(self) -> None:
+        """Lets other processes in; a temporary folder is removed."""
+        os.close(self._lock)
+        if self.temporary:
+            shutil.rmtree(self.path, ignore_errors=True)
+
+    def _make(self) -> None:
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except FileExistsError as error:
+            raise StorageError(
+                f"{self.path} is a file, not a folder", hint="give the path of a folder"
+            ) from error
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+    def _take_lock(self) -> int:
+        try:
+            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(lock, 32).decode(errors="replace").strip()
+            os.close(lock)
+            raise _in_use(self.path, holder) from error
+        except OSError as error:
+            os.close(lock)
+            raise StorageError(
+                f"{self.path} does not support file locks",
+                detail=str(error),
+                hint="use a local file system",
+            ) from error
+        os.ftruncate(lock, 0)
+        os.pwrite(lock, f"{os.getpid()}\n".encode(), 0)
+        return lock
+
+    def _check_mark(self) -> None:
+        mark = self.path / MARK
+        if not mark.exists():
+            others = sorted(p.name for p in self.path.iterdir() if p.name != LOCK)
+            if others:
+                (self.path / LOCK).unlink()
+                raise StorageError(
+                    f"{self.path} is not a Headwater folder",
+                    sqlstate="58P01",
+                    detail=f"it holds {', '.join(others[:3])}{' …' if len(others) > 3 else ''}",
+                    hint="give an empty or new folder",
+                )
+            self._write_mark(mark)
+            return
+        try:
+            found = int(json.loads(mark.read_text())["format"])
+        except (ValueError, KeyError, TypeError, OSError) as error:
+            raise StorageError(
+                f"the file {mark} is damaged", sqlstate="XX001", detail=str(error)
+            ) from error
+        if found > FORMAT:
+            raise StorageError(
+                f"{self.path} was written by a newer Headwater",
+                detail=f"its format is {found}, this version reads up to {FORMAT}",
+                hint="use the newer version",
+            )
+
+    def _write_mark(self, mark: Path) -> None:
+        fresh = mark.with_suffix(".new")
+        try:
+            with open(fresh, "w") as file:
+                json.dump({"format": FORMAT}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            fresh.rename(mark)
+            sync_folder(self.path)
+        except OSError as error:
+            raise _unwritable(self.path, error) from error
+
+
+def sync_folder(path: Path) -> None:
+    """Makes the folder's entries durable."""
+    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def sync_file(path: Path) -> None:
+    """Makes a file's content durable."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unwritable(path: Path, error: OSError) -> StorageError:
+    return StorageError(
+        f"the folder {path} cannot be written",
+        sqlstate="42501" if isinstance(error, PermissionError) else "58030",
+        detail=str(error),
+        hint="check its owner and rights, or choose another folder",
+    )
+
+
+def _in_use(path: Path, holder: str) -> StorageError:
+    who = f"process {holder}" if holder else "another process"
+    if holder == str(os.getpid()):
+        who = f"this process ({holder})"
+    elif holder.isdigit():
+        try:
+            command = Path(f"/proc/{holder}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            who = f"process {holder} ({command.strip()[:120]})"
+        except OSError:
+            pass
+    return StorageError(
+        f"{path} is open in {who}",
+        sqlstate="55006",
+        hint="close it there first; one process at a time can have a folder open",
+    )

@@ -1,0 +1,68 @@
+"""Carries out plain scans over Arrow tables and Parquet files, without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headwater.errors import StorageError
+from headwater.plan.scan import OrderBy, ScanPlan
+from headwater.sql.types import result_schema
+
+
+def scan_table(plan: ScanPlan, table: pa.Table) -> pa.Table:
+    """The scan over rows in memory."""
+    if plan.predicate is not None:
+        table = table.filter(plan.predicate.arrow())
+    return finish(plan, table)
+
+
+def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """The scan over Parquet files."""
+    if not files:
+        return scan_table(plan, schema.empty_table())
+    needed = {name for name, _ in plan.columns} | {o.column for o in plan.order}
+    names = [name for name in schema.names if name in needed]
+    predicate = None if plan.predicate is None else plan.predicate.arrow()
+    dataset = ds.dataset(list(files), schema=schema, format="parquet")
+    try:
+        if plan.limit is not None and not plan.order:
+            table = dataset.head(plan.limit, columns=names, filter=predicate)
+        else:
+            table = dataset.to_table(columns=names, filter=predicate)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(
+            "a file of the table cannot be read",
+            sqlstate="XX001",
+            detail=str(error).splitlines()[0],
+        ) from error
+    return finish(plan, table)
+
+
+def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:
+    """Order, limit, columns and their names, after the rows have been selected."""
+    if plan.order:
+        table = table.take(sorted_rows(table, plan.order))
+    if plan.limit is not None:
+        table = table.slice(0, plan.limit)
+    arrays = [table.column(column) for column, _ in plan.columns]
+    named = pa.Table.from_arrays(arrays, names=[name for _, name in plan.columns])
+    return named.cast(result_schema(named.schema))
+
+
+def sorted_rows(table: pa.Table, order: Sequence[OrderBy]) -> pa.Array:
+    """Row numbers in the order; NULL is smaller than any value, as in Spark; stable."""
+    keys = {}
+    directions = []
+    for index, by in enumerate(order):
+        column = table.column(by.column)
+        direction = "descending" if by.descending else "ascending"
+        keys[f"n{index}"] = pc.is_valid(column)
+        keys[f"v{index}"] = column
+        directions += [(f"n{index}", direction), (f"v{index}", direction)]
+    keys["row"] = pa.array(range(table.num_rows), pa.int64())
+    directions.append(("row", "ascending"))
+    return pc.sort_indices(pa.table(keys), sort_keys=directions)

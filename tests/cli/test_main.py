@@ -1,0 +1,104 @@
+"""The `headwater` command: what it offers, and that it answers at once."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from types import ModuleType
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from headwater._version import __version__
+from headwater.cli import doctor, sql
+from headwater.cli.main import Format, app, run
+from headwater.cli.output import FORMATS
+from headwater.errors import KernelError
+
+
+def invoke(*arguments: str) -> Any:
+    return CliRunner().invoke(app, arguments)
+
+
+def test_version() -> None:
+    assert invoke("version").output == f"headwater {__version__}\n"
+    assert invoke("--version").output == f"headwater {__version__}\n"
+
+
+def test_version_loads_nothing_heavy() -> None:
+    code = (
+        "import sys; from headwater.cli.main import run\n"
+        "try: run()\n"
+        "finally: print(sorted({'pyspark', 'pyarrow', 'sqlglot', 'prompt_toolkit', 'deltalake',"
+        " 'numpy', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "version"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"headwater {__version__}\n[]\n"
+
+
+def test_help_names_every_command() -> None:
+    output = invoke("--help").output
+    for name in ("sql", "demo", "doctor", "bench", "version"):
+        assert name in output
+
+
+def test_formats_are_those_of_the_output() -> None:
+    assert [format_.value for format_ in Format] == list(FORMATS)
+
+
+def test_sql_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[sql.Options] = []
+    monkeypatch.setattr(sql, "main", lambda options: seen.append(options) or 3)
+    arguments = ["d", "-c", "a", "-c", "b", "-f", "f", "--format", "csv", "--master", "local[1]"]
+    assert invoke("sql", *arguments, "--set", "x=1", "--quiet").exit_code == 3
+    expected = sql.Options("d", ["a", "b"], ["f"], "csv", "local[1]", {"x": "1"}, True)
+    assert seen == [expected]
+    invoke("sql")
+    assert seen[1] == sql.Options()
+
+
+def test_wrong_options() -> None:
+    assert invoke("sql", "--format", "xml").exit_code == 2
+    assert invoke("nothing").exit_code == 2
+
+
+def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        doctor, "main", lambda path, as_json: 1 if (path, as_json) == ("p", True) else 0
+    )
+    assert invoke("doctor", "p", "--json").exit_code == 1
+    assert invoke("doctor").exit_code == 0
+
+
+def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[Any, ...]] = []
+    demo, bench = ModuleType("demo"), ModuleType("bench")
+    demo.main = lambda **options: calls.append(tuple(options.items()))  # type: ignore[attr-defined]
+    bench.main = lambda name, quick: calls.append((name, quick)) or 4  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "headwater.cli.demo", demo)
+    monkeypatch.setitem(sys.modules, "headwater.cli.bench", bench)
+    assert invoke("demo", "--quick").exit_code == 0
+    assert invoke("bench", "start", "--quick").exit_code == 4
+    assert calls == [(("quick", True), ("master", None)), ("start", True)]
+
+
+def test_errors_are_drawn(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(path: str | None, as_json: bool) -> int:
+        raise KernelError("no Java", hint="get one")
+
+    monkeypatch.setattr(doctor, "main", fail)
+    monkeypatch.setattr(sys, "argv", ["headwater", "doctor"])
+    with pytest.raises(SystemExit) as leaving:
+        run()
+    assert leaving.value.code == 1
+    assert capsys.readouterr().err == "error: no Java (58000)\nhint: get one\n"
+    monkeypatch.setattr(sys, "argv", ["headwater", "sql", "--set", "x"])
+    with pytest.raises(SystemExit):
+        run()
+    assert "--set takes name=value" in capsys.readouterr().err

@@ -1,0 +1,159 @@
+"""Simulated power cuts and kills: random ones, and at every single step."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+
+from tests.crash.power import PowerDisk, SimulatedCrash, StopAt
+from tests.crash.wal_model import Model, open_log, until_crash
+
+CRASHES_PER_CHAIN = 4
+
+
+def crash(disk: PowerDisk, random: Random) -> None:
+    """Lose power, or only the process."""
+    if random.random() < 0.8:
+        disk.power_cut(random)
+    else:
+        disk.kill()
+
+
+def chain(seed: int) -> None:
+    """Work, crash, recover (and crash in that), and again; then open twice and compare."""
+    random = Random(seed)
+    disk, model = PowerDisk(), Model(random)
+    disk.mkdir("/db")
+    disk.fsync_folder("/")
+    for _ in range(CRASHES_PER_CHAIN):
+        stop = StopAt(disk, random.randrange(1, 120), half=random.random() < 0.5)
+        try:
+            log = model.recover(stop)
+        except SimulatedCrash:
+            crash(disk, random)
+            continue
+        until_crash(model, log, random.randrange(2, 25))
+        crash(disk, random)
+    model.recover(disk).close()
+    before = disk.contents()
+    model.recover(disk).close()
+    assert disk.contents() == before
+    assert disk.open_files == 0
+
+
+def test_random_power_cuts() -> None:
+    for seed in range(600):
+        chain(seed)
+
+
+@pytest.mark.large
+@pytest.mark.timeout(7200)
+def test_random_power_cuts_many() -> None:
+    for seed in range(1_000, 101_000):
+        chain(seed)
+
+
+def prepared(seed: int) -> tuple[PowerDisk, Model]:
+    """A disk with a log that has rotated, freed and recycled."""
+    disk, model = PowerDisk(), Model(Random(seed))
+    disk.mkdir("/db")
+    disk.fsync_folder("/")
+    log = model.recover(disk)
+    model.work(log, 30)
+    log.close()
+    return disk, model
+
+
+def scenario(model: Model, disk: StopAt) -> None:
+    """Recover, append alone and in groups, rotate, an own segment, free, spare, recycle."""
+    log = model.recover(disk)
+    model.append(log, 1, [20])
+    model.append(log, 6, [20])
+    model.append(log, 3, [30, 900, 40])
+    model.append(log, 5, [700])
+    log.prepare_spare()
+    model.append(log, 2, [9000])
+    model.freed_lsn = max(model.acknowledged) - 3
+    log.free(model.freed_lsn)
+    model.append(log, 12, [600])
+    model.freed_lsn = max(model.acknowledged)
+    log.free(model.freed_lsn)
+    model.append(log, 1, [20])
+    log.close()
+
+
+@pytest.mark.parametrize("seed", [None, 3, 8])
+def test_every_step_of_a_scenario(seed: int | None) -> None:
+    cuts = 6
+    at = 0
+    while True:
+        at += 1
+        for cut in range(cuts):
+            disk, model = prepared(seed) if seed is not None else (PowerDisk(), Model(Random(1)))
+            if seed is None:
+                disk.mkdir("/db")
+                disk.fsync_folder("/")
+            stop = StopAt(disk, at, half=cut == 1)
+            finished = True
+            try:
+                scenario(model, stop)
+            except SimulatedCrash:
+                finished = False
+            if cut < 2:
+                disk.kill()
+            else:
+                disk.power_cut(Random(at * cuts + cut))
+            again = recover_twice(disk, model)
+            model.append(again, 3)
+            again.close()
+            model.recover(disk).close()
+            assert disk.open_files == 0
+            if finished:
+                assert at > 40
+                return
+
+
+def recover_twice(disk: PowerDisk, model: Model):  # type: ignore[no-untyped-def]
+    model.recover(disk).close()
+    before = disk.contents()
+    log = model.recover(disk)
+    assert disk.contents() == before
+    return log
+
+
+@pytest.mark.parametrize("torn", range(12))
+def test_every_step_of_a_recovery_with_a_torn_tail(torn: int) -> None:
+    at, finished = 0, False
+    while not finished:
+        at += 1
+        disk, model = prepared(torn)
+        log = model.recover(disk)
+        stop = StopAt(disk, 10_000)
+        log._writer._disk = stop
+        stop.at = 2  # the write of the next group is made, its sync is not
+        with pytest.raises(SimulatedCrash):
+            model.append(log, 5, [20, 600] if torn % 2 else [20])
+        crash(disk, Random(torn))
+        try:
+            model.recover(StopAt(disk, at)).close()
+            finished = True
+        except SimulatedCrash:
+            crash(disk, Random(at))
+        log = recover_twice(disk, model)
+        model.append(log, 4, [20])
+        log.close()
+        model.recover(disk).close()
+
+
+def test_recovery_from_a_later_lsn() -> None:
+    disk, model = prepared(5)
+    last = max(model.acknowledged)
+    log = open_log(disk)
+    found = [record.lsn for record in log.recover(last - 2)]
+    log.close()
+    assert found == [last - 2, last - 1, last]
+    log = open_log(disk)
+    assert list(log.recover(last + 1)) == []
+    assert log.next_lsn == last + 1
+    log.close()
