@@ -79,10 +79,14 @@ TABLE: tuple[Setting, ...] = (
         fixed=True,
     ),
     Setting("spark_ui", False, "start Spark's own web page", fixed=True),
-    Setting("aot_cache", True, "keep a cache of loaded Java classes for a faster start", fixed=True),
+    Setting(
+        "aot_cache", True, "keep a cache of loaded Java classes for a faster start", fixed=True
+    ),
     Setting("start_timeout_s", 120.0, "how long to wait for Spark to start", minimum=1),
     Setting("statement_timeout_s", 0.0, "cancel a statement after this long; 0 never", minimum=0),
-    Setting("spark_lanes", 4, "Spark sessions that run side by side", minimum=1, maximum=64, fixed=True),
+    Setting(
+        "spark_lanes", 4, "Spark sessions that run side by side", minimum=1, maximum=64, fixed=True
+    ),
     Setting("time_zone", "UTC", "how text becomes a timestamp and back"),
     # Standard tables
     Setting(
@@ -93,7 +97,12 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting("staging_mb", 512, "shared memory used for rows handed to Spark", minimum=1),
     # Continuous queries (DESIGN §3)
-    Setting("inline_rows", 1_000_000, "largest chunk folded without Spark; 0 always uses Spark", minimum=0),
+    Setting(
+        "inline_rows",
+        1_000_000,
+        "largest chunk folded without Spark; 0 always uses Spark",
+        minimum=0,
+    ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
 )
 

@@ -135,6 +135,9 @@ def run() -> None:
     """The entry point of the console script."""
     from headwater.errors import Error
 
+    if sys.argv[1:] in (["version"], ["--version"]):
+        version()  # typer loads its checks of options first, which takes longer than all the rest
+        return
     try:
         app(prog_name="headwater")
     except Error as error:

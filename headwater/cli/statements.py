@@ -22,7 +22,7 @@ def complete(text: str) -> bool:
     """Whether the last statement is closed with a semicolon, or there is none."""
     from headwater.sql.parser import is_complete
 
-    return is_complete(text)
+    return is_complete(text.rstrip())
 
 
 def pieces(text: str) -> Iterator[Piece]:

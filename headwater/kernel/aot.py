@@ -120,7 +120,9 @@ def _typical_work(session, folder: Path) -> None:  # type: ignore[no-untyped-def
     rows = pa.table({"k": list(range(100)), "v": [i * 0.5 for i in range(100)], "s": ["x"] * 100})
     pq.write_table(rows, folder / "t.parquet")
     for _ in range(3):
-        frame = session.read.schema("k BIGINT, v DOUBLE, s STRING").parquet(str(folder / "t.parquet"))
+        frame = session.read.schema("k BIGINT, v DOUBLE, s STRING").parquet(
+            str(folder / "t.parquet")
+        )
         frame.createOrReplaceTempView("t")
         session.sql("SELECT k, v FROM t WHERE k > 5 ORDER BY v LIMIT 3").toArrow()
         session.sql(

@@ -41,6 +41,9 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     message = str(error)
     if condition is None:
         return _untyped(error, message)
+    python = _python_error(message)
+    if python is not None:
+        return DataError(f"a Python function failed: {python}", sqlstate="38000")
     place = _place(error, text, original_position)
     known, hint = _hint(condition, message)
     kind = _kind(condition, state or "")
@@ -96,7 +99,10 @@ def _plain(message: str) -> str:
     message = re.split(r"\s*SQLSTATE: \w{5}|\n== SQL|\n== DataFrame", message)[0]
     message = re.sub(r"^(?:[a-z]+\.)+[A-Z]\w*(?:Exception|Error): ", "", message)
     message = " ".join(message.split())
-    return message[:1].lower() + message[1:].rstrip(".") if message else "Spark failed"
+    if not message:
+        return "Spark failed"
+    first = message[:1] if message[1:2].isupper() else message[:1].lower()
+    return first + message[1:].rstrip(".")
 
 
 def _hint(condition: str, message: str) -> tuple[str, str | None]:
@@ -104,10 +110,14 @@ def _hint(condition: str, message: str) -> tuple[str, str | None]:
     plain = _plain(message)
     near = re.search(r"Did you mean one of the following\? \[([^\]]+)\]", message)
     if near:
-        plain = re.sub(r"\s*did you mean one of the following\?.*$", "", plain, flags=re.I).rstrip(". ")
+        plain = re.sub(r"\s*did you mean one of the following\?.*$", "", plain, flags=re.I).rstrip(
+            ". "
+        )
         names = near.group(1).replace("`", "").split(", ")
         return plain, f"did you mean {' or '.join(names[:3])}?"
-    plain = re.sub(r"\. (If necessary set|Use `|To tolerate|Verify the spelling|If you did not).*$", "", plain)
+    plain = re.sub(
+        r"\. (If necessary set|Use `|To tolerate|Verify the spelling|If you did not).*$", "", plain
+    )
     return plain, HINTS.get(condition.partition(".")[0])
 
 

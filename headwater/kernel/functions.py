@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -45,6 +46,9 @@ class SqlFunction:
 
     name: str
     definition: str  # the text after the name: parameters, RETURNS, RETURN
+    returns: str
+    identifiers: frozenset[str] = frozenset()  # names in the body that may be tables
+    kind: str = "scalar"
 
     def register(self, session: SparkSession) -> None:
         """Makes the function known to a session."""
@@ -62,10 +66,13 @@ class PythonFunction:
 
     def register(self, session: SparkSession) -> None:
         """Makes the function known to a session."""
-        if self.kind == "table":
-            session.udtf.register(self.name, _table_function(self.function, self.returns))
-        else:
-            session.udf.register(self.name, self._arrow_function())
+        with warnings.catch_warnings():
+            # Spark prefers annotations to say of which kind a function is; users' have none.
+            warnings.simplefilter("ignore", UserWarning)
+            if self.kind == "table":
+                session.udtf.register(self.name, _table_function(self.function, self.returns))
+            else:
+                session.udf.register(self.name, self._arrow_function())
 
     def _arrow_function(self) -> Any:
         from pyspark.sql.functions import ArrowUDFType, arrow_udf
@@ -144,18 +151,18 @@ def _aggregate(cls: Callable[[], Any]) -> Callable[..., Any]:
 
 
 def _table_function(function: Callable[..., Any], returns: str) -> Any:
-    from pyspark.sql.functions import arrow_udtf
+    # A plain UDTF: those over Arrow cannot stand on the right of a lateral join.
+    from pyspark.sql.functions import udtf
 
     ddl = table_columns(returns)
 
     class Work:
-        def eval(self, *arrays: pa.Array) -> Iterator[pa.Table]:
-            from headwater.kernel.functions import as_tables
+        def eval(self, *values: Any) -> Iterator[tuple[Any, ...]]:
+            from headwater.kernel.functions import as_rows
 
-            for row in zip(*[array.to_pylist() for array in arrays], strict=True) if arrays else [()]:
-                yield from as_tables(function(*row), ddl)
+            yield from as_rows(function(*values))
 
-    return arrow_udtf(Work, returnType=ddl)
+    return udtf(Work, returnType=ddl, useArrow=False)
 
 
 def table_columns(returns: str) -> str:
@@ -164,29 +171,20 @@ def table_columns(returns: str) -> str:
     return inner.group(1) if inner else returns
 
 
-def as_tables(result: Any, columns: str) -> Iterator[pa.Table]:
-    """What a table function returned, as Arrow tables with the declared columns."""
-    from headwater.sql.type_parser import parse_fields
-
-    schema = pa.schema([pa.field(name, type_) for name, type_ in parse_fields(columns)])
+def as_rows(result: Any) -> Iterator[tuple[Any, ...]]:
+    """What a table function returned, as rows."""
     if isinstance(result, (pa.Table, pa.RecordBatch)):
-        table = pa.table(result) if isinstance(result, pa.Table) else pa.Table.from_batches([result])
-        yield table.rename_columns(schema.names).cast(schema)
+        columns = [column.to_pylist() for column in result.columns]
+        yield from zip(*columns, strict=True)
         return
     if not isinstance(result, Iterable):
-        raise DataError(f"a table function returns rows or a table, this one a {type(result).__name__}")
-    rows: list[Any] = []
+        raise DataError(
+            f"a table function returns rows or a table, this one a {type(result).__name__}"
+        )
     for item in result:
         if isinstance(item, (pa.Table, pa.RecordBatch)):
-            yield from as_tables(item, columns)
+            yield from as_rows(item)
+        elif isinstance(item, dict):
+            yield tuple(item.values())
         else:
-            rows.append(item)
-    if rows:
-        yield pa.Table.from_pylist([_as_dict(row, schema.names) for row in rows], schema)
-
-
-def _as_dict(row: Any, names: list[str]) -> dict[str, Any]:
-    if isinstance(row, dict):
-        return row
-    values = row if isinstance(row, (tuple, list)) else (row,)
-    return dict(zip(names, values, strict=True))
+            yield tuple(item) if isinstance(item, (tuple, list)) else (item,)

@@ -126,13 +126,21 @@ class Gateway:
     @contextlib.contextmanager
     def announced(self) -> Iterator[None]:
         """While inside, PySpark connects to this process instead of starting its own."""
-        names = {"PYSPARK_GATEWAY_PORT": str(self.port), "PYSPARK_GATEWAY_SECRET": self.secret}
+        names = {
+            "PYSPARK_GATEWAY_PORT": str(self.port),
+            "PYSPARK_GATEWAY_SECRET": self.secret,
+            "PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable),
+        }
+        before = {name: os.environ.get(name) for name in names}
         os.environ.update(names)
         try:
             yield
         finally:
-            for name in names:
-                os.environ.pop(name, None)
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
 
     def stop(self, patience_s: float = 0.0) -> None:
         """Ends the process: its standard input closes, and after the patience it is killed."""

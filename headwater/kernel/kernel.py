@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 SMALL_OUTPUT_BYTES = 64 * MEBIBYTE
 CANCEL_PERIOD_S = 0.05
 CANCEL_PATIENCE_S = 10.0
+
+_ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
+_NO_ADDRESS = ("'' AS _file", "0L AS _row")
 
 _tags = itertools.count()
 
@@ -93,7 +96,9 @@ class _Lane:
     functions: dict[str, UserFunction] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
-    def prepare(self, work: Work, functions: Mapping[str, UserFunction], confs: Mapping[str, str]) -> None:
+    def prepare(
+        self, work: Work, functions: Mapping[str, UserFunction], confs: Mapping[str, str]
+    ) -> None:
         for name, relation in work.relations.items():
             if self.views.get(name) != relation:
                 self._register(name, relation)
@@ -119,6 +124,8 @@ class _Lane:
             frame = self.session.read.schema(schema).parquet(*relation.files)
         else:
             frame = self.session.createDataFrame([], schema)
+        if relation.with_rows:
+            frame = frame.selectExpr("*", *_ROW_ADDRESS if relation.files else _NO_ADDRESS)
         frame.createOrReplaceTempView(f"`{name}`")
         self.views[name] = relation
 
@@ -168,13 +175,14 @@ class Kernel:
     def run(self, work: Work, cancellation: Cancellation | None = None) -> pa.Table:
         """The result of a query as Arrow."""
         with self._frame(work, cancellation) as frame:
+            names = frame.columns
             table = _arrow_friendly(frame).toArrow()
-        return table.cast(result_schema(table.schema))
+        return table.rename_columns(names).cast(result_schema(table.rename_columns(names).schema))
 
     def analyse(self, work: Work) -> list[tuple[str, str]]:
         """The names and types (Spark's own words) that a query would have, without running it."""
         with self._frame(work, None) as frame:
-            return [(f.name, f.dataType.simpleString()) for f in frame.schema.fields]
+            return [(f.name, _type_text(f.dataType)) for f in frame.schema.fields]
 
     def explain(self, work: Work, mode: str = "formatted") -> str:
         """Spark's plan of a query, as text."""
@@ -185,7 +193,21 @@ class Kernel:
             frame.explain(mode=mode)
         return printed.getvalue()
 
-    def write(self, work: Work, folder: Path, cancellation: Cancellation | None = None) -> list[Path]:
+    def check_function(self, function: UserFunction, relations: Mapping[str, Relation]) -> None:
+        """Lets Spark read a function's definition once, without keeping it."""
+        work = Work("SELECT 1", relations)
+        with self._frame(work, None) as frame:
+            function.register(frame.sparkSession)
+            frame.sparkSession.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{function.name}`")
+            self._forget_in_lanes(function.name)
+
+    def _forget_in_lanes(self, name: str) -> None:
+        with self._lock:
+            self._functions = {n: f for n, f in self._functions.items() if n != name.lower()}
+
+    def write(
+        self, work: Work, folder: Path, cancellation: Cancellation | None = None
+    ) -> list[Path]:
         """Has Spark write a query's result as Parquet files into a new folder; the files' paths."""
         small = sum(_size(f) for r in work.relations.values() for f in r.files) < SMALL_OUTPUT_BYTES
         with self._frame(work, cancellation) as frame:
@@ -271,6 +293,20 @@ def _size(path: str) -> int:
         return Path(path).stat().st_size
     except OSError:
         return 0
+
+
+def _type_text(type_: Any) -> str:
+    """A Spark type as SQL text, field names quoted (`simpleString` leaves the quotes out)."""
+    from pyspark.sql.types import ArrayType, MapType, StructType
+
+    if isinstance(type_, ArrayType):
+        return f"array<{_type_text(type_.elementType)}>"
+    if isinstance(type_, MapType):
+        return f"map<{_type_text(type_.keyType)}, {_type_text(type_.valueType)}>"
+    if isinstance(type_, StructType):
+        fields = (f"`{f.name.replace('`', '``')}`: {_type_text(f.dataType)}" for f in type_.fields)
+        return f"struct<{', '.join(fields)}>"
+    return str(type_.simpleString())
 
 
 def _arrow_friendly(frame: DataFrame) -> DataFrame:

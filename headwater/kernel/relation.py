@@ -28,6 +28,7 @@ class Relation:
 
     schema: pa.Schema
     files: tuple[str, ...]
+    with_rows: bool = False  # adds _file and _row, which address each row
 
     def spark_schema(self) -> str:
         """The schema as Spark's DDL text."""
@@ -62,7 +63,9 @@ class Staging:
         schema = pa.schema([pa.field(f.name, canonical(f.type)) for f in table.schema])
         table = table.cast(schema)
         path = self._place(table.nbytes) / f"staged-{next(self._numbers)}.parquet"
-        pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+        pq.write_table(
+            table, path, compression="none", use_dictionary=False, write_statistics=False
+        )
         size = path.stat().st_size
         with self._lock:
             self._sizes[str(path)] = size

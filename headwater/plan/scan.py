@@ -67,7 +67,9 @@ def plain_source(text: str) -> str | None:
     return str(cursor.path())
 
 
-def scan_plan(text: str, schema: pa.Schema, hidden: frozenset[str] = frozenset(), time_zone: str = "UTC") -> ScanPlan | None:
+def scan_plan(
+    text: str, schema: pa.Schema, hidden: frozenset[str] = frozenset(), time_zone: str = "UTC"
+) -> ScanPlan | None:
     """The query as a plain scan of a table with this schema, or None."""
     try:
         return _Reader(text, schema, hidden, time_zone).query()
@@ -78,7 +80,9 @@ def scan_plan(text: str, schema: pa.Schema, hidden: frozenset[str] = frozenset()
 class _Reader:
     """Reads the closed grammar; leaves by _NotPlain at the first thing that is not in it."""
 
-    def __init__(self, text: str, schema: pa.Schema, hidden: frozenset[str], time_zone: str) -> None:
+    def __init__(
+        self, text: str, schema: pa.Schema, hidden: frozenset[str], time_zone: str
+    ) -> None:
         self.cursor = Cursor(text)
         self.schema = schema
         self.hidden = hidden

@@ -77,7 +77,7 @@ _PATTERN = re.compile(
   | (?P<quoted>`(?:[^`]|``)*`)
   | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
   | (?P<parameter>\$\d+|\?)
-  | (?P<symbol><=>|<>|!=|==|<=|>=|\|\||\|>|->|=>|::|:=|.)
+  | (?P<symbol><=>|<>|!=|==|<=|>=|\|\||\|>|->|=>|::|:=|\S)
   )""",
     re.VERBOSE | re.DOTALL,
 )

@@ -227,7 +227,7 @@ def _zone(name: str) -> tzinfo | None:
         return UTC
     try:
         return ZoneInfo(name)
-    except (OSError, ValueError):
+    except (KeyError, OSError, ValueError):
         return None
 
 

@@ -6,9 +6,10 @@ one that is called, is not. Values go in as SQL text, so a string can never beco
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from headwater.sql.lexer import tokenize
+from headwater.errors import BindError
+from headwater.sql.lexer import Kind, tokenize
 from headwater.sql.text import EditedText, Span
 
 
@@ -24,4 +25,27 @@ def substitute(text: str, values: Mapping[str, str], span: Span | None = None) -
         if before == "." or before.upper() == "AS" or tokens[index + 1].text in (".", "("):
             continue
         edited.replace(token.start, token.end, values[token.name.lower()])
+    return edited
+
+
+def parameter_count(text: str) -> int:
+    """How many values `$1`, `$2`, … or `?` in a text need."""
+    numbers = [token.text for token in tokenize(text) if token.kind is Kind.PARAMETER]
+    named = max((int(text[1:]) for text in numbers if text != "?"), default=0)
+    return max(named, numbers.count("?"))
+
+
+def bind(text: str, values: Sequence[str]) -> EditedText:
+    """The text with `$n`, or each `?` in turn, replaced by SQL texts."""
+    edited = EditedText(text)
+    asked = 0
+    for token in tokenize(text):
+        if token.kind is not Kind.PARAMETER:
+            continue
+        asked += token.text == "?"
+        number = asked if token.text == "?" else int(token.text[1:])
+        if not 1 <= number <= len(values):
+            place = token.span.place(text)
+            raise BindError(f"there is no value for {token.text}", sqlstate="08P01", place=place)
+        edited.replace(token.start, token.end, values[number - 1])
     return edited

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql.blocks import is_block_start, is_procedure
 from headwater.sql.cursor import Cursor, syntax_error
+from headwater.sql.identifiers import identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import did_you_mean
 from headwater.sql.names import words as keywords
@@ -100,7 +101,7 @@ CREATES: dict[tuple[str, ...], Callable[[Cursor, bool], Statement]] = {
     ("VIEW",): create_view.parse,
     ("USER",): user.parse_create,
     ("FUNCTION",): create_function.parse,
-    ("PROCEDURE",): create_procedure.parse,
+    ("PROCEDURE",): lambda cursor, replace: _create_procedure(cursor, replace),
 }
 ALTERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("QUERY",): alter.parse_query,
@@ -125,6 +126,11 @@ class Piece:
 
     text: str
     start: int
+
+    @property
+    def span(self) -> Span:
+        """Where the statement stands in the script."""
+        return Span(self.start, self.start + len(self.text))
 
 
 def split(text: str) -> list[Piece]:
@@ -221,6 +227,16 @@ def _create(cursor: Cursor) -> Statement:
     if cursor.at_any(("TEMPORARY", "TEMP", "GLOBAL", "EXTERNAL", "DATABASE", "SCHEMA", "UNIQUE")):
         cursor.refuse(f"CREATE {cursor.peek().upper} is not supported")
     raise cursor.error("TABLE, STREAMING TABLE, STREAM, VIEW, …", words=_known(CREATES))
+
+
+def _create_procedure(cursor: Cursor, replace: bool) -> Statement:
+    """A procedure; statements that use no parameter are checked now, the others at CALL."""
+    found = create_procedure.parse(cursor, replace)
+    names = {parameter.name.key for parameter in found.parameters}
+    for span in found.body:
+        if not names & identifiers(cursor.text, span):
+            _inner(cursor, span)
+    return found
 
 
 def _alter(cursor: Cursor) -> Statement:

@@ -7,6 +7,8 @@ microseconds in UTC.
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 import pyarrow as pa
 
 from headwater.errors import NotSupportedError
@@ -76,7 +78,7 @@ def name_of(type_: pa.DataType) -> str:
     return str(type_).upper()
 
 
-def is_list(type_: pa.DataType) -> bool:
+def is_list(type_: pa.DataType) -> TypeGuard[pa.ListType[pa.DataType]]:
     """Whether the type is a list of any Arrow flavour."""
     return bool(pa.types.is_list(type_) or pa.types.is_large_list(type_))
 
@@ -107,7 +109,8 @@ def canonical(type_: pa.DataType) -> pa.DataType:
         return canonical(type_.value_type)
     if pa.types.is_map(type_):
         item = pa.field("value", canonical(type_.item_type), type_.item_field.nullable)
-        return pa.map_(canonical(type_.key_type), item)
+        map_type: pa.DataType = pa.map_(canonical(type_.key_type), item)  # type: ignore[call-overload]
+        return map_type
     if is_list(type_) or pa.types.is_fixed_size_list(type_):
         return pa.list_(
             pa.field("element", canonical(type_.value_type), type_.value_field.nullable)

@@ -163,7 +163,9 @@ class StandardTable:
                 raise null_value(field.name)
         if unknown:
             names = [field.name for field in unknown]
-            check_not_null(pq.read_table(self.folder / file.path, columns=names), pa.schema(unknown))
+            check_not_null(
+                pq.read_table(self.folder / file.path, columns=names), pa.schema(unknown)
+            )
 
     def collect_garbage(self) -> None:
         """Deletes removed files that nobody needs any more."""
@@ -173,7 +175,8 @@ class StandardTable:
             gone = [
                 g
                 for g in self._garbage
-                if now - g.removed_at >= self._kept_s() and (oldest is None or oldest >= g.removed_in)
+                if now - g.removed_at >= self._kept_s()
+                and (oldest is None or oldest >= g.removed_in)
             ]
             self._garbage = [g for g in self._garbage if g not in gone]
         for garbage in gone:

@@ -128,8 +128,10 @@ class Model:
         """A random run of everything the log does."""
         for _ in range(steps):
             what = self.random.random()
-            if what < 0.8:
+            if what < 0.7:
                 self.append(log, self.random.choice((1, 1, 2, 5)))
+            elif what < 0.8:
+                self.append(log, 30, [20])  # many sectors of records that line up
             elif what < 0.9:
                 self.free(log)
             else:

@@ -1,1 +1,97 @@
 """One file per statement: a frozen record, and the function that parses it from a cursor."""
+
+from __future__ import annotations
+
+from headwater.sql.statements.advance import Advance
+from headwater.sql.statements.alter import (
+    AlterQueryResetLandmark,
+    AlterTableAddColumns,
+    AlterTableDropColumns,
+    AlterTableRename,
+    AlterTableRenameColumn,
+    AlterTableSetRange,
+    AlterViewRefreshStatic,
+)
+from headwater.sql.statements.base import Column, Parameter, Statement
+from headwater.sql.statements.call import Call
+from headwater.sql.statements.control import ControlQuery, ControlSource
+from headwater.sql.statements.copy import Copy
+from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
+from headwater.sql.statements.create_function import CreateFunction
+from headwater.sql.statements.create_index import CreateIndex
+from headwater.sql.statements.create_materialized_view import CreateMaterializedView
+from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.create_sink import CreateSink
+from headwater.sql.statements.create_source import CreateSource
+from headwater.sql.statements.create_streaming_table import CreateStreamingTable
+from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_view import CreateView
+from headwater.sql.statements.delete import Delete
+from headwater.sql.statements.describe import Describe
+from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.explain import Explain, ExplainObject
+from headwater.sql.statements.flush import Flush
+from headwater.sql.statements.insert import Insert, InsertFromStream
+from headwater.sql.statements.merge import Merge, MergeClause
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.setting import ResetSetting, SetSetting
+from headwater.sql.statements.show import Show, ShowSetting
+from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.transaction import Begin, Commit, Rollback
+from headwater.sql.statements.truncate import Truncate
+from headwater.sql.statements.update import Assignment, Update
+from headwater.sql.statements.user import AlterUser, CreateUser
+from headwater.sql.statements.verify import VerifyView
+
+__all__ = [
+    "Advance",
+    "AlterQueryResetLandmark",
+    "AlterTableAddColumns",
+    "AlterTableDropColumns",
+    "AlterTableRename",
+    "AlterTableRenameColumn",
+    "AlterTableSetRange",
+    "AlterUser",
+    "AlterViewRefreshStatic",
+    "Assignment",
+    "Begin",
+    "Call",
+    "Column",
+    "Commit",
+    "ControlQuery",
+    "ControlSource",
+    "Copy",
+    "CreateContinuousQuery",
+    "CreateFunction",
+    "CreateIndex",
+    "CreateMaterializedView",
+    "CreateProcedure",
+    "CreateSink",
+    "CreateSource",
+    "CreateStreamingTable",
+    "CreateTable",
+    "CreateUser",
+    "CreateView",
+    "Delete",
+    "Describe",
+    "Drop",
+    "Explain",
+    "ExplainObject",
+    "Flush",
+    "Insert",
+    "InsertFromStream",
+    "Merge",
+    "MergeClause",
+    "Parameter",
+    "Query",
+    "ResetSetting",
+    "Rollback",
+    "SetSetting",
+    "Show",
+    "ShowSetting",
+    "Statement",
+    "Subscribe",
+    "Truncate",
+    "Update",
+    "VerifyView",
+]

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from headwater.errors import SettingError, SqlSyntaxError
+from headwater.errors import Error, SettingError, SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.lexer import Kind
 from headwater.sql.names import did_you_mean
+from headwater.sql.statements import subscribe
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.query import Query, take_parenthesised_query
-from headwater.sql.text import Name
+from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.text import Name, Span
 from headwater.sql.type_parser import check_distinct
 
 Format = OneOf["csv", "text", "parquet"]
@@ -23,7 +25,7 @@ class Copy(Statement):
 
     direction: OneOf["from", "to"]
     table: Name | None
-    query: Query | None
+    query: Query | Subscribe | None  # `COPY (SUBSCRIBE q) TO STDOUT` never ends
     columns: tuple[Name, ...] | None
     path: str | None  # None: STDIN or STDOUT
     format: Format
@@ -42,6 +44,7 @@ def parse(cursor: Cursor) -> Copy:
     """COPY …"""
     cursor.expect("COPY")
     table, query, columns = None, None, None
+    start = cursor.start
     if cursor.at("("):
         query = _subject(cursor)
     else:
@@ -51,20 +54,30 @@ def parse(cursor: Cursor) -> Copy:
         if cursor.at("("):
             columns = cursor.names("a column")
             check_distinct(cursor, columns)
+    subject = cursor.span_from(start)
     direction: OneOf["from", "to"] = "from" if cursor.choice("FROM", "TO") == "FROM" else "to"
     if query is not None and direction == "from":
-        raise SqlSyntaxError(
-            "rows cannot be copied into a query", place=query.span.place(cursor.text)
-        )
+        place = subject.place(cursor.text)
+        raise SqlSyntaxError("rows cannot be copied into a query", place=place)
     path = _path(cursor, "STDIN" if direction == "from" else "STDOUT")
     options = _options(cursor, path)
     cursor.finish()
     return _copy(cursor, direction, table, query, columns, path, options)
 
 
-def _subject(cursor: Cursor) -> Query:
-    """`(query)`; `(SUBSCRIBE q)` is spelled SUBSCRIBE over the wire as well."""
-    return take_parenthesised_query(cursor)
+def _subject(cursor: Cursor) -> Query | Subscribe:
+    """`(query)` or `(SUBSCRIBE …)`, the form in which clients read without end."""
+    if cursor.peek(1).upper != "SUBSCRIBE":
+        return take_parenthesised_query(cursor)
+    whole = cursor.skip_brackets()
+    inner = Span(whole.start + 1, whole.end - 1)
+    try:
+        return subscribe.parse(Cursor(inner.of(cursor.text)))
+    except Error as error:
+        if error.place is not None:
+            place = Span(error.place.start, error.place.end)
+            error.place = place.shifted(inner.start).place(cursor.text)
+        raise
 
 
 def _path(cursor: Cursor, stream: str) -> str | None:
@@ -147,7 +160,7 @@ def _copy(
     cursor: Cursor,
     direction: OneOf["from", "to"],
     table: Name | None,
-    query: Query | None,
+    query: Query | Subscribe | None,
     columns: tuple[Name, ...] | None,
     path: str | None,
     options: dict[str, str],

@@ -47,7 +47,7 @@ def parse_url(cursor: Cursor) -> str:
     url = cursor.string("an address in quotes, such as 'csv:/data/in'")
     if ":" not in url:
         raise SettingError(
-            f"'{url}' is not an address",
+            f"not an address: '{url}'",
             hint="an address starts with its kind, such as 'csv:/data/in' or 'kafka://host/topic'",
             place=token.span.place(cursor.text),
         )

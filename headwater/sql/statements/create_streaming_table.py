@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import cast
 
@@ -45,7 +45,7 @@ class CreateStreamingTable(Statement):
     late: Late = "keep"
     update_key: tuple[Name, ...] | None = None  # None: no clause; (): UPDATE KEY ()
     comment: str | None = None
-    options: Options | None = None
+    options: Options = field(default_factory=dict)
 
 
 def parse_table(cursor: Cursor, replace: bool) -> CreateStreamingTable:
@@ -76,7 +76,6 @@ def _parse(
         _server(cursor)
     clauses = _clauses(cursor, columns)
     cursor.finish()
-    clauses.setdefault("options", {})
     return CreateStreamingTable(cursor.text, name, kind, columns, unless, **clauses)  # type: ignore[arg-type]
 
 
@@ -109,10 +108,10 @@ def _clauses(cursor: Cursor, columns: tuple[Column, ...]) -> dict[str, object]:
         if not cursor.at_any(parsers):
             words = ("TIMESTAMP BY", "RANGE", "WATERMARK", "LATE", "UPDATE KEY", "WITH")
             cursor.fail("a clause or the end of the statement", words=words)
-        field, parse = parsers[token.upper]
-        if field in found:
+        attribute, parse = parsers[token.upper]
+        if attribute in found:
             raise SqlSyntaxError(f"{token.upper} occurs twice", place=token.span.place(cursor.text))
-        found[field] = parse()
+        found[attribute] = parse()
     return found
 
 

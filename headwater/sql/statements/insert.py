@@ -86,7 +86,7 @@ def _columns(cursor: Cursor) -> tuple[Name, ...] | None:
 
 
 def _plain_rows(cursor: Cursor) -> Rows | None:
-    """The rows if all of VALUES is plain and nothing follows; else the cursor stays where it was."""
+    """The rows if all of VALUES is plain and nothing follows; else the cursor stays."""
     start = cursor.index
     cursor.expect("VALUES")
     rows: list[tuple[Literal, ...]] = []

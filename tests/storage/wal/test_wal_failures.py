@@ -60,7 +60,7 @@ def test_every_call_fails(number: int, forever: bool, short: bool) -> None:
         log.close()
         disk.power_cut(Random(at))
         model.recover(disk).close()
-    assert at > 40
+    assert at > 20
 
 
 def test_failed_sync_fails_the_log_for_good() -> None:

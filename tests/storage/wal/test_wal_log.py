@@ -98,7 +98,7 @@ def test_many_threads_contiguous_and_in_order(tmp_path: Path) -> None:
 
 def test_waiting_appends_share_one_write_and_one_sync(tmp_path: Path) -> None:
     disk = SlowDisk()
-    log = opened(tmp_path, disk)
+    log = opened(tmp_path, disk, spare_segments=0)
     log.append(row()).wait()
     disk.gate.clear()
     tickets = [log.append(row())]
@@ -132,7 +132,10 @@ def test_a_failing_first_hook_refuses_only_its_append(tmp_path: Path) -> None:
     def fail(lsn: int) -> None:
         raise ArithmeticError("no more numbers")
 
-    for hook in (fail, lambda lsn: stamp.extend(b"longer")):
+    def lengthen(lsn: int) -> None:
+        stamp.extend(b"longer")
+
+    for hook in (fail, lengthen):
         ticket = log.append([Record(1, 1, (stamp,))], on_assigned=hook)
         with pytest.raises((ArithmeticError, ValueError)):
             ticket.wait()
@@ -210,7 +213,7 @@ def test_bounds_of_one_append(tmp_path: Path) -> None:
         log.append(row(bytes(1000)))
     assert caught.value.sqlstate == "54000"
     for records in ([], [Record(256, 1, (b"",))], [Record(1, 1 << 32, (b"",))]):
-        with pytest.raises(ValueError, match="at least one|out of range"):
+        with pytest.raises(ValueError, match=r"at least one|out of range"):
             log.append(records)
     assert log.append([Record(255, (1 << 32) - 1, ())]).wait() == 1
     log.close()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import pytest
 
-from tests.crash.power import PowerDisk, SimulatedCrash, StopAt
+from tests.crash.power import PowerDisk, SimulatedCrash, StopAt, WrappedDisk
 from tests.crash.wal_model import Model, open_log, until_crash
 
 CRASHES_PER_CHAIN = 4
@@ -122,7 +123,7 @@ def recover_twice(disk: PowerDisk, model: Model):  # type: ignore[no-untyped-def
     return log
 
 
-@pytest.mark.parametrize("torn", range(12))
+@pytest.mark.parametrize("torn", range(40))
 def test_every_step_of_a_recovery_with_a_torn_tail(torn: int) -> None:
     at, finished = 0, False
     while not finished:
@@ -133,7 +134,7 @@ def test_every_step_of_a_recovery_with_a_torn_tail(torn: int) -> None:
         log._writer._disk = stop
         stop.at = 2  # the write of the next group is made, its sync is not
         with pytest.raises(SimulatedCrash):
-            model.append(log, 5, [20, 600] if torn % 2 else [20])
+            model.append(log, 40, [20, 20, 20] if torn % 4 == 3 else [20])
         crash(disk, Random(torn))
         try:
             model.recover(StopAt(disk, at)).close()
@@ -141,9 +142,40 @@ def test_every_step_of_a_recovery_with_a_torn_tail(torn: int) -> None:
         except SimulatedCrash:
             crash(disk, Random(at))
         log = recover_twice(disk, model)
-        model.append(log, 4, [20])
+        model.append(log, 1, [20])
         log.close()
         model.recover(disk).close()
+
+
+class RotatingInFree(WrappedDisk):
+    """While `free` syncs the folder the writer rotates, and power fails as it syncs too."""
+
+    during_sync: Callable[[], None] | None = None
+
+    def fsync_folder(self, path: str) -> None:
+        during, self.during_sync = self.during_sync, None
+        if during is not None:
+            self.crash_next = True
+            during()
+        elif getattr(self, "crash_next", False):
+            raise SimulatedCrash
+        super().fsync_folder(path)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_a_freed_file_is_not_used_again_before_its_old_name_is_gone(seed: int) -> None:
+    disk, model = PowerDisk(), Model(Random(seed))
+    disk.mkdir("/db")
+    disk.fsync_folder("/")
+    rotating = RotatingInFree(disk)
+    log = model.recover(rotating)
+    model.append(log, 20, [600])
+    rotating.during_sync = lambda: model.append(log, 12, [600])
+    model.freed_lsn = 10
+    with pytest.raises(SimulatedCrash):
+        log.free(model.freed_lsn)
+    disk.power_cut(Random(seed))
+    model.recover(disk).close()
 
 
 def test_recovery_from_a_later_lsn() -> None:

@@ -1,0 +1,270 @@
+"""The one place that ties the parts together: `connect` and `Database`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from headwater.errors import ClosedError, Error, NotSupportedError
+from headwater.execute import change, copy, functions, insert, query, show, tables
+from headwater.execute.context import Context, Running
+from headwater.kernel.kernel import Cancellation, Kernel
+from headwater.result import Result
+from headwater.settings import Settings
+from headwater.sql import parser
+from headwater.sql.statements.alter import (
+    AlterTableAddColumns,
+    AlterTableDropColumns,
+    AlterTableRename,
+    AlterTableRenameColumn,
+)
+from headwater.sql.statements.base import Statement
+from headwater.sql.statements.call import Call
+from headwater.sql.statements.copy import Copy
+from headwater.sql.statements.create_function import CreateFunction
+from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.delete import Delete
+from headwater.sql.statements.describe import Describe
+from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.flush import Flush
+from headwater.sql.statements.insert import Insert
+from headwater.sql.statements.merge import Merge
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.setting import ResetSetting, SetSetting
+from headwater.sql.statements.show import Show, ShowSetting
+from headwater.sql.statements.truncate import Truncate
+from headwater.sql.statements.update import Update
+from headwater.storage.catalog import Catalog
+from headwater.storage.folder import DataFolder
+from headwater.storage.rows import as_table
+
+Handler = Callable[[Running, Any], Result]
+
+HANDLERS: dict[type[Statement], Handler] = {
+    AlterTableAddColumns: tables.add_columns,
+    AlterTableDropColumns: tables.drop_columns,
+    AlterTableRename: tables.rename_table,
+    AlterTableRenameColumn: tables.rename_column,
+    Copy: copy.copy,
+    CreateFunction: functions.create_function,
+    CreateProcedure: functions.create_procedure,
+    CreateTable: tables.create_table,
+    Delete: change.delete,
+    Describe: show.describe,
+    Explain: show.explain,
+    Flush: lambda running, statement: Result("FLUSH"),
+    Insert: insert.insert,
+    Merge: change.merge,
+    Query: query.run_query,
+    ResetSetting: show.reset_setting,
+    SetSetting: show.set_setting,
+    Show: show.show,
+    ShowSetting: show.show_setting,
+    Truncate: tables.truncate,
+    Update: change.update,
+}
+DROP_HANDLERS: dict[str, Handler] = {
+    "table": tables.drop_table,
+    "function": functions.drop_function,
+    "procedure": functions.drop_procedure,
+}
+
+
+def connect(
+    path: str | Path = ":memory:",
+    *,
+    master: str | None = None,
+    settings: Mapping[str, object] | None = None,
+) -> Database:
+    """Opens a data folder (made if it is not there); ":memory:" is a temporary one.
+
+    Spark starts in the background; statements that need none do not wait for it.
+    """
+    given = dict(settings or {})
+    if master is not None:
+        given["master"] = master
+    return Database(path, Settings(given))
+
+
+class Database:
+    """An open database. Threads may share it."""
+
+    def __init__(self, path: str | Path, settings: Settings) -> None:
+        self._lock = threading.Lock()
+        self._running: set[Cancellation] = set()
+        self._closed = False
+        folder = DataFolder(path)
+        kernel: Kernel | None = None
+        try:
+            kernel = Kernel(settings, folder.staging)
+            kernel.start()
+            catalog = Catalog(folder.catalog)
+            self._context = Context(settings, folder, catalog, kernel)
+            tables.open_tables(self._context)
+            functions.open_functions(self._context)
+        except BaseException:
+            if kernel is not None:
+                kernel.close()
+            folder.close()
+            raise
+
+    def sql(self, text: str) -> Result:
+        """Runs a statement (or several, separated by `;`); the result of the last one."""
+        result = Result("EMPTY")
+        for result in self.script(text):
+            pass
+        return result
+
+    def script(self, text: str) -> Iterator[Result]:
+        """Runs statements one by one; stops at the first error, which is placed in the whole text."""
+        for piece in parser.split(text):
+            try:
+                yield self._run(piece.text)
+            except Error as error:
+                if error.place is not None and error.place.text == piece.text:
+                    start = piece.start
+                    error.place = type(error.place)(
+                        text, error.place.start + start, error.place.end + start
+                    )
+                raise
+
+    def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
+        self._check_open()
+        statement = parser.parse(text)
+        handler = self._handler(statement)
+        if cancellation is not None:
+            return self._carry_out(
+                handler, Running(self._context, text, cancellation), statement, depth
+            )
+        cancellation = Cancellation()
+        with self._lock:
+            self._running.add(cancellation)
+        timer = self._timer(cancellation)
+        try:
+            return self._carry_out(
+                handler, Running(self._context, text, cancellation), statement, depth
+            )
+        finally:
+            if timer is not None:
+                timer.cancel()
+            with self._lock:
+                self._running.discard(cancellation)
+
+    def _carry_out(
+        self, handler: Handler | None, running: Running, statement: Statement, depth: int
+    ) -> Result:
+        if isinstance(statement, Call):
+
+            def run(text: str) -> Result:
+                return self._run(text, depth + 1, running.cancellation)
+
+            return functions.call(running, statement, run, depth)
+        if handler is None:
+            raise not_yet(statement)
+        return handler(running, statement)
+
+    def _handler(self, statement: Statement) -> Handler | None:
+        if isinstance(statement, Drop):
+            return DROP_HANDLERS.get(statement.kind.lower())
+        return HANDLERS.get(type(statement))
+
+    def _timer(self, cancellation: Cancellation) -> threading.Timer | None:
+        seconds = self._context.settings.number("statement_timeout_s")
+        if not seconds:
+            return None
+        reason = f"the statement took longer than statement_timeout_s = {seconds:g}"
+        timer = threading.Timer(seconds, cancellation.cancel, [reason])
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def insert(self, table: str, rows: Any, batch_id: str | None = None) -> int:
+        """Adds rows (Arrow, pandas, polars, dicts or tuples); returns once they are durable.
+
+        The number of rows added: 0 if a batch of this id was there already.
+        """
+        self._check_open()
+        target = self._context.standard_table(table)
+        return target.append(as_table(rows, target.schema), batch_id)
+
+    def create_function(
+        self,
+        name: str,
+        function: Any,
+        *,
+        returns: str,
+        kind: str = "scalar",
+        state: str | None = None,
+    ) -> None:
+        """Makes a Python function usable in SQL for as long as this database is open."""
+        self._check_open()
+        if state is not None:
+            raise NotSupportedError("functions with state are not supported yet")
+        functions.create_python_function(self._context, name, function, returns, kind)
+
+    def flush(self) -> None:
+        """Waits until everything acknowledged and complete has been processed."""
+        self._check_open()
+
+    def cancel(self) -> None:
+        """Cancels the statements under way, from another thread."""
+        with self._lock:
+            running = list(self._running)
+        for cancellation in running:
+            cancellation.cancel()
+
+    def catalog_names(self) -> dict[str, list[str]]:
+        """Names of tables and their columns, for completion."""
+        context = self._context
+        return {
+            item.name: context.tables[item.id].schema.names
+            for item in context.catalog.all("table")
+            if item.id in context.tables
+        }
+
+    @property
+    def spark_ready(self) -> bool:
+        """Whether Spark has started."""
+        return self._context.kernel.ready
+
+    def close(self) -> None:
+        """Closes the database; Spark stays for others of this process."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+        self.cancel()
+        for table in self._context.tables.values():
+            table.collect_garbage()
+        self._context.catalog.close()
+        self._context.kernel.close()
+        self._context.folder.close()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError("the database is closed", hint="connect again")
+
+    def __enter__(self) -> Database:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "_closed", True) and hasattr(self, "_context"):
+            self.close()
+
+
+def not_yet(statement: Statement) -> NotSupportedError:
+    """The answer to a statement that is read but not carried out yet, with its name."""
+    words = statement.text.split()
+    count = 3 if words[0].upper() in ("CREATE", "ALTER", "DROP") else 1
+    if isinstance(statement, Drop):
+        name = f"DROP {statement.kind.upper()}"
+    else:
+        name = " ".join(words[:count]).upper().rstrip("(")
+    return NotSupportedError(f"{name} is not supported yet")

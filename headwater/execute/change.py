@@ -1,0 +1,323 @@
+"""UPDATE, DELETE and MERGE of standard tables: copy-on-write, evaluated by Spark.
+
+One mechanism for all three. Spark computes the *actions*: which row (file and row number) changes,
+how, and the new values. The files that hold such rows are written again without them, the new rows
+are added, and one commit swaps the files. Rows in untouched files are not read a second time.
+"""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from headwater.errors import DataError
+from headwater.execute.context import Context, Running, column_of
+from headwater.execute.query import check_tables
+from headwater.kernel.kernel import Work
+from headwater.kernel.relation import Relation
+from headwater.plan.assign import cast_text
+from headwater.result import Result
+from headwater.sql.assemble import Assembly
+from headwater.sql.identifiers import identifiers_in
+from headwater.sql.lexer import tokenize
+from headwater.sql.statements.delete import Delete
+from headwater.sql.statements.merge import Merge, MergeClause
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.update import Assignment, Update
+from headwater.sql.text import Name, Span
+from headwater.sql.types import quoted
+from headwater.storage.standard_table import Snapshot, StandardTable
+
+DELETED, UPDATED, INSERTED = 1, 2, 3
+ACTIONS = "headwater_actions"
+TOUCHED = "headwater_touched"
+
+
+def delete(running: Running, statement: Delete) -> Result:
+    """DELETE FROM t [WHERE …]."""
+    table = running.context.standard_table(statement.table, statement.text)
+    with table.writing:
+        if statement.where is None:
+            snapshot = table.snapshot
+            if snapshot.files:
+                table.commit((), snapshot.files)
+            return Result("DELETE", row_count=snapshot.row_count)
+        text = Assembly(statement.text)
+        text.say(f"SELECT _file, _row, {DELETED} AS _action")
+        for field in table.schema:
+            text.say(f", {quoted(field.name)}")
+        text.say(f" FROM {_source(statement.table, statement.alias)} WHERE ").copy(statement.where)
+        return Result("DELETE", row_count=_apply(running, table, statement.table, text))
+
+
+def update(running: Running, statement: Update) -> Result:
+    """UPDATE t SET … [WHERE …]."""
+    table = running.context.standard_table(statement.table, statement.text)
+    with table.writing:
+        types = _value_types(running, table, statement)
+        text = Assembly(statement.text)
+        text.say(f"SELECT _file, _row, {UPDATED} AS _action")
+        _new_values(
+            text, table.schema, statement.assignments, types, statement.alias or statement.table
+        )
+        text.say(f" FROM {_source(statement.table, statement.alias)}")
+        if statement.where is not None:
+            text.say(" WHERE ").copy(statement.where)
+        return Result("UPDATE", row_count=_apply(running, table, statement.table, text))
+
+
+def _source(table: Name, alias: Name | None) -> str:
+    return f"{quoted(table)} AS {quoted(alias)}" if alias is not None else quoted(table)
+
+
+def _value_types(running: Running, table: StandardTable, statement: Update) -> list[str]:
+    """The types of the SET expressions, from Spark's own analysis."""
+    text = Assembly(statement.text).say("SELECT ")
+    for index, assignment in enumerate(statement.assignments):
+        text.say(", " if index else "").copy(assignment.value).say(f" AS c{index}")
+    text.say(f" FROM {_source(statement.table, statement.alias)}")
+    return _analysed(running, table, statement.table, text)
+
+
+def _analysed(running: Running, table: StandardTable, name: Name, text: Assembly) -> list[str]:
+    context = running.context
+    with context.relations(_identifiers(text)) as relations:
+        relations[name.key] = Relation(table.schema, table.snapshot.files, with_rows=True)
+        work = Work(text.text, relations, text.original, text.original_position)
+        return [type_ for _, type_ in context.kernel.analyse(work)]
+
+
+def _identifiers(text: Assembly) -> frozenset[str]:
+    return identifiers_in(tokenize(text.original))
+
+
+def _new_values(
+    text: Assembly,
+    schema: pa.Schema,
+    assignments: Sequence[Assignment],
+    types: Sequence[str],
+    qualifier: Name,
+) -> None:
+    """Adds one column per column of the table: the assigned expression, or the old value."""
+    assigned = {
+        column_of(a.column, schema, text.original).name: (a, type_)
+        for a, type_ in zip(assignments, types, strict=True)
+    }
+    for field in schema:
+        found = assigned.get(field.name)
+        if found is None:
+            text.say(f", {quoted(qualifier)}.{quoted(field.name)}")
+            continue
+        assignment, type_ = found
+        cast_text("", type_, field)  # refuses what may not be stored
+        text.say(", ")
+        _cast(text, assignment.value, field)
+        text.say(f" AS {quoted(field.name)}")
+
+
+def _cast(text: Assembly, value: Span, field: pa.Field[pa.DataType]) -> None:
+    head, tail = cast_text("\0", "void", field).split("\0")
+    text.say(head).copy(value).say(tail)
+
+
+def _apply(running: Running, table: StandardTable, name: Name, text: Assembly) -> int:
+    """Computes the actions, rewrites the files they touch, and commits; the rows changed."""
+    context = running.context
+    snapshot = table.snapshot
+    folder = table.folder / f"rows-{uuid.uuid4().hex}"
+    actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
+    actions_folder.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with context.relations(_identifiers(text)) as relations:
+            relations[name.key] = Relation(snapshot.schema, snapshot.files, with_rows=True)
+            work = Work(text.text, relations, text.original, text.original_position)
+            paths = context.kernel.write(work, actions_folder, running.cancellation)
+        changed, touched = _summary(paths, snapshot)
+        if changed:
+            files = _rewritten(running, snapshot, touched, paths, folder)
+            table.commit(table.written(files), touched)
+        return changed
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        shutil.rmtree(actions_folder, ignore_errors=True)
+
+
+def _summary(paths: Sequence[Path], snapshot: Snapshot) -> tuple[int, list[str]]:
+    """How many rows change, and which files hold them; a row that changes twice is an error."""
+    keys = pa.concat_tables([pq.read_table(p, columns=["_file", "_row", "_action"]) for p in paths])
+    old = keys.filter(pc.field("_action") != INSERTED)
+    distinct = old.group_by(["_file", "_row"]).aggregate([])
+    if distinct.num_rows < old.num_rows:
+        raise DataError(
+            "MERGE would change a row of the table more than once",
+            sqlstate="21000",
+            hint="more than one row of the source matches it; make the source's keys unique",
+        )
+    names = set(old.column("_file").unique().to_pylist())
+    return keys.num_rows, [path for path in snapshot.files if Path(path).name in names]
+
+
+def _rewritten(
+    running: Running, snapshot: Snapshot, touched: list[str], actions: Sequence[Path], folder: Path
+) -> list[Path]:
+    columns = ", ".join(quoted(f.name) for f in snapshot.schema)
+    fields = [("_file", pa.string()), ("_row", pa.int64()), ("_action", pa.int32())]
+    schema = pa.schema([*fields, *[f.with_nullable(True) for f in snapshot.schema]])
+    relations = {
+        TOUCHED: Relation(snapshot.schema, tuple(touched), with_rows=True),
+        ACTIONS: Relation(schema, tuple(str(p) for p in actions)),
+    }
+    sql = (
+        f"SELECT {columns} FROM {TOUCHED} AS t WHERE NOT EXISTS (SELECT 1 FROM {ACTIONS} AS a"
+        f" WHERE a._action <> {INSERTED} AND a._file = t._file AND a._row = t._row)"
+        f" UNION ALL SELECT {columns} FROM {ACTIONS} WHERE _action <> {DELETED}"
+    )
+    return running.context.kernel.write(Work(sql, relations), folder, running.cancellation)
+
+
+def merge(running: Running, statement: Merge) -> Result:
+    """MERGE INTO t USING s ON … WHEN …."""
+    table = running.context.standard_table(statement.table, statement.text)
+    _check_source(running.context, statement)
+    with table.writing:
+        builder = _MergeText(running, table, statement)
+        return Result("MERGE", row_count=_apply(running, table, statement.table, builder.text()))
+
+
+def _check_source(context: Context, statement: Merge) -> None:
+    if isinstance(statement.source, Query):
+        check_tables(context, statement.source, statement.text)
+    else:
+        context.standard_table(statement.source, statement.text)
+
+
+class _MergeText:
+    """Builds the query that computes a MERGE's actions."""
+
+    def __init__(self, running: Running, table: StandardTable, statement: Merge) -> None:
+        self.running = running
+        self.table = table
+        self.statement = statement
+        self.target = statement.alias or statement.table
+        source = statement.source_alias
+        if source is None:
+            named = isinstance(statement.source, Name)
+            source = Name(str(statement.source)) if named else Name("headwater_source")
+        self.source = source
+        self.types = self._types()
+
+    def text(self) -> Assembly:
+        """The actions: one row per row of the table that changes, and per row that is added."""
+        text = Assembly(self.statement.text)
+        text.say("SELECT * FROM (SELECT _file, _row, ")
+        self._action(text)
+        text.say(" AS _action")
+        for field in self.table.schema:
+            text.say(", ")
+            self._value(text, field)
+            text.say(f" AS {quoted(field.name)}")
+        self._join(text, "FULL OUTER" if self._by_source() else "RIGHT OUTER")
+        return text.say(") AS actions WHERE _action IS NOT NULL")
+
+    def _by_source(self) -> bool:
+        return any(c.when == "not matched by source" for c in self.statement.clauses)
+
+    def _join(self, text: Assembly, kind: str) -> None:
+        text.say(f" FROM (SELECT *, TRUE AS _in_table FROM {quoted(self.statement.table)})")
+        text.say(f" AS {quoted(self.target)} {kind} JOIN (SELECT *, TRUE AS _in_source FROM ")
+        if isinstance(self.statement.source, Query):
+            text.copy(self.statement.source.span)
+        else:
+            text.say(quoted(self.statement.source))
+        text.say(f") AS {quoted(self.source)} ON ").copy(self.statement.condition)
+
+    def _when(self, text: Assembly, clause: MergeClause) -> None:
+        """The condition under which a clause's rows are meant."""
+        table, source = f"{quoted(self.target)}._in_table", f"{quoted(self.source)}._in_source"
+        conditions = {
+            "matched": f"{table} AND {source}",
+            "not matched": f"{table} IS NULL",
+            "not matched by source": f"{source} IS NULL",
+        }
+        text.say(f" WHEN {conditions[clause.when]}")
+        if clause.condition is not None:
+            text.say(" AND ").copy(clause.condition)
+
+    def _action(self, text: Assembly) -> None:
+        codes = {"delete": DELETED, "update": UPDATED, "update all": UPDATED}
+        text.say("CASE")
+        for clause in self.statement.clauses:
+            self._when(text, clause)
+            text.say(f" THEN {codes.get(clause.action, INSERTED)}")
+        text.say(" END")
+
+    def _value(self, text: Assembly, field: pa.Field[pa.DataType]) -> None:
+        text.say("CASE")
+        for clause in self.statement.clauses:
+            self._when(text, clause)
+            text.say(" THEN ")
+            self._clause_value(text, clause, field)
+        text.say(" END")
+
+    def _clause_value(
+        self, text: Assembly, clause: MergeClause, field: pa.Field[pa.DataType]
+    ) -> None:
+        old = f"{quoted(self.target)}.{quoted(field.name)}"
+        value = self._expression(clause, field)
+        if clause.action in ("update all", "insert all"):
+            name = f"{quoted(self.source)}.{quoted(field.name)}"
+            text.say(cast_text(name, self.types.get((id(clause), field.name), "void"), field))
+        elif value is not None:
+            cast_text("", self.types[id(clause), field.name], field)
+            _cast(text, value, field)
+        elif clause.action == "insert":
+            text.say(cast_text("NULL", "void", field))
+        else:
+            text.say(old)
+
+    def _expression(self, clause: MergeClause, field: pa.Field[pa.DataType]) -> Span | None:
+        """The expression that a clause gives for a column."""
+        for assignment in clause.assignments:
+            if (
+                column_of(assignment.column, self.table.schema, self.statement.text).name
+                == field.name
+            ):
+                return assignment.value
+        if clause.action != "insert":
+            return None
+        names = [
+            column_of(c, self.table.schema, self.statement.text).name for c in clause.columns
+        ] or self.table.schema.names
+        if len(names) != len(clause.values):
+            raise DataError(
+                f"INSERT has {len(clause.values)} values for {len(names)} columns",
+                sqlstate="42601",
+                place=clause.span.place(self.statement.text),
+            )
+        return dict(zip(names, clause.values, strict=True)).get(field.name)
+
+    def _types(self) -> dict[tuple[int, str], str]:
+        """The types of all expressions, from one analysis by Spark."""
+        text = Assembly(self.statement.text).say("SELECT 1")
+        wanted: list[tuple[int, str]] = []
+        for clause in self.statement.clauses:
+            for field in self.table.schema:
+                value = self._expression(clause, field)
+                if value is not None:
+                    text.say(", ").copy(value)
+                elif clause.action in ("update all", "insert all"):
+                    text.say(f", {quoted(self.source)}.{quoted(field.name)}")
+                else:
+                    continue
+                wanted.append((id(clause), field.name))
+        self._join(text, "FULL OUTER")
+        found = _analysed(self.running, self.table, self.statement.table, text)
+        return dict(zip(wanted, found[1:], strict=True))

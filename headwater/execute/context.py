@@ -1,0 +1,127 @@
+"""What the execution of statements needs of a database, and what all of them share."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater.errors import BindError, NotSupportedError
+from headwater.kernel.functions import PythonFunction, SqlFunction
+from headwater.kernel.kernel import Cancellation, Kernel
+from headwater.kernel.relation import Relation
+from headwater.settings import Settings
+from headwater.sql.names import nearest
+from headwater.sql.text import Name
+from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
+from headwater.storage.folder import DataFolder
+from headwater.storage.standard_table import StandardTable
+
+
+@dataclass
+class Context:
+    """The parts of one open database."""
+
+    settings: Settings
+    folder: DataFolder
+    catalog: Catalog
+    kernel: Kernel
+    tables: dict[int, StandardTable] = field(default_factory=dict)
+    functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
+    ddl: threading.RLock = field(default_factory=threading.RLock)
+
+    def kept_s(self) -> float:
+        """How long removed files are kept."""
+        return self.settings.number("removed_files_kept_s")
+
+    def table_folder(self, name: str, number: int) -> Path:
+        """A folder for a table; the number makes it new."""
+        plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
+        return self.folder.tables / f"{plain}-{number}"
+
+    def find(self, name: str) -> CatalogObject | None:
+        """The table, view or query of that name."""
+        return self.catalog.find(name, RELATIONS)
+
+    def standard_table(self, name: Name | str, text: str | None = None) -> StandardTable:
+        """The standard table of that name; BindError 42P01 with the nearest name if there is none."""
+        found = self.find(name)
+        if found is None:
+            raise unknown_table(name, self.relation_names(), text)
+        table = self.tables.get(found.id)
+        if table is None:
+            raise NotSupportedError(f"{found.kind} {found.name} cannot be used here yet")
+        return table
+
+    def relation_names(self) -> list[str]:
+        """All names that may stand in FROM."""
+        return [
+            o.name
+            for o in self.catalog.all()
+            if o.kind in ("table", "streaming table", "stream", "view")
+        ]
+
+    @contextlib.contextmanager
+    def relations(self, identifiers: Iterable[str]) -> Iterator[dict[str, Relation]]:
+        """The tables that a text may mean by its identifiers, each at one version, kept while inside."""
+        found: dict[str, Relation] = {}
+        with contextlib.ExitStack() as stack:
+            for name in sorted(self._with_those_of_functions(identifiers)):
+                item = self.find(name)
+                table = self.tables.get(item.id) if item is not None else None
+                if table is not None:
+                    snapshot = stack.enter_context(table.reading())
+                    found[name] = Relation(snapshot.schema, snapshot.files)
+            yield found
+
+    def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
+        names = set(identifiers)
+        for name in list(names):
+            function = self.functions.get(name)
+            if isinstance(function, SqlFunction):
+                names |= function.identifiers
+        return names
+
+
+@dataclass(frozen=True)
+class Running:
+    """One statement under way: the database, its text, and how to stop it."""
+
+    context: Context
+    text: str
+    cancellation: Cancellation
+
+
+def unknown_table(name: Name | str, names: Iterable[str], text: str | None = None) -> BindError:
+    """The error for a name that no table has."""
+    near = nearest(str(name), list(names))
+    place = name.span.place(text) if isinstance(name, Name) and text is not None else None
+    return BindError(
+        f"table {name} does not exist",
+        sqlstate="42P01",
+        hint=f"did you mean {near}?" if near else "SHOW TABLES lists what there is",
+        place=place,
+    )
+
+
+def unknown_column(name: Name, schema: pa.Schema, text: str) -> BindError:
+    """The error for a name that no column has."""
+    near = nearest(str(name), schema.names)
+    return BindError(
+        f"column {name} does not exist",
+        sqlstate="42703",
+        hint=f"did you mean {near}?" if near else "columns: " + ", ".join(schema.names),
+        place=name.span.place(text),
+    )
+
+
+def column_of(name: Name, schema: pa.Schema, text: str) -> pa.Field[pa.DataType]:
+    """The column of that name, in any case of letters."""
+    for column in schema:
+        if column.name.casefold() == name.casefold():
+            return column
+    raise unknown_column(name, schema, text)

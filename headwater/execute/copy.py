@@ -1,0 +1,108 @@
+"""COPY between tables and files: CSV and Parquet."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv as csv
+import pyarrow.parquet as pq
+
+from headwater.errors import DataError, NotSupportedError, StorageError
+from headwater.execute.context import Running, column_of
+from headwater.execute.query import run_query
+from headwater.result import Result
+from headwater.sql.statements.copy import Copy
+from headwater.sql.statements.query import make_query
+from headwater.sql.types import quoted
+from headwater.storage.rows import as_table
+
+
+def copy(running: Running, statement: Copy) -> Result:
+    """COPY t FROM 'file' and COPY t | (query) TO 'file'."""
+    if statement.path is None:
+        raise NotSupportedError(
+            "COPY with STDIN or STDOUT needs a connection over the wire, which is not supported yet",
+            hint="COPY t FROM 'file' CSV reads a file",
+        )
+    if statement.direction == "from":
+        return _copy_from(running, statement, Path(statement.path))
+    return _copy_to(running, statement, Path(statement.path))
+
+
+def _copy_from(running: Running, statement: Copy, path: Path) -> Result:
+    assert statement.table is not None
+    table = running.context.standard_table(statement.table, statement.text)
+    fields = list(table.schema)
+    if statement.columns is not None:
+        fields = [column_of(name, table.schema, statement.text) for name in statement.columns]
+    rows = read_file(statement, path, fields)
+    count = table.append(as_table(rows, table.schema))
+    return Result("COPY", row_count=count)
+
+
+def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) -> pa.Table:
+    """The rows of a file; DataError with file and line for a line that does not parse."""
+    if not path.exists():
+        raise StorageError(f"the file {path} does not exist", sqlstate="58P01")
+    try:
+        if statement.format == "parquet":
+            return pq.read_table(path)
+        return csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(
+                column_names=[f.name for f in fields], skip_rows=1 if statement.header else 0
+            ),
+            parse_options=_parse_options(statement),
+            convert_options=csv.ConvertOptions(
+                column_types={f.name: f.type for f in fields},
+                null_values=[statement.null],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise _bad_line(path, str(error), header=statement.header) from error
+
+
+def _parse_options(statement: Copy) -> csv.ParseOptions:
+    quote: str | bool = statement.quote if statement.format == "csv" else False
+    return csv.ParseOptions(
+        delimiter=statement.delimiter,
+        quote_char=quote,
+        double_quote=True,
+        newlines_in_values=statement.format == "csv",
+    )
+
+
+def _bad_line(path: Path, message: str, *, header: bool) -> DataError:
+    found = re.search(r"[Rr]ow #(\d+)", message)
+    line = f", line {found.group(1)}" if found else ""
+    reason = re.sub(r"^.*?[Rr]ow #\d+:\s*", "", message.splitlines()[0])
+    return DataError(
+        f"{path}{line} cannot be read: {reason}",
+        sqlstate="22P04",
+        hint="nothing was inserted; check the delimiter, HEADER and the columns' types",
+    )
+
+
+def _copy_to(running: Running, statement: Copy, path: Path) -> Result:
+    if statement.query is not None:
+        query = statement.query
+    else:
+        assert statement.table is not None
+        columns = ", ".join(quoted(c) for c in statement.columns) if statement.columns else "*"
+        query = make_query(f"SELECT {columns} FROM {quoted(statement.table)}")
+    table = run_query(running, query).arrow()
+    try:
+        if statement.format == "parquet":
+            pq.write_table(table, path)
+        else:
+            options = csv.WriteOptions(
+                include_header=statement.header, delimiter=statement.delimiter
+            )
+            csv.write_csv(table, path, options)
+    except (OSError, pa.ArrowException) as error:
+        raise StorageError(f"the file {path} cannot be written", detail=str(error)) from error
+    return Result("COPY", row_count=table.num_rows)

@@ -1,0 +1,265 @@
+"""User functions and procedures: CREATE FUNCTION, CREATE PROCEDURE, CALL, DROP of both.
+
+SQL functions and procedures are kept in the catalog. Python functions live as long as the process:
+a program registers them again after it connects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from headwater.errors import BindError, Error
+from headwater.execute.context import Context, Running
+from headwater.kernel.functions import PythonFunction, SqlFunction, check_function, table_columns
+from headwater.kernel.kernel import Work
+from headwater.result import Result
+from headwater.sql.identifiers import identifiers_in
+from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.literals import sql_text
+from headwater.sql.names import nearest
+from headwater.sql.statements.call import Call
+from headwater.sql.statements.create_function import CreateFunction
+from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.drop import Drop
+from headwater.sql.text import EditedText, Name
+from headwater.sql.type_parser import parse_fields, parse_type
+from headwater.sql.types import name_of, quoted
+from headwater.storage.catalog import CatalogObject
+
+DEEPEST_CALL = 32
+
+
+def open_functions(context: Context) -> None:
+    """Makes the functions of the catalog known to the kernel."""
+    for item in context.catalog.all("function"):
+        _know(context, _from_catalog(item))
+
+
+def _from_catalog(item: CatalogObject) -> SqlFunction:
+    d = item.definition
+    return SqlFunction(item.key, d["text"], d["returns"], frozenset(d["identifiers"]), d["kind"])
+
+
+def _know(context: Context, function: SqlFunction | PythonFunction) -> None:
+    context.functions[function.name.lower()] = function
+    context.kernel.add_function(function)
+
+
+def create_python_function(
+    context: Context, name: str, function: Any, returns: str, kind: str
+) -> None:
+    """`db.create_function`: checked here, registered with Spark when a statement first needs it."""
+    check_function(name, function, kind)
+    if kind == "table":
+        parse_fields(table_columns(returns))
+    else:
+        parse_type(returns)
+    if context.catalog.find(name, "function") is not None:
+        raise BindError(
+            f"function {name} exists already", sqlstate="42723", hint="DROP FUNCTION first"
+        )
+    _know(context, PythonFunction(name.lower(), function, returns, kind))
+
+
+def create_function(running: Running, statement: CreateFunction) -> Result:
+    """CREATE [OR REPLACE] FUNCTION f(x T, …) RETURNS T RETURN expression."""
+    context = running.context
+    with context.ddl:
+        existing = context.functions.get(statement.name.key)
+        if existing is not None and statement.if_not_exists:
+            return Result("CREATE FUNCTION")
+        if existing is not None and not statement.or_replace:
+            place = statement.name.span.place(statement.text)
+            raise BindError(
+                f"function {statement.name} exists already", sqlstate="42723", place=place
+            )
+        made = _definition(statement)
+        function = SqlFunction(
+            statement.name.key,
+            made["text"],
+            made["returns"],
+            frozenset(made["identifiers"]),
+            made["kind"],
+        )
+        _check_with_spark(running, statement, function)
+        old = context.catalog.find(statement.name, "function")
+        if old is not None:
+            context.catalog.change(old, made)
+        else:
+            context.catalog.add("function", statement.name, made)
+        _know(context, function)
+    return Result("CREATE FUNCTION")
+
+
+def _definition(statement: CreateFunction) -> dict[str, Any]:
+    parameters = ", ".join(f"{quoted(p.name)} {name_of(p.type)}" for p in statement.parameters)
+    if statement.columns is not None:
+        returns = (
+            f"TABLE ({', '.join(f'{quoted(c.name)} {name_of(c.type)}' for c in statement.columns)})"
+        )
+        kind, body = "table", statement.query.text if statement.query else ""
+    else:
+        assert statement.returns is not None and statement.body is not None
+        returns, kind, body = (
+            name_of(statement.returns),
+            "scalar",
+            statement.body.of(statement.text),
+        )
+    names = identifiers_in(tokenize(body)) - {p.name.key for p in statement.parameters}
+    text = f"({parameters}) RETURNS {returns} RETURN {body}"
+    return {"text": text, "returns": returns, "kind": kind, "identifiers": sorted(names)}
+
+
+def _check_with_spark(running: Running, statement: CreateFunction, function: SqlFunction) -> None:
+    """Lets Spark read the function, so that a mistake shows at creation and not at first use."""
+    context = running.context
+    with context.relations(function.identifiers) as relations:
+        try:
+            context.kernel.check_function(function, relations)
+        except Error as error:
+            error.place = statement.name.span.place(statement.text)
+            raise
+
+
+def create_procedure(running: Running, statement: CreateProcedure) -> Result:
+    """CREATE [OR REPLACE] PROCEDURE p(x T, …) AS BEGIN statements END."""
+    context = running.context
+    with context.ddl:
+        old = context.catalog.find(statement.name, "procedure")
+        if old is not None and statement.if_not_exists:
+            return Result("CREATE PROCEDURE")
+        made = {
+            "parameters": [
+                {"name": str(p.name), "type": name_of(p.type)} for p in statement.parameters
+            ],
+            "body": [span.of(statement.text) for span in statement.body],
+        }
+        if old is not None and statement.or_replace:
+            context.catalog.change(old, made)
+        else:
+            context.catalog.add("procedure", statement.name, made)
+    return Result("CREATE PROCEDURE")
+
+
+def call(running: Running, statement: Call, run: Callable[[str], Result], depth: int) -> Result:
+    """CALL p(…): runs the procedure's statements; the result is that of the last one with rows."""
+    context = running.context
+    found = context.catalog.find(statement.name, "procedure")
+    if found is None:
+        near = nearest(str(statement.name), [o.name for o in context.catalog.all("procedure")])
+        raise BindError(
+            f"procedure {statement.name} does not exist",
+            sqlstate="42883",
+            hint=f"did you mean {near}?" if near else "SHOW PROCEDURES lists what there is",
+            place=statement.name.span.place(statement.text),
+        )
+    if depth >= DEEPEST_CALL:
+        raise BindError(
+            f"procedures call each other more than {DEEPEST_CALL} deep", sqlstate="54001"
+        )
+    parameters = found.definition["parameters"]
+    if len(parameters) != len(statement.arguments):
+        raise BindError(
+            f"procedure {found.name} takes {len(parameters)} arguments, {len(statement.arguments)} are given",
+            sqlstate="42883",
+            place=statement.name.span.place(statement.text),
+        )
+    values = _argument_texts(running, statement, parameters)
+    result = Result("CALL")
+    for text in found.definition["body"]:
+        last = run(with_values(text, values))
+        result = last if last.has_rows else result
+    return result
+
+
+def _argument_texts(
+    running: Running, statement: Call, parameters: list[dict[str, str]]
+) -> dict[str, str]:
+    """The value of each parameter as a literal; expressions are evaluated by Spark first."""
+    if not parameters:
+        return {}
+    texts: dict[str, str] = {}
+    for parameter, argument in zip(parameters, statement.arguments, strict=True):
+        texts[parameter["name"]] = f"CAST({argument.of(statement.text)} AS {parameter['type']})"
+    if statement.values is None or not _all_exact(statement, parameters):
+        table = running.context.kernel.run(
+            Work("SELECT " + ", ".join(texts.values())), running.cancellation
+        )
+        row = [column[0].as_py() for column in table.columns]
+    else:
+        row = [literal.value for literal in statement.values]
+    return {p["name"].casefold(): sql_text(value) for p, value in zip(parameters, row, strict=True)}
+
+
+def _all_exact(statement: Call, parameters: list[dict[str, str]]) -> bool:
+    """Whether each literal has the parameter's type already, or one that widens into it."""
+    assert statement.values is not None
+    integers = ("TINYINT", "SMALLINT", "INT", "BIGINT")
+    for parameter, literal in zip(parameters, statement.values, strict=True):
+        given, wanted = literal.type_name, parameter["type"]
+        widens = (
+            given in integers
+            and wanted in integers
+            and integers.index(given) <= integers.index(wanted)
+        )
+        if literal.value is not None and given != wanted and not widens:
+            return False
+    return True
+
+
+def with_values(text: str, values: dict[str, str]) -> str:
+    """A statement of a procedure with its parameters replaced by literals.
+
+    A parameter is a name alone: not behind or before a dot, not before a parenthesis, not after AS.
+    """
+    edited = EditedText(text)
+    tokens = tokenize(text)
+    for index, token in enumerate(tokens):
+        if not token.is_name or token.name.casefold() not in values:
+            continue
+        before = tokens[index - 1] if index else None
+        after = tokens[index + 1]
+        if before is not None and (before.text == "." or before.upper == "AS"):
+            continue
+        if after.kind is not Kind.END and after.text in (".", "("):
+            continue
+        edited.replace(token.start, token.end, values[token.name.casefold()])
+    return edited.text
+
+
+def drop_function(running: Running, statement: Drop) -> Result:
+    """DROP FUNCTION."""
+    context = running.context
+    with context.ddl:
+        found = context.functions.pop(statement.name.key, None)
+        if found is None and not statement.if_exists:
+            raise _unknown(statement.name, list(context.functions), "function", statement.text)
+        stored = context.catalog.find(statement.name, "function")
+        if stored is not None:
+            context.catalog.remove(stored)
+        context.kernel.remove_function(statement.name)
+    return Result("DROP FUNCTION")
+
+
+def drop_procedure(running: Running, statement: Drop) -> Result:
+    """DROP PROCEDURE."""
+    context = running.context
+    with context.ddl:
+        found = context.catalog.find(statement.name, "procedure")
+        if found is not None:
+            context.catalog.remove(found)
+        elif not statement.if_exists:
+            names = [o.name for o in context.catalog.all("procedure")]
+            raise _unknown(statement.name, names, "procedure", statement.text)
+    return Result("DROP PROCEDURE")
+
+
+def _unknown(name: Name, names: list[str], kind: str, text: str) -> BindError:
+    near = nearest(str(name), names)
+    return BindError(
+        f"{kind} {name} does not exist",
+        sqlstate="42883",
+        hint=f"did you mean {near}?" if near else f"SHOW {kind.upper()}S lists what there is",
+        place=name.span.place(text),
+    )

@@ -1,0 +1,159 @@
+"""SHOW, DESCRIBE, SET, RESET and EXPLAIN."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.errors import BindError, NotSupportedError
+from headwater.execute import system_tables
+from headwater.execute.context import Running, unknown_table
+from headwater.execute.query import plain_scan, refuse_streaming, scan_of, work_of
+from headwater.plan.scan import ScanPlan
+from headwater.result import Result
+from headwater.settings import BY_NAME, unknown_setting
+from headwater.sql.statements.describe import Describe
+from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.setting import ResetSetting, SetSetting
+from headwater.sql.statements.show import Show, ShowSetting
+from headwater.sql.text import Name
+from headwater.sql.types import name_of
+
+KINDS = {
+    "tables": ("table", "streaming table"),
+    "streams": ("stream",),
+    "views": ("view", "materialized view"),
+    "queries": ("continuous query",),
+    "sources": ("source",),
+    "sinks": ("sink",),
+    "indexes": ("index",),
+    "procedures": ("procedure",),
+    "users": ("user",),
+}
+
+
+def show(running: Running, statement: Show) -> Result:
+    """SHOW TABLES and the like: the names, kinds and times of creation."""
+    context = running.context
+    kind = statement.kind.lower()
+    if kind == "tables":
+        table = system_tables.tables(context).select(["name", "kind", "row_count", "created_at"])
+        return Result("SHOW", table)
+    if kind in ("settings", "functions"):
+        return Result("SHOW", system_tables.NAMES[kind](context))
+    names = KINDS.get(kind)
+    if names is None:
+        raise NotSupportedError(f"SHOW {statement.kind} is not supported yet")
+    rows = [
+        {"name": o.name, "kind": o.kind, "created_at": o.created_at}
+        for o in context.catalog.all(*names)
+    ]
+    schema = pa.schema([("name", pa.string()), ("kind", pa.string()), ("created_at", pa.string())])
+    return Result("SHOW", pa.Table.from_pylist(rows, schema))
+
+
+def show_setting(running: Running, statement: ShowSetting) -> Result:
+    """SHOW name: the value of one setting."""
+    settings = running.context.settings
+    name = statement.name.lower()
+    if name in BY_NAME:
+        value = str(settings[name])
+    elif name in settings.spark:
+        value = settings.spark[name]
+    else:
+        raise unknown_setting(str(statement.name)).at(statement.name.span.place(statement.text))
+    return Result("SHOW", pa.table({name: [value]}))
+
+
+def set_setting(running: Running, statement: SetSetting) -> Result:
+    """SET name = value."""
+    try:
+        running.context.settings.set(str(statement.name), _plain_value(statement.value))
+    except BindError:
+        raise
+    return Result("SET")
+
+
+def _plain_value(value: object) -> object:
+    seconds = getattr(value, "microseconds", None)
+    return seconds / 1e6 if seconds is not None else value
+
+
+def reset_setting(running: Running, statement: ResetSetting) -> Result:
+    """RESET name: the default again."""
+    settings = running.context.settings
+    names = (
+        [statement.name.lower()] if statement.name else [s.name for s, _ in settings if not s.fixed]
+    )
+    for name in names:
+        if name.startswith("spark."):
+            settings.spark.pop(name, None)
+        elif name in BY_NAME:
+            settings.set(name, BY_NAME[name].default)
+        else:
+            raise unknown_setting(name)
+    return Result("RESET")
+
+
+def describe(running: Running, statement: Describe) -> Result:
+    """DESCRIBE a table, a system table or a query: its columns and their types."""
+    context = running.context
+    target = statement.target
+    if isinstance(target, Query):
+        refuse_streaming(target)
+        with work_of(context, target, statement.text) as work:
+            rows = [(name, type_.upper(), True) for name, type_ in context.kernel.analyse(work)]
+        return _columns(rows)
+    system = system_tables.find(context, target)
+    if system is not None:
+        return _columns([(f.name, name_of(f.type), f.nullable) for f in system.schema])
+    if context.find(target) is None:
+        raise unknown_table(target, context.relation_names(), statement.text)
+    schema = context.standard_table(target, statement.text).schema
+    return _columns([(f.name, name_of(f.type), f.nullable) for f in schema])
+
+
+def _columns(rows: list[tuple[str, str, bool]]) -> Result:
+    schema = pa.schema([("column", pa.string()), ("type", pa.string()), ("nullable", pa.bool_())])
+    columns = [pa.array([row[i] for row in rows], schema.field(i).type) for i in range(3)]
+    return Result("DESCRIBE", pa.Table.from_arrays(columns, schema=schema))
+
+
+def explain(running: Running, statement: Explain) -> Result:
+    """EXPLAIN: how a statement would be carried out."""
+    inner = statement.statement
+    if not isinstance(inner, Query):
+        raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")
+    refuse_streaming(inner)
+    context = running.context
+    found = scan_of(context, inner)
+    if found is not None:
+        lines = _scan_lines(running, found)
+        if statement.analyze:
+            table = plain_scan(context, inner)
+            lines.append(f"rows returned: {0 if table is None else table.num_rows}")
+    else:
+        with work_of(context, inner, statement.text) as work:
+            lines = ["run by Spark", *context.kernel.explain(work).splitlines()]
+    return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _scan_lines(running: Running, found: tuple[ScanPlan, str | pa.Table]) -> list[str]:
+    plan, source = found
+    lines = ["plain scan, in line (no Spark)"]
+    if isinstance(source, pa.Table):
+        lines.append(f"reads {source.num_rows} rows of a system table")
+    else:
+        snapshot = running.context.standard_table(Name(source)).snapshot
+        lines.append(f"reads {len(snapshot.files)} files of {source}, version {snapshot.version}")
+    if plan.predicate is not None:
+        lines.append(f"rows: {plan.predicate.arrow()}")
+    lines.append("columns: " + ", ".join(name for _, name in plan.columns))
+    if plan.order:
+        lines.append(
+            "order: "
+            + ", ".join(f"{o.column}{' DESC' if o.descending else ''}" for o in plan.order)
+        )
+    if plan.limit is not None:
+        lines.append(f"limit: {plan.limit}")
+    return lines

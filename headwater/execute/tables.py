@@ -1,0 +1,285 @@
+"""CREATE, DROP, ALTER and TRUNCATE of standard tables.
+
+A table exists once its row is in the catalog. Files are made before that and deleted after the row
+is gone, so that a crash in between leaves only a folder that the next open removes.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater.errors import BindError, Error, NotSupportedError
+from headwater.execute.context import Context, Running, column_of, unknown_table
+from headwater.execute.query import refuse_streaming, work_of
+from headwater.kernel.kernel import Work
+from headwater.kernel.relation import Relation
+from headwater.result import Result
+from headwater.sql.statements.alter import (
+    AlterTableAddColumns,
+    AlterTableDropColumns,
+    AlterTableRename,
+    AlterTableRenameColumn,
+)
+from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.truncate import Truncate
+from headwater.sql.text import Name
+from headwater.sql.type_parser import parse_type
+from headwater.sql.types import name_of, quoted
+from headwater.storage.catalog import CatalogObject
+from headwater.storage.standard_table import StandardTable
+
+
+def open_tables(context: Context) -> None:
+    """Opens every table of the catalog, and removes folders that belong to none."""
+    known = set()
+    for item in context.catalog.all("table"):
+        folder = context.folder.tables / item.definition["folder"]
+        known.add(folder.name)
+        context.tables[item.id] = StandardTable(folder, schema_of(item), context.kept_s)
+    for folder in context.folder.tables.iterdir():
+        if folder.name not in known:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def schema_of(item: CatalogObject) -> pa.Schema:
+    """The columns of a table in the catalog."""
+    return pa.schema(
+        [
+            pa.field(c["name"], parse_type(c["type"]), c["nullable"])
+            for c in item.definition["columns"]
+        ]
+    )
+
+
+def definition(schema: pa.Schema, folder: Path, comment: str | None = None) -> dict[str, object]:
+    """A table as the catalog keeps it."""
+    columns = [{"name": f.name, "type": name_of(f.type), "nullable": f.nullable} for f in schema]
+    return {"columns": columns, "folder": folder.name, "comment": comment}
+
+
+def create_table(running: Running, statement: CreateTable) -> Result:
+    """CREATE TABLE, with columns or AS a query."""
+    context = running.context
+    with context.ddl:
+        existing = context.find(statement.name)
+        if existing is not None and statement.if_not_exists:
+            return Result("CREATE TABLE")
+        if existing is not None and not (statement.or_replace and existing.kind == "table"):
+            context.catalog.check_free("table", statement.name)
+        folder = context.table_folder(statement.name, _fresh_number(context))
+        try:
+            table, count = _made(running, statement, folder)
+            _publish(context, statement, table, existing)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return Result("CREATE TABLE", row_count=count)
+
+
+def _fresh_number(context: Context) -> int:
+    numbers = [0]
+    for folder in context.folder.tables.iterdir():
+        number = folder.name.rpartition("-")[2]
+        numbers.append(int(number) if number.isdigit() else 0)
+    return max(*numbers, context.catalog.next_id() - 1) + 1
+
+
+def _made(
+    running: Running, statement: CreateTable, folder: Path
+) -> tuple[StandardTable, int | None]:
+    context = running.context
+    if statement.query is None:
+        schema = pa.schema([column.field for column in statement.columns])
+        return StandardTable.create(folder, schema, context.kept_s), None
+    refuse_streaming(statement.query)
+    with work_of(context, statement.query, statement.text) as work:
+        schema = query_schema(context.kernel.analyse(work))
+        table = StandardTable.create(folder, schema, context.kept_s)
+        files = table.written(context.kernel.write(work, folder / "first", running.cancellation))
+    with table.writing:
+        table.commit(files, ())
+    return table, sum(file.row_count for file in files)
+
+
+def query_schema(types: list[tuple[str, str]]) -> pa.Schema:
+    """The columns of a new table made from a query; refused where a name or type cannot be stored."""
+    seen: set[str] = set()
+    fields = []
+    for name, type_ in types:
+        if name.casefold() in seen:
+            raise BindError(
+                f"the query has two columns named {name}",
+                sqlstate="42701",
+                hint="name them with AS",
+            )
+        seen.add(name.casefold())
+        if type_ == "void":
+            raise NotSupportedError(
+                f"column {name} is always NULL and has no type", hint="CAST(NULL AS …) gives it one"
+            )
+        fields.append(pa.field(name, parse_type(type_)))
+    return pa.schema(fields)
+
+
+def _publish(
+    context: Context, statement: CreateTable, table: StandardTable, existing: CatalogObject | None
+) -> None:
+    made = definition(table.schema, table.folder, statement.comment)
+    if existing is None:
+        item = context.catalog.add("table", statement.name, made)
+        context.tables[item.id] = table
+        return
+    old = context.tables[existing.id]
+    item = context.catalog.change(existing, made)
+    context.tables[item.id] = table
+    old.drop()
+
+
+def drop_table(running: Running, statement: Drop) -> Result:
+    """DROP TABLE."""
+    context = running.context
+    tag = f"DROP {statement.kind.upper()}"
+    with context.ddl:
+        found = context.find(statement.name)
+        if found is None:
+            if statement.if_exists:
+                return Result(tag)
+            raise unknown_table(statement.name, context.relation_names(), statement.text)
+        if found.kind != "table":
+            raise BindError(
+                f"{found.name} is a {found.kind}, not a table",
+                sqlstate="42809",
+                hint=f"DROP {found.kind.upper()} {found.name}",
+                place=statement.name.span.place(statement.text),
+            )
+        context.catalog.remove(found)
+        context.tables.pop(found.id).drop()
+    return Result(tag)
+
+
+def truncate(running: Running, statement: Truncate) -> Result:
+    """TRUNCATE TABLE: all rows go, without Spark."""
+    table = running.context.standard_table(statement.table, statement.text)
+    with table.writing:
+        snapshot = table.snapshot
+        if snapshot.files:
+            table.commit((), snapshot.files)
+    return Result("TRUNCATE", row_count=snapshot.row_count)
+
+
+def add_columns(running: Running, statement: AlterTableAddColumns) -> Result:
+    """ALTER TABLE … ADD COLUMNS: NULL in the rows there are."""
+    context = running.context
+    with context.ddl:
+        item, table = _target(context, statement.name, statement.text)
+        for column in statement.columns:
+            if any(f.name.casefold() == column.name.casefold() for f in table.schema):
+                place = column.name.span.place(statement.text)
+                raise BindError(
+                    f"column {column.name} exists already", sqlstate="42701", place=place
+                )
+            if not column.nullable:
+                raise NotSupportedError(
+                    "a new column cannot be NOT NULL",
+                    hint="rows there are have NULL in it",
+                    place=column.name.span.place(statement.text),
+                )
+        table.add_columns([column.field for column in statement.columns])
+        _record(context, item, table)
+    return Result("ALTER TABLE")
+
+
+def _target(context: Context, name: Name, text: str) -> tuple[CatalogObject, StandardTable]:
+    table = context.standard_table(name, text)
+    item = context.find(name)
+    assert item is not None
+    return item, table
+
+
+def _record(context: Context, item: CatalogObject, table: StandardTable) -> CatalogObject:
+    made = definition(table.schema, table.folder, item.definition.get("comment"))
+    return context.catalog.change(item, made)
+
+
+def rename_table(running: Running, statement: AlterTableRename) -> Result:
+    """ALTER TABLE … RENAME TO: the files stay where they are."""
+    context = running.context
+    with context.ddl:
+        item, _ = _target(context, statement.name, statement.text)
+        context.catalog.change(item, item.definition, name=str(statement.new_name))
+    return Result("ALTER TABLE")
+
+
+def rename_column(running: Running, statement: AlterTableRenameColumn) -> Result:
+    """ALTER TABLE … RENAME COLUMN a TO b."""
+    table = running.context.standard_table(statement.name, statement.text)
+    old = column_of(statement.column, table.schema, statement.text)
+    new = str(statement.new_name)
+    if any(f.name.casefold() == new.casefold() and f.name != old.name for f in table.schema):
+        place = statement.new_name.span.place(statement.text)
+        raise BindError(f"column {new} exists already", sqlstate="42701", place=place)
+    columns = [(f.name, f.with_name(new) if f.name == old.name else f) for f in table.schema]
+    return _rebuild(running, statement.name, columns)
+
+
+def drop_columns(running: Running, statement: AlterTableDropColumns) -> Result:
+    """ALTER TABLE … DROP COLUMNS."""
+    table = running.context.standard_table(statement.name, statement.text)
+    gone = set()
+    for name in statement.columns:
+        try:
+            gone.add(column_of(name, table.schema, statement.text).name)
+        except Error:
+            if not statement.if_exists:
+                raise
+    columns = [(f.name, f) for f in table.schema if f.name not in gone]
+    if not columns:
+        raise BindError("a table needs at least one column", sqlstate="42P16", hint="DROP TABLE")
+    return _rebuild(running, statement.name, columns)
+
+
+def _rebuild(
+    running: Running, name: Name, columns: list[tuple[str, pa.Field[pa.DataType]]]
+) -> Result:
+    """Copies a table into a new folder under other column names, and swaps the two."""
+    context = running.context
+    with context.ddl:
+        item, table = _target(context, name, running.text)
+        schema = pa.schema([field for _, field in columns])
+        folder = context.table_folder(item.name, _fresh_number(context))
+        with table.writing:
+            try:
+                new = StandardTable.create(folder, schema, context.kept_s)
+                _copy(running, table, new, columns)
+                made = context.catalog.change(
+                    item, definition(schema, folder, item.definition.get("comment"))
+                )
+            except BaseException:
+                shutil.rmtree(folder, ignore_errors=True)
+                raise
+            context.tables[made.id] = new
+        table.drop()
+    return Result("ALTER TABLE")
+
+
+def _copy(
+    running: Running,
+    table: StandardTable,
+    new: StandardTable,
+    columns: list[tuple[str, pa.Field[pa.DataType]]],
+) -> None:
+    snapshot = table.snapshot
+    if not snapshot.files:
+        return
+    selected = ", ".join(f"{quoted(old)} AS {quoted(field.name)}" for old, field in columns)
+    work = Work(
+        f"SELECT {selected} FROM old_table",
+        {"old_table": Relation(snapshot.schema, snapshot.files)},
+    )
+    paths = running.context.kernel.write(work, new.folder / "first", running.cancellation)
+    with new.writing:
+        new.commit(new.written(paths), ())
