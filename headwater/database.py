@@ -56,7 +56,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     Delete: change.delete,
     Describe: show.describe,
     Explain: show.explain,
-    Flush: lambda running, statement: Result("FLUSH"),
+    Flush: lambda _running, _statement: Result("FLUSH"),
     Insert: insert.insert,
     Merge: change.merge,
     Query: query.run_query,
@@ -114,10 +114,8 @@ class Database:
 
     def sql(self, text: str) -> Result:
         """Runs a statement (or several, separated by `;`); the result of the last one."""
-        result = Result("EMPTY")
-        for result in self.script(text):
-            pass
-        return result
+        results = list(self.script(text))
+        return results[-1] if results else Result("EMPTY")
 
     def script(self, text: str) -> Iterator[Result]:
         """Runs statements one by one; stops at the first error, which is placed in the whole text."""

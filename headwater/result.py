@@ -46,9 +46,13 @@ class Result:
 
     def show(self, limit: int = SHOWN_ROWS) -> None:
         """Prints the rows, at most `limit` of them."""
-        from headwater.cli.output import print_result
+        from headwater.cli.grid import Look
+        from headwater.cli.output import render
 
-        print_result(self, limit)
+        for line in render(self._table.slice(0, limit), "table", Look()):
+            print(line)
+        if self._table.num_rows > limit:
+            print(f"… {self._table.num_rows - limit} more rows")
 
     def __iter__(self):  # type: ignore[no-untyped-def]
         return iter(self.rows())

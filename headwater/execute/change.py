@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from headwater.errors import DataError
 from headwater.execute.context import Context, Running, column_of
 from headwater.execute.query import check_tables
+from headwater.execute.system_tables import columns as columns_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.assign import cast_text
@@ -169,7 +170,7 @@ def _rewritten(
     running: Running, snapshot: Snapshot, touched: list[str], actions: Sequence[Path], folder: Path
 ) -> list[Path]:
     columns = ", ".join(quoted(f.name) for f in snapshot.schema)
-    fields = [("_file", pa.string()), ("_row", pa.int64()), ("_action", pa.int32())]
+    fields = columns_of(_file=pa.string(), _row=pa.int64(), _action=pa.int32())
     schema = pa.schema([*fields, *[f.with_nullable(True) for f in snapshot.schema]])
     relations = {
         TOUCHED: Relation(snapshot.schema, tuple(touched), with_rows=True),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv as csv
@@ -15,6 +16,7 @@ from headwater.execute.query import run_query
 from headwater.result import Result
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.query import make_query
+from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.types import quoted
 from headwater.storage.rows import as_table
 
@@ -63,11 +65,11 @@ def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) 
             ),
         )
     except (pa.ArrowException, OSError) as error:
-        raise _bad_line(path, str(error), header=statement.header) from error
+        raise _bad_line(path, str(error)) from error
 
 
 def _parse_options(statement: Copy) -> csv.ParseOptions:
-    quote: str | bool = statement.quote if statement.format == "csv" else False
+    quote: Any = statement.quote if statement.format == "csv" else False
     return csv.ParseOptions(
         delimiter=statement.delimiter,
         quote_char=quote,
@@ -76,7 +78,7 @@ def _parse_options(statement: Copy) -> csv.ParseOptions:
     )
 
 
-def _bad_line(path: Path, message: str, *, header: bool) -> DataError:
+def _bad_line(path: Path, message: str) -> DataError:
     found = re.search(r"[Rr]ow #(\d+)", message)
     line = f", line {found.group(1)}" if found else ""
     reason = re.sub(r"^.*?[Rr]ow #\d+:\s*", "", message.splitlines()[0])
@@ -88,6 +90,8 @@ def _bad_line(path: Path, message: str, *, header: bool) -> DataError:
 
 
 def _copy_to(running: Running, statement: Copy, path: Path) -> Result:
+    if isinstance(statement.query, Subscribe):
+        raise NotSupportedError("COPY (SUBSCRIBE …) is not supported yet")
     if statement.query is not None:
         query = statement.query
     else:

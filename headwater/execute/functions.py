@@ -100,7 +100,8 @@ def _definition(statement: CreateFunction) -> dict[str, Any]:
         )
         kind, body = "table", statement.query.text if statement.query else ""
     else:
-        assert statement.returns is not None and statement.body is not None
+        assert statement.returns is not None
+        assert statement.body is not None
         returns, kind, body = (
             name_of(statement.returns),
             "scalar",

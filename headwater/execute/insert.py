@@ -82,7 +82,7 @@ def stored(literal: Literal, field: pa.Field[pa.DataType], zone: str) -> tuple[b
         limit = 1 << (type_.bit_width - 1)
         if not isinstance(value, int) or not -limit <= value < limit:
             raise DataError(
-                f"{value} is out of range for column {field.name} {name_of(type_)}",
+                f"{value!r} is out of range for column {field.name} {name_of(type_)}",
                 sqlstate="22003",
             )
         return True, value
@@ -103,7 +103,7 @@ def _stored_text(value: str, type_: pa.DataType, zone: str) -> tuple[bool, Any]:
     return False, None
 
 
-def _decimal_fits(value: object, type_: pa.DataType) -> bool:
+def _decimal_fits(value: object, type_: Any) -> bool:
     if isinstance(value, int):
         value = Decimal(value)
     if not isinstance(value, Decimal):

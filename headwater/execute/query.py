@@ -15,7 +15,7 @@ from headwater.kernel.relation import Relation
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql.statements.query import Query
-from headwater.sql.text import EditedText
+from headwater.sql.text import EditedText, Name
 from headwater.storage.scan import scan_files, scan_table
 
 
@@ -107,5 +107,5 @@ def check_tables(context: Context, query: Query, text: str) -> None:
             raise unknown_table(_shifted(reference.name, query), context.relation_names(), text)
 
 
-def _shifted(name, query):  # type: ignore[no-untyped-def]
-    return type(name)(str(name), name.span.shifted(query.offset))
+def _shifted(name: Name, query: Query) -> Name:
+    return Name(str(name), name.span.shifted(query.offset))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Running, unknown_table
 from headwater.execute.query import plain_scan, refuse_streaming, scan_of, work_of
@@ -48,7 +48,7 @@ def show(running: Running, statement: Show) -> Result:
         {"name": o.name, "kind": o.kind, "created_at": o.created_at}
         for o in context.catalog.all(*names)
     ]
-    schema = pa.schema([("name", pa.string()), ("kind", pa.string()), ("created_at", pa.string())])
+    schema = system_tables.columns(name=pa.string(), kind=pa.string(), created_at=pa.string())
     return Result("SHOW", pa.Table.from_pylist(rows, schema))
 
 
@@ -67,10 +67,7 @@ def show_setting(running: Running, statement: ShowSetting) -> Result:
 
 def set_setting(running: Running, statement: SetSetting) -> Result:
     """SET name = value."""
-    try:
-        running.context.settings.set(str(statement.name), _plain_value(statement.value))
-    except BindError:
-        raise
+    running.context.settings.set(str(statement.name), _plain_value(statement.value))
     return Result("SET")
 
 
@@ -114,7 +111,7 @@ def describe(running: Running, statement: Describe) -> Result:
 
 
 def _columns(rows: list[tuple[str, str, bool]]) -> Result:
-    schema = pa.schema([("column", pa.string()), ("type", pa.string()), ("nullable", pa.bool_())])
+    schema = system_tables.columns(column=pa.string(), type=pa.string(), nullable=pa.bool_())
     columns = [pa.array([row[i] for row in rows], schema.field(i).type) for i in range(3)]
     return Result("DESCRIBE", pa.Table.from_arrays(columns, schema=schema))
 

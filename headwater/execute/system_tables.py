@@ -11,26 +11,25 @@ from headwater.execute.context import Context
 
 PREFIX = "headwater."
 
-TABLES = pa.schema(
-    [
-        ("name", pa.string()),
-        ("kind", pa.string()),
-        ("row_count", pa.int64()),
-        ("file_count", pa.int64()),
-        ("version", pa.int64()),
-        ("location", pa.string()),
-        ("created_at", pa.string()),
-    ]
+STRING, BIGINT = pa.string(), pa.int64()
+
+
+def columns(**types: pa.DataType) -> pa.Schema:
+    """A schema from names and types."""
+    return pa.schema([pa.field(name, type_) for name, type_ in types.items()])
+
+
+TABLES = columns(
+    name=STRING,
+    kind=STRING,
+    row_count=BIGINT,
+    file_count=BIGINT,
+    version=BIGINT,
+    location=STRING,
+    created_at=STRING,
 )
-SETTINGS = pa.schema([("name", pa.string()), ("value", pa.string()), ("meaning", pa.string())])
-FUNCTIONS = pa.schema(
-    [
-        ("name", pa.string()),
-        ("kind", pa.string()),
-        ("language", pa.string()),
-        ("returns", pa.string()),
-    ]
-)
+SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
+FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
 
 def find(context: Context, name: str) -> pa.Table | None:

@@ -75,7 +75,7 @@ class PythonFunction:
                 session.udf.register(self.name, self._arrow_function())
 
     def _arrow_function(self) -> Any:
-        from pyspark.sql.functions import ArrowUDFType, arrow_udf
+        from pyspark.sql.functions import ArrowUDFType, arrow_udf  # type: ignore[attr-defined]
 
         if self.kind == "aggregate":
             work = _aggregate(self.function)

@@ -25,11 +25,21 @@ from headwater.errors import KernelError
 from headwater.kernel.cache import scratch_folder
 from headwater.kernel.java import Java, spark_java_home
 
-OPENED_PACKAGES = (
-    "java.lang java.lang.invoke java.lang.reflect java.io java.net java.nio java.util "
-    "java.util.concurrent java.util.concurrent.atomic jdk.internal.ref sun.nio.ch sun.nio.cs "
-    "sun.util.calendar"
-).split()
+OPENED_PACKAGES = [
+    "java.lang",
+    "java.lang.invoke",
+    "java.lang.reflect",
+    "java.io",
+    "java.net",
+    "java.nio",
+    "java.util",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+    "jdk.internal.ref",
+    "sun.nio.ch",
+    "sun.nio.cs",
+    "sun.util.calendar",
+]
 SHORT_OF_MEMORY = (
     "Could not reserve enough space",
     "Cannot allocate memory",

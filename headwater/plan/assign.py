@@ -7,6 +7,7 @@ where a value that does not parse is an error (docs/decisions/0005-assignment.md
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 
@@ -37,7 +38,7 @@ def assignable(spark_type: str, wanted: pa.DataType) -> bool:
     return _assignable(given, wanted)
 
 
-def _assignable(given: pa.DataType, wanted: pa.DataType) -> bool:
+def _assignable(given: Any, wanted: Any) -> bool:
     if given == wanted or pa.types.is_null(given):
         return True
     if pa.types.is_string(wanted):

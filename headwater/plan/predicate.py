@@ -59,7 +59,7 @@ class Constant:
 
     def arrow(self) -> pc.Expression:
         """The constant as Arrow evaluates it."""
-        return pc.scalar(pa.scalar(self.value, pa.bool_()))
+        return pc.scalar(pa.scalar(self.value, pa.bool_()))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

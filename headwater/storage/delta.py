@@ -1,4 +1,4 @@
-"""Delta Lake as the log of Parquet files, and nothing else: no engine of delta-rs evaluates anything.
+"""Delta Lake as the log of Parquet files, and nothing else: delta-rs evaluates nothing.
 
 delta-rs syncs nothing, so this module does: data files and their folder before a commit, the
 commit's file and the log's folder after it. A handle is refreshed after each commit, because
@@ -75,7 +75,7 @@ class DeltaLog:
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return pa.schema(self._handle.schema().to_arrow())
+        return pa.schema(self._handle.schema().to_arrow())  # type: ignore[arg-type]
 
     def refresh(self) -> bool:
         """Looks for commits of others; whether there were any."""
@@ -94,7 +94,9 @@ class DeltaLog:
         names = actions.column_names
         found = []
         for row in actions.to_pylist():
-            stats = {k: row.get(k) for k in ("min", "max", "null_count") if k in names}
+            stats: dict[str, Any] = {
+                k: row.get(k) for k in ("min", "max", "null_count") if k in names
+            }
             found.append(DataFile(row["path"], row["size_bytes"], row["num_records"] or 0, stats))
         return sorted(found, key=lambda f: f.path)
 
@@ -202,5 +204,5 @@ def null_count(folder: Path, file: DataFile, column: str) -> int:
         if footer.schema.column(index).path == column:
             for group in range(footer.num_row_groups):
                 statistics = footer.row_group(group).column(index).statistics
-                total += statistics.null_count if statistics is not None else 0
+                total += (statistics.null_count or 0) if statistics is not None else 0
     return total

@@ -1,4 +1,4 @@
-"""Rows as users give them → one Arrow table of a table's schema, checked before anything is written."""
+"""Rows as users give them → one Arrow table of a table's schema, checked before any is written."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def convertible(given: pa.DataType, wanted: pa.DataType) -> bool:
     return _nested_convertible(given, wanted)
 
 
-def _nested_convertible(given: pa.DataType, wanted: pa.DataType) -> bool:
+def _nested_convertible(given: Any, wanted: Any) -> bool:
     if pa.types.is_map(wanted):
         return bool(pa.types.is_map(given)) and (
             convertible(given.key_type, wanted.key_type)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,8 +56,8 @@ def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:
 
 def sorted_rows(table: pa.Table, order: Sequence[OrderBy]) -> pa.Array:
     """Row numbers in the order; NULL is smaller than any value, as in Spark; stable."""
-    keys = {}
-    directions = []
+    keys: dict[str, Any] = {}
+    directions: list[Any] = []
     for index, by in enumerate(order):
         column = table.column(by.column)
         direction = "descending" if by.descending else "ascending"

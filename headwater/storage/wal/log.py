@@ -193,8 +193,6 @@ class WriteAheadLog:
             _refuse(tickets, self._queue.stopped or error)
             if not isinstance(error, StorageError):
                 raise
-        finally:
-            self._queue.settled(sum(ticket.bytes for ticket in tickets))
         if self._writer.half_full:
             self._spare_wanted.set()
 

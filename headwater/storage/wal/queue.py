@@ -92,6 +92,7 @@ class AppendQueue:
         self._left = threading.Condition(self._lock)
         self._waiting: list[Ticket] = []
         self._bytes = 0
+        self._taken_bytes = 0
         self._blocked = 0
         self._idle = False
         self._stop: BaseException | None = None
@@ -137,32 +138,37 @@ class AppendQueue:
                 )
 
     def take(self, limit_bytes: int, *, block: bool) -> list[Ticket]:
-        """What waits, up to the limit but at least one; empty when stopped, or without `block`."""
+        """What waits, up to the limit but at least one; empty when stopped, or without `block`.
+
+        It also says that the tickets taken before are answered: their bytes no longer count.
+        """
         while True:
             with self._lock:
+                self._settle()
                 if self._waiting or not block or self._stop is not None:
                     return self._taken(limit_bytes)
                 self._idle = True
             self._arrived.acquire()
 
+    def _settle(self) -> None:
+        self._bytes -= self._taken_bytes
+        self._taken_bytes = 0
+        if self._blocked:
+            self._left.notify_all()
+
     def _taken(self, limit_bytes: int) -> list[Ticket]:
         taken, self._waiting = self._waiting, []
         if self._bytes <= limit_bytes:
+            self._taken_bytes = self._bytes
             return taken
         total = 0
         for place, ticket in enumerate(taken):
+            if total + ticket.bytes > limit_bytes and place:
+                taken, self._waiting = taken[:place], taken[place:]
+                break
             total += ticket.bytes
-            if total > limit_bytes and place:
-                self._waiting = taken[place:]
-                return taken[:place]
+        self._taken_bytes = total
         return taken
-
-    def settled(self, count_bytes: int) -> None:
-        """Bytes of tickets that were answered no longer count."""
-        with self._lock:
-            self._bytes -= count_bytes
-            if self._blocked:
-                self._left.notify_all()
 
     def stop(self, error: BaseException) -> None:
         """Let nobody in any more; what waits can still be taken."""

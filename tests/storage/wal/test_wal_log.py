@@ -241,6 +241,20 @@ def test_free_recycles_a_bounded_number(tmp_path: Path) -> None:
     assert len(payloads(tmp_path)) < 20
 
 
+def test_free_keeps_every_record_that_is_needed(tmp_path: Path) -> None:
+    log = opened(tmp_path, segment_bytes=16 * KIB)
+    for _ in range(60):
+        log.append(row(bytes(1000))).wait()
+    first_lsns = [segment.header.first_lsn for segment in log._segments]
+    assert len(first_lsns) > 4
+    for first_lsn in first_lsns[1:]:
+        assert log.free(first_lsn - 2) == 0
+        assert log.free(first_lsn - 1) == 1
+        assert log.state().first_lsn == first_lsn
+    assert log.free(log.next_lsn - 1) == 0, "the active segment stays"
+    log.close()
+
+
 def test_spares_are_made_beside_the_writer(tmp_path: Path) -> None:
     log = opened(tmp_path, segment_bytes=64 * KIB)
     log.append(row(bytes(40 * KIB))).wait()
