@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import NoReturn, TypeVar
 
-from headwater.errors import BindError, Error, NotSupportedError, SqlSyntaxError
+from headwater.errors import BindError, NotSupportedError, SqlSyntaxError
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import nearest
 from headwater.sql.names import words as keywords
@@ -46,7 +46,7 @@ class Cursor:
 
     def at(self, *words: str) -> bool:
         """Whether the next tokens are these words or symbols, in this order."""
-        for ahead, word in enumerate(words):  # noqa: SIM110  # all() is three times slower
+        for ahead, word in enumerate(words):  # noqa: SIM110  # all() costs 1.3 to 1.6 times as much
             if self.peek(ahead).upper != word:
                 return False
         return True
@@ -280,10 +280,6 @@ class Cursor:
         """Raise: the text is understood, but the feature is not there."""
         place = (span or self.peek().span).place(self.text)
         raise NotSupportedError(message, hint=hint, place=place)
-
-    def place_error(self, error: Error, span: Span) -> Error:
-        """The error with its place in this text, unless it has one."""
-        return error.at(span.place(self.text))
 
 
 def syntax_error(

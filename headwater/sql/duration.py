@@ -63,12 +63,6 @@ class Duration:
         return f"INTERVAL '{self.microseconds}' MICROSECOND"
 
 
-def unit_microseconds(word: str) -> int | None:
-    """How long a unit is, or None if the word is no unit of fixed length."""
-    name = unit_name(word)
-    return None if name is None else MICROSECONDS.get(name)
-
-
 def unit_name(word: str) -> str | None:
     """The unit that a word names, in the singular, also of units without a fixed length."""
     upper = word.upper()

@@ -20,7 +20,6 @@ import pyarrow as pa
 from headwater.sql import types
 from headwater.sql.cursor import Cursor
 from headwater.sql.lexer import Kind
-from headwater.sql.text import Span
 
 LiteralValue = None | bool | int | float | Decimal | str | bytes | date | datetime
 _INT = 1 << 31
@@ -253,8 +252,3 @@ def sql_text(value: LiteralValue) -> str:
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def literal_at(text: str, span: Span, time_zone: str = "UTC") -> Literal | None:
-    """The literal that a span of a text is, or None if it is not plain."""
-    return literal(span.of(text), time_zone)

@@ -1,0 +1,46 @@
+# Every way in. Each target sets up what it needs; only Python 3.11 or newer has to be there.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SEED ?= 0
+
+.PHONY: help demo test test-all check format bench install clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+demo: $(VENV)/ready ## see Headwater at work
+	@$(BIN)/headwater demo
+
+test: $(VENV)/ready ## run the tests (under ten minutes)
+	$(BIN)/pytest -q -m "not large"
+
+test-all: $(VENV)/ready ## run the tests with the large numbers too
+	$(BIN)/pytest -q --timeout 7200
+
+check: $(VENV)/ready ## linters, types, layers and tidiness (under a minute)
+	$(BIN)/ruff check headwater tests benchmarks
+	$(BIN)/ruff format --check headwater tests benchmarks
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest -q tests/test_tidy.py
+
+format: $(VENV)/ready ## put the code in shape
+	$(BIN)/ruff check --fix headwater tests benchmarks
+	$(BIN)/ruff format headwater tests benchmarks
+
+bench: $(VENV)/ready ## run the benchmarks (BENCH=name for one, QUICK=1 for small sizes)
+	$(BIN)/headwater bench $(BENCH) $(if $(QUICK),--quick)
+
+install: $(VENV)/ready ## make .venv with everything in it
+
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Headwater needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
+	@echo "setting up $(VENV) (once, about a minute) …"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) build dist reports .pytest_cache .mypy_cache .ruff_cache .hypothesis

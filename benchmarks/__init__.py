@@ -1,0 +1,1 @@
+"""Benchmarks: one folder each, peers measured beside us in the same run."""

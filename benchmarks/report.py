@@ -1,0 +1,48 @@
+"""What every benchmark prints and keeps: one table on the screen, one JSON file in `reports/`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path("reports")
+
+
+def spread(seconds: Sequence[float]) -> dict[str, float]:
+    """Median, best and worst."""
+    return {"median": statistics.median(seconds), "best": min(seconds), "worst": max(seconds)}
+
+
+def keep(name: str, figures: Mapping[str, Any]) -> Path:
+    """Writes the figures with the commit and the machine they belong to."""
+    FOLDER.mkdir(exist_ok=True)
+    path = FOLDER / f"{name}.json"
+    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    whole = {
+        "benchmark": name,
+        "commit": commit.stdout.strip() or None,
+        "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "cores": len(os.sched_getaffinity(0)),
+        "python": platform.python_version(),
+        **figures,
+    }
+    path.write_text(json.dumps(whole, indent=2) + "\n")
+    return path
+
+
+def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Prints one table."""
+    texts = [[str(c) for c in columns], *[[str(v) for v in row] for row in rows]]
+    widths = [max(len(row[i]) for row in texts) for i in range(len(columns))]
+    print(f"\n{title}")
+    for number, row in enumerate(texts):
+        print("  " + "  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip())
+        if number == 0:
+            print("  " + "  ".join("-" * w for w in widths))

@@ -1,0 +1,31 @@
+"""`headwater bench NAME`: runs a benchmark of `benchmarks/NAME/`, which lies beside the package."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+from headwater.errors import Error
+
+FOLDER = Path(__file__).parents[2] / "benchmarks"
+
+
+def names() -> list[str]:
+    """The benchmarks there are."""
+    return sorted(path.parent.name for path in FOLDER.glob("*/run.py"))
+
+
+def main(name: str | None, quick: bool) -> int:
+    """Runs one benchmark, or all of them; 0 when all answers were right."""
+    found = names()
+    if not found:
+        raise Error("the benchmarks are not installed", hint="clone the repository to run them")
+    if name is not None and name not in found:
+        raise Error(f"there is no benchmark {name}", hint="benchmarks: " + ", ".join(found))
+    sys.path.insert(0, str(FOLDER.parent))
+    worst = 0
+    for one in [name] if name is not None else found:
+        module = importlib.import_module(f"benchmarks.{one}.run")
+        worst = max(worst, int(module.main(quick)))
+    return worst
