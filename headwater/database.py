@@ -132,7 +132,7 @@ class Database:
 
     def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
         self._check_open()
-        statement = parser.parse(text)
+        statement = parser.parse(text, time_zone=self._context.settings.text("time_zone"))
         handler = self._handler(statement)
         if cancellation is not None:
             return self._carry_out(

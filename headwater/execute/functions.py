@@ -15,14 +15,15 @@ from headwater.kernel.functions import PythonFunction, SqlFunction, check_functi
 from headwater.kernel.kernel import Work
 from headwater.result import Result
 from headwater.sql.identifiers import identifiers_in
-from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.lexer import tokenize
 from headwater.sql.literals import sql_text
 from headwater.sql.names import nearest
+from headwater.sql.parameters import substitute
 from headwater.sql.statements.call import Call
 from headwater.sql.statements.create_function import CreateFunction
 from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.drop import Drop
-from headwater.sql.text import EditedText, Name
+from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_fields, parse_type
 from headwater.sql.types import name_of, quoted
 from headwater.storage.catalog import CatalogObject
@@ -169,7 +170,7 @@ def call(running: Running, statement: Call, run: Callable[[str], Result], depth:
     values = _argument_texts(running, statement, parameters)
     result = Result("CALL")
     for text in found.definition["body"]:
-        last = run(with_values(text, values))
+        last = run(substitute(text, values).text)
         result = last if last.has_rows else result
     return result
 
@@ -190,7 +191,7 @@ def _argument_texts(
         row = [column[0].as_py() for column in table.columns]
     else:
         row = [literal.value for literal in statement.values]
-    return {p["name"].casefold(): sql_text(value) for p, value in zip(parameters, row, strict=True)}
+    return {p["name"].lower(): sql_text(value) for p, value in zip(parameters, row, strict=True)}
 
 
 def _all_exact(statement: Call, parameters: list[dict[str, str]]) -> bool:
@@ -207,26 +208,6 @@ def _all_exact(statement: Call, parameters: list[dict[str, str]]) -> bool:
         if literal.value is not None and given != wanted and not widens:
             return False
     return True
-
-
-def with_values(text: str, values: dict[str, str]) -> str:
-    """A statement of a procedure with its parameters replaced by literals.
-
-    A parameter is a name alone: not behind or before a dot, not before a parenthesis, not after AS.
-    """
-    edited = EditedText(text)
-    tokens = tokenize(text)
-    for index, token in enumerate(tokens):
-        if not token.is_name or token.name.casefold() not in values:
-            continue
-        before = tokens[index - 1] if index else None
-        after = tokens[index + 1]
-        if before is not None and (before.text == "." or before.upper == "AS"):
-            continue
-        if after.kind is not Kind.END and after.text in (".", "("):
-            continue
-        edited.replace(token.start, token.end, values[token.name.casefold()])
-    return edited.text
 
 
 def drop_function(running: Running, statement: Drop) -> Result:

@@ -1,0 +1,150 @@
+"""What all tests share: one Spark for the whole run, fresh databases, and a watch for leaks.
+
+Every database of a process shares the process's Spark, so a run has one. It is started small and
+without the class cache, whose training would compete with the tests for the machine.
+
+After each test nothing may be left that it started: threads, open files, child processes, scratch
+folders. What may stay is listed here, with the reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import os
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+os.environ["HEADWATER_AOT_CACHE"] = "false"
+os.environ["HEADWATER_DRIVER_MEMORY_MB"] = "1024"
+
+import psutil
+import pytest
+
+import headwater
+from headwater.kernel import spark
+from headwater.kernel.cache import SCRATCH_PREFIX
+
+PATIENCE_S = 5.0
+
+# Threads that belong to the whole process, by the start of their names.
+LASTING_THREADS = (
+    "headwater-spark-start",  # starts Spark while the first tests run
+    "pytest_timeout",
+)
+# Threads without names of their own, by the module that runs them: PySpark's and py4j's daemons
+# (gateway connections, the accumulator server) live as long as Spark.
+LASTING_MODULES = ("py4j", "pyspark", "socketserver")
+
+
+@pytest.fixture
+def db() -> Iterator[headwater.Database]:
+    """A fresh database in a temporary folder."""
+    with headwater.connect(":memory:") as database:
+        yield database
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A path for a data folder that does not exist yet."""
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def connect() -> Iterator[Callable[..., headwater.Database]]:
+    """Opens databases that are closed after the test, whatever happens."""
+    with contextlib.ExitStack() as stack:
+
+        def opened(*arguments: object, **keywords: object) -> headwater.Database:
+            return stack.enter_context(headwater.connect(*arguments, **keywords))  # type: ignore[arg-type]
+
+        yield opened
+
+
+@pytest.fixture(autouse=True)
+def nothing_left() -> Iterator[None]:
+    """Fails a test that leaves threads, files, processes or scratch folders behind."""
+    before = _Traces()
+    yield
+    left = before.left()
+    assert not left, "left behind: " + "; ".join(left)
+
+
+class _Traces:
+    """What this process holds at one moment."""
+
+    def __init__(self) -> None:
+        self.threads = set(threading.enumerate())
+        self.files = _open_files()
+        self.children = _children()
+        self.scratch = scratch_folders()
+
+    def left(self) -> list[str]:
+        """What is there now and was not before; threads and children get a moment to end."""
+        threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
+        for thread in threads:
+            thread.join(PATIENCE_S)
+        children = _children() - self.children
+        psutil.wait_procs(children, timeout=PATIENCE_S if children else 0)
+        files = _open_files() - self.files
+        if files:
+            gc.collect()
+            files = _open_files() - self.files
+        return [
+            *(f"thread {thread.name}" for thread in threads if thread.is_alive()),
+            *(f"file {path}" for path in sorted(files)),
+            *(f"process {child.pid} {child.name()}" for child in children if child.is_running()),
+            *(f"folder {path}" for path in sorted(scratch_folders() - self.scratch)),
+        ]
+
+
+def _lasts(thread: threading.Thread) -> bool:
+    if thread.name.startswith(LASTING_THREADS):
+        return True
+    run = getattr(thread, "_target", None) or type(thread).run
+    module = getattr(run, "__module__", "") or ""
+    return thread.daemon and module.partition(".")[0] in LASTING_MODULES
+
+
+def _open_files() -> set[str]:
+    """Regular files that are open here, without those of the Java process's own folder."""
+    own = str(_java_folder())
+    found = set()
+    for handle in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            path = os.readlink(handle)
+            if path.startswith((tempfile.gettempdir(), "/dev/shm")) and not path.startswith(own):
+                found.add(path)
+    return found
+
+
+def _children() -> set[psutil.Process]:
+    """Child processes, without the Java process under Spark (its Python workers are its own)."""
+    process = spark._process
+    gateway = process.gateway if process is not None else None
+    java = gateway.process.pid if gateway is not None else None
+    return {child for child in psutil.Process().children() if child.pid != java}
+
+
+def _java_folder() -> Path:
+    process = spark._process
+    gateway = process.gateway if process is not None else None
+    return gateway.folder if gateway is not None else Path("/nonexistent")
+
+
+def scratch_folders() -> set[Path]:
+    """Scratch folders of this process, without the Java process's own."""
+    found: set[Path] = set()
+    for parent in (Path("/dev/shm"), Path(tempfile.gettempdir())):
+        found |= set(parent.glob(f"{SCRATCH_PREFIX}{os.getpid()}-*"))
+    return found - {_java_folder()}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """No scratch folder may outlive the run (kernel/test_exit.py sees to the Java process's own)."""
+    left = scratch_folders()
+    if left:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        print(f"\nscratch folders left behind: {', '.join(map(str, sorted(left)))}")

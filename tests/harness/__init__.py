@@ -1,0 +1,1 @@
+"""Helpers of the tests: cases as data, oracles, the driver of stream tests."""
