@@ -2,29 +2,42 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import ClosedError, Error, NotSupportedError
-from headwater.execute import change, copy, functions, insert, query, show, tables
+from headwater.execute import (
+    change,
+    copy,
+    functions,
+    insert,
+    query,
+    show,
+    streaming_tables,
+    tables,
+)
 from headwater.execute.context import Context, Running
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
+from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
     AlterTableAddColumns,
     AlterTableDropColumns,
     AlterTableRename,
     AlterTableRenameColumn,
+    AlterTableSetRange,
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_function import CreateFunction
 from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
@@ -41,10 +54,23 @@ from headwater.sql.statements.update import Update
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
 from headwater.storage.rows import as_table
+from headwater.storage.streaming.store import StreamStore
 
 Handler = Callable[[Running, Any], Result]
 
+
+def drop_relation(running: Running, statement: Drop) -> Result:
+    """DROP TABLE and DROP STREAM: whatever kind of table the name means."""
+    found = running.context.find(statement.name)
+    if found is not None and running.context.streams.find(found.id) is not None:
+        return streaming_tables.drop_streaming_table(running, statement)
+    return tables.drop_table(running, statement)
+
+
 HANDLERS: dict[type[Statement], Handler] = {
+    Advance: streaming_tables.advance,
+    AlterTableSetRange: streaming_tables.set_range,
+    CreateStreamingTable: streaming_tables.create_streaming_table,
     AlterTableAddColumns: tables.add_columns,
     AlterTableDropColumns: tables.drop_columns,
     AlterTableRename: tables.rename_table,
@@ -68,7 +94,9 @@ HANDLERS: dict[type[Statement], Handler] = {
     Update: change.update,
 }
 DROP_HANDLERS: dict[str, Handler] = {
-    "table": tables.drop_table,
+    "table": drop_relation,
+    "streaming table": drop_relation,
+    "stream": drop_relation,
     "function": functions.drop_function,
     "procedure": functions.drop_procedure,
 }
@@ -98,19 +126,20 @@ class Database:
         self._running: set[Cancellation] = set()
         self._closed = False
         folder = DataFolder(path)
-        kernel: Kernel | None = None
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(folder.close)
             kernel = Kernel(settings, folder.staging)
+            undo.callback(kernel.close)
             kernel.start()
             catalog = Catalog(folder.catalog)
-            self._context = Context(settings, folder, catalog, kernel)
+            undo.callback(catalog.close)
+            tables.remove_left_overs(folder, catalog)
+            streams = StreamStore(folder.path, catalog, settings)
+            undo.callback(streams.close, seal=False)
+            self._context = Context(settings, folder, catalog, kernel, streams)
             tables.open_tables(self._context)
             functions.open_functions(self._context)
-        except BaseException:
-            if kernel is not None:
-                kernel.close()
-            folder.close()
-            raise
+            undo.pop_all()
 
     def sql(self, text: str) -> Result:
         """Runs a statement (or several, separated by `;`); the result of the last one."""
@@ -186,8 +215,16 @@ class Database:
         The number of rows added: 0 if a batch of this id was there already.
         """
         self._check_open()
+        stream = self._context.stream(table)
+        if stream is not None:
+            return stream.insert(rows, batch_id)
         target = self._context.standard_table(table)
         return target.append(as_table(rows, target.schema), batch_id)
+
+    def advance(self, table: str, time: Any) -> None:
+        """Punctuation: no more rows with T ≤ `time` will come; closes all instants up to it."""
+        self._check_open()
+        self._context.streaming_table(table).advance(time)
 
     def create_function(
         self,
@@ -236,6 +273,7 @@ class Database:
                 return
             self._closed = True
         self.cancel()
+        self._context.streams.close()
         for table in self._context.tables.values():
             table.collect_garbage()
         self._context.catalog.close()

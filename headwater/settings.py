@@ -8,8 +8,9 @@ A setting comes from, in rising order: its default, the environment (`HEADWATER_
 from __future__ import annotations
 
 import os
+import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from headwater.errors import SettingError
@@ -28,6 +29,7 @@ class Setting:
     maximum: float | None = None
     choices: tuple[str, ...] | None = None
     fixed: bool = False  # takes effect at connect() only
+    check: Callable[[object], str | None] | None = None  # what is wrong with a value, or None
 
     def parse(self, value: object) -> int | float | bool | str:
         """The value as this setting's type, or an error that says what is allowed."""
@@ -35,6 +37,9 @@ class Setting:
         parsed = _converted(value, wanted)
         if parsed is None:
             raise self._refusal(value, f"{self.name} is {type_names[wanted]}")
+        wrong = self.check(parsed) if self.check is not None else None
+        if wrong is not None:
+            raise self._refusal(value, wrong)
         if self.choices is not None and parsed not in self.choices:
             raise self._refusal(value, f"{self.name} is one of {', '.join(self.choices)}")
         if isinstance(parsed, (int, float)) and not isinstance(parsed, bool):
@@ -66,6 +71,19 @@ def _converted(value: object, wanted: type) -> int | float | bool | str | None:
     return None if number != number else number
 
 
+def _wrong_time_zone(name: object) -> str | None:
+    """What is wrong with a time zone: a region such as Europe/Berlin, or an offset, is right."""
+    from zoneinfo import ZoneInfo
+
+    if re.fullmatch(r"(UTC|GMT|Z)?([+-]\d{1,2}(:\d{2}){0,2})?", str(name)) and name:
+        return None
+    try:
+        ZoneInfo(str(name))
+    except (KeyError, OSError, ValueError):
+        return "time_zone is a region such as Europe/Berlin, or an offset such as +02:00"
+    return None
+
+
 MEBIBYTE = 1 << 20
 
 TABLE: tuple[Setting, ...] = (
@@ -87,7 +105,7 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "spark_lanes", 4, "Spark sessions that run side by side", minimum=1, maximum=64, fixed=True
     ),
-    Setting("time_zone", "UTC", "how text becomes a timestamp and back"),
+    Setting("time_zone", "UTC", "how text becomes a timestamp and back", check=_wrong_time_zone),
     # Standard tables
     Setting(
         "removed_files_kept_s",
@@ -96,6 +114,25 @@ TABLE: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting("staging_mb", 512, "shared memory used for rows handed to Spark", minimum=1),
+    # Streaming tables
+    Setting("block_rows", 1_000_000, "most rows in one block", minimum=1000),
+    Setting("block_mb", 32, "a tail of this size is sealed into blocks", minimum=1),
+    Setting("block_age_s", 10.0, "a tail of this age is sealed, however small", minimum=0.05),
+    Setting(
+        "unsealed_mb", 256, "writers of a table wait while more than this is not sealed", minimum=1
+    ),
+    Setting("recent_mb", 256, "sealed blocks of a table kept in memory, the newest", minimum=0),
+    Setting(
+        "insert_timeout_s",
+        30.0,
+        "how long an insert waits at a bound before it is refused",
+        minimum=0.1,
+    ),
+    Setting("compact_files", 8, "so many small neighbours are joined into one block", minimum=2),
+    Setting(
+        "wal_segment_mb", 16, "size of a segment of the write-ahead log", minimum=1, fixed=True
+    ),
+    Setting("dedup_window_s", 86_400.0, "how long batch ids are remembered", minimum=1),
     # Continuous queries (DESIGN §3)
     Setting(
         "inline_rows",

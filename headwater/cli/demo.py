@@ -24,7 +24,8 @@ class Step:
 STEPS = (
     Step(
         "A plain scan. No Spark is needed, and none is waited for.",
-        "SELECT minute, vid, speed, segment FROM reports\nWHERE vid = 17 AND minute < 5\nORDER BY minute LIMIT 5",
+        "SELECT minute, vid, speed, segment FROM reports\n"
+        "WHERE vid = 17 AND minute < 5\nORDER BY minute LIMIT 5",
     ),
     Step(
         "A join and a grouping, on Spark: where is traffic slow?",
@@ -79,10 +80,10 @@ def _make_data(db: headwater.Database, console, count: int) -> None:  # type: ig
     speed = np.clip(random.normal(45 + segment % 30, 12), 0, 100).astype(np.int32)
     rows = pa.table(
         {
-            "minute": np.sort(random.integers(0, 60, count, dtype=np.int32)),
-            "vid": random.integers(0, CARS, count, dtype=np.int32),
-            "speed": speed,
-            "segment": segment,
+            "minute": pa.array(np.sort(random.integers(0, 60, count, dtype=np.int32))),
+            "vid": pa.array(random.integers(0, CARS, count, dtype=np.int32)),
+            "speed": pa.array(speed),
+            "segment": pa.array(segment),
         }
     )
     start = time.monotonic()

@@ -74,7 +74,8 @@ def update(running: Running, statement: Update) -> Result:
 
 
 def _source(table: Name, alias: Name | None) -> str:
-    return f"{quoted(table)} AS {quoted(alias)}" if alias is not None else quoted(table)
+    # Always with an alias: Spark reads `t WHERE (flag)` as a table with an alias and a column list.
+    return f"{quoted(table)} AS {quoted(alias if alias is not None else table)}"
 
 
 def _value_types(running: Running, table: StandardTable, statement: Update) -> list[str]:
@@ -218,7 +219,8 @@ class _MergeText:
     def text(self) -> Assembly:
         """The actions: one row per row of the table that changes, and per row that is added."""
         text = Assembly(self.statement.text)
-        text.say("SELECT * FROM (SELECT _file, _row, ")
+        address = f"{quoted(self.target)}._file, {quoted(self.target)}._row"
+        text.say(f"SELECT * FROM (SELECT {address}, ")
         self._action(text)
         text.say(" AS _action")
         for field in self.table.schema:

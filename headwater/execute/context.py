@@ -20,6 +20,8 @@ from headwater.sql.text import Name
 from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
 from headwater.storage.folder import DataFolder
 from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.store import StreamStore
+from headwater.storage.streaming.table import StreamingTable
 
 
 @dataclass
@@ -30,6 +32,7 @@ class Context:
     folder: DataFolder
     catalog: Catalog
     kernel: Kernel
+    streams: StreamStore
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)
@@ -57,6 +60,26 @@ class Context:
             raise NotSupportedError(f"{found.kind} {found.name} cannot be used here yet")
         return table
 
+    def stream(self, name: str) -> StreamingTable | None:
+        """The streaming table or stream of that name, or None."""
+        found = self.find(name)
+        return None if found is None else self.streams.find(found.id)
+
+    def streaming_table(self, name: Name | str, text: str | None = None) -> StreamingTable:
+        """The streaming table or stream of that name; an error if it is something else."""
+        found = self.find(name)
+        if found is None:
+            raise unknown_table(name, self.relation_names(), text)
+        table = self.streams.find(found.id)
+        if table is None:
+            place = name.span.place(text) if isinstance(name, Name) and text is not None else None
+            raise BindError(
+                f"{found.name} is a {found.kind}, not a streaming table",
+                sqlstate="42809",
+                place=place,
+            )
+        return table
+
     def relation_names(self) -> list[str]:
         """All names that may stand in FROM."""
         return [
@@ -79,11 +102,13 @@ class Context:
             yield found
 
     def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
-        names = set(identifiers)
-        for name in list(names):
-            function = self.functions.get(name)
-            if isinstance(function, SqlFunction):
-                names |= function.identifiers
+        names: set[str] = set()
+        waiting = set(identifiers)
+        while waiting:
+            names |= waiting
+            functions = [self.functions.get(name) for name in waiting]
+            inside = [f.identifiers for f in functions if isinstance(f, SqlFunction)]
+            waiting = set().union(*inside) - names
         return names
 
 

@@ -14,6 +14,7 @@ from headwater.execute.context import Context, Running
 from headwater.kernel.functions import PythonFunction, SqlFunction, check_function, table_columns
 from headwater.kernel.kernel import Work
 from headwater.result import Result
+from headwater.sql.assemble import Assembly
 from headwater.sql.identifiers import identifiers_in
 from headwater.sql.lexer import tokenize
 from headwater.sql.literals import sql_text
@@ -29,6 +30,7 @@ from headwater.sql.types import name_of, quoted
 from headwater.storage.catalog import CatalogObject
 
 DEEPEST_CALL = 32
+NESTED = ("ARRAY", "MAP", "STRUCT")
 
 
 def open_functions(context: Context) -> None:
@@ -178,20 +180,43 @@ def call(running: Running, statement: Call, run: Callable[[str], Result], depth:
 def _argument_texts(
     running: Running, statement: Call, parameters: list[dict[str, str]]
 ) -> dict[str, str]:
-    """The value of each parameter as a literal; expressions are evaluated by Spark first."""
+    """Each parameter as a literal of its type; expressions are evaluated by Spark first."""
     if not parameters:
         return {}
-    texts: dict[str, str] = {}
-    for parameter, argument in zip(parameters, statement.arguments, strict=True):
-        texts[parameter["name"]] = f"CAST({argument.of(statement.text)} AS {parameter['type']})"
     if statement.values is None or not _all_exact(statement, parameters):
-        table = running.context.kernel.run(
-            Work("SELECT " + ", ".join(texts.values())), running.cancellation
-        )
+        text = Assembly(statement.text).say("SELECT ")
+        for index, (p, argument) in enumerate(zip(parameters, statement.arguments, strict=True)):
+            text.say(", CAST(" if index else "CAST(").copy(argument).say(f" AS {p['type']})")
+        work = Work(text.text, {}, text.original, text.original_position)
+        table = running.context.kernel.run(work, running.cancellation)
         row = [column[0].as_py() for column in table.columns]
     else:
         row = [literal.value for literal in statement.values]
-    return {p["name"].lower(): sql_text(value) for p, value in zip(parameters, row, strict=True)}
+    texts = {}
+    for p, argument, value in zip(parameters, statement.arguments, row, strict=True):
+        expression = argument.of(statement.text)
+        texts[p["name"].lower()] = _typed_text(value, p["type"], expression)
+    return texts
+
+
+INTEGER_SUFFIXES = {"TINYINT": "Y", "SMALLINT": "S", "BIGINT": "L"}
+
+
+def _typed_text(value: Any, type_: str, expression: str) -> str:
+    """A value as SQL text of exactly this type; nested values have no literals."""
+    if isinstance(value, (list, dict)):
+        return f"CAST(({expression}\n) AS {type_})"
+    if value is None:
+        return f"CAST(NULL AS {type_})" if type_.startswith(NESTED) else "NULL"
+    if type_ in INTEGER_SUFFIXES:
+        return (
+            f"({value}{INTEGER_SUFFIXES[type_]})"
+            if value < 0
+            else f"{value}{INTEGER_SUFFIXES[type_]}"
+        )
+    if type_ == "FLOAT" or type_.startswith("DECIMAL"):
+        return f"CAST({sql_text(value)} AS {type_})"
+    return sql_text(value)
 
 
 def _all_exact(statement: Call, parameters: list[dict[str, str]]) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from headwater.errors import NotSupportedError
+from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables
-from headwater.execute.context import Running, unknown_table
+from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.query import plain_scan, refuse_streaming, scan_of, work_of
 from headwater.plan.scan import ScanPlan
 from headwater.result import Result
@@ -16,7 +16,8 @@ from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
-from headwater.sql.text import Name
+from headwater.sql.text import Name, Span
+from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 
 KINDS = {
@@ -99,7 +100,7 @@ def describe(running: Running, statement: Describe) -> Result:
     if isinstance(target, Query):
         refuse_streaming(target)
         with work_of(context, target, statement.text) as work:
-            rows = [(name, type_.upper(), True) for name, type_ in context.kernel.analyse(work)]
+            rows = [(name, _type_name(type_), True) for name, type_ in context.kernel.analyse(work)]
         return _columns(rows)
     system = system_tables.find(context, target)
     if system is not None:
@@ -108,6 +109,14 @@ def describe(running: Running, statement: Describe) -> Result:
         raise unknown_table(target, context.relation_names(), statement.text)
     schema = context.standard_table(target, statement.text).schema
     return _columns([(f.name, name_of(f.type), f.nullable) for f in schema])
+
+
+def _type_name(spark_type: str) -> str:
+    """A type as DESCRIBE shows it; those that no column can have as Spark names them."""
+    try:
+        return name_of(parse_type(spark_type))
+    except Error:
+        return spark_type.upper()
 
 
 def _columns(rows: list[tuple[str, str, bool]]) -> Result:
@@ -130,9 +139,19 @@ def explain(running: Running, statement: Explain) -> Result:
             table = plain_scan(context, inner)
             lines.append(f"rows returned: {0 if table is None else table.num_rows}")
     else:
-        with work_of(context, inner, statement.text) as work:
-            lines = ["run by Spark", *context.kernel.explain(work).splitlines()]
+        lines = ["run by Spark", *_spark_plan(context, inner, statement)]
     return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _spark_plan(context: Context, inner: Query, statement: Explain) -> list[str]:
+    try:
+        with work_of(context, inner, inner.text) as work:
+            return context.kernel.explain(work).splitlines()
+    except Error as error:
+        if error.place is not None:
+            span = Span(error.place.start, error.place.end).shifted(statement.statement_span.start)
+            error.place = span.place(statement.text)
+        raise
 
 
 def _scan_lines(running: Running, found: tuple[ScanPlan, str | pa.Table]) -> list[str]:

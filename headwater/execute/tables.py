@@ -29,20 +29,24 @@ from headwater.sql.statements.truncate import Truncate
 from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of, quoted
-from headwater.storage.catalog import CatalogObject
+from headwater.storage.catalog import Catalog, CatalogObject
+from headwater.storage.folder import DataFolder
 from headwater.storage.standard_table import StandardTable
 
 
 def open_tables(context: Context) -> None:
-    """Opens every table of the catalog, and removes folders that belong to none."""
-    known = set()
+    """Opens every standard table of the catalog."""
     for item in context.catalog.all("table"):
         folder = context.folder.tables / item.definition["folder"]
-        known.add(folder.name)
         context.tables[item.id] = StandardTable(folder, schema_of(item), context.kept_s)
-    for folder in context.folder.tables.iterdir():
-        if folder.name not in known:
-            shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_left_overs(folder: DataFolder, catalog: Catalog) -> None:
+    """Removes folders of tables that were being made or dropped when a process ended."""
+    known = {item.definition.get("folder") for item in catalog.all()}
+    for left in folder.tables.iterdir():
+        if left.name not in known:
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def schema_of(item: CatalogObject) -> pa.Schema:
@@ -70,7 +74,7 @@ def create_table(running: Running, statement: CreateTable) -> Result:
             return Result("CREATE TABLE")
         if existing is not None and not (statement.or_replace and existing.kind == "table"):
             context.catalog.check_free("table", statement.name)
-        folder = context.table_folder(statement.name, _fresh_number(context))
+        folder = context.table_folder(statement.name, fresh_number(context))
         try:
             table, count = _made(running, statement, folder)
             _publish(context, statement, table, existing)
@@ -80,7 +84,8 @@ def create_table(running: Running, statement: CreateTable) -> Result:
     return Result("CREATE TABLE", row_count=count)
 
 
-def _fresh_number(context: Context) -> int:
+def fresh_number(context: Context) -> int:
+    """A number that no folder of a table has, and no object of the catalog will get."""
     numbers = [0]
     for folder in context.folder.tables.iterdir():
         number = folder.name.rpartition("-")[2]
@@ -117,6 +122,12 @@ def query_schema(types: list[tuple[str, str]]) -> pa.Schema:
                 hint="name them with AS",
             )
         seen.add(name.casefold())
+        if name.startswith("_"):
+            raise BindError(
+                f"the name {name} starts with _",
+                sqlstate="42602",
+                hint="names that start with _ belong to the system; use AS to give another",
+            )
         if type_ == "void":
             raise NotSupportedError(
                 f"column {name} is always NULL and has no type", hint="CAST(NULL AS …) gives it one"
@@ -250,7 +261,7 @@ def _rebuild(
     with context.ddl:
         item, table = _target(context, name, running.text)
         schema = pa.schema([field for _, field in columns])
-        folder = context.table_folder(item.name, _fresh_number(context))
+        folder = context.table_folder(item.name, fresh_number(context))
         with table.writing:
             try:
                 new = StandardTable.create(folder, schema, context.kept_s)

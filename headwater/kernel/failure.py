@@ -22,10 +22,14 @@ from headwater.errors import (
 
 Mapper = Callable[[int], int]
 
+# Columns that UPDATE, DELETE and MERGE add to address rows; no user wrote them.
+INTERNAL_COLUMNS = frozenset({"_file", "_row", "_action", "_in_table", "_in_source"})
+
 HINTS = {
     "DIVIDE_BY_ZERO": "use try_divide to get NULL instead, or filter out zero divisors",
     "CAST_INVALID_INPUT": "use try_cast to get NULL for values that do not fit",
     "CAST_OVERFLOW": "use a wider type, or try_cast to get NULL",
+    "INVALID_ARRAY_INDEX": "use get(array, index) to get NULL instead",
     "ARITHMETIC_OVERFLOW": "use a wider type, or try_add, try_subtract, try_multiply",
     "TABLE_OR_VIEW_NOT_FOUND": "SHOW TABLES lists what there is",
     "UNRESOLVED_ROUTINE": "SHOW FUNCTIONS lists your own functions; check the spelling",
@@ -40,7 +44,11 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     state = _call(error, "getSqlState")
     message = str(error)
     if condition is None:
-        return _untyped(error, message)
+        found = re.search(r"\[([A-Z][A-Z0-9_.]+)\] .+? SQLSTATE: (\w{5})", message, re.DOTALL)
+        if found is None or "Traceback (most recent call last)" in message:
+            return _untyped(error, message)
+        condition, state = found.groups()  # some errors of a run come as plain Java exceptions
+        message = message[found.start() : found.end()]
     python = _python_error(message)
     if python is not None:
         return DataError(f"a Python function failed: {python}", sqlstate="38000")
@@ -114,9 +122,14 @@ def _hint(condition: str, message: str) -> tuple[str, str | None]:
             ". "
         )
         names = near.group(1).replace("`", "").split(", ")
-        return plain, f"did you mean {' or '.join(names[:3])}?"
+        names = [name for name in names if name.rpartition(".")[2] not in INTERNAL_COLUMNS]
+        return plain, f"did you mean {' or '.join(names[:3])}?" if names else None
+    plain = re.sub(r" on search path \[.*?\]", "", plain)
     plain = re.sub(
-        r"\. (If necessary set|Use `|To tolerate|Verify the spelling|If you did not).*$", "", plain
+        r"\. (If necessary set|Use (?:[`']|the SQL function)|To tolerate|Verify the spelling|If you did not|Correct the value"
+        r"|Please adjust).*$",
+        "",
+        plain,
     )
     return plain, HINTS.get(condition.partition(".")[0])
 

@@ -13,7 +13,7 @@ import itertools
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -85,6 +85,27 @@ class Work:
     relations: Mapping[str, Relation] = field(default_factory=dict)
     original: str | None = None
     original_position: Mapper | None = None
+    functions: frozenset[str] = frozenset()  # functions needed besides those in the text
+
+
+def needed_functions(
+    text: str, also: Iterable[str], functions: Mapping[str, UserFunction]
+) -> list[str]:
+    """The functions that a text may call, each after those that it calls itself."""
+    found: dict[str, None] = {}
+    started: set[str] = set()
+
+    def need(name: str) -> None:
+        if name in functions and name not in started:
+            started.add(name)
+            for inside in sorted(getattr(functions[name], "identifiers", ())):
+                need(inside)
+            found[name] = None
+
+    for name in functions:
+        if name in text or name in also:
+            need(name)
+    return list(found)
 
 
 @dataclass
@@ -106,10 +127,10 @@ class _Lane:
         for name in [n for n in self.views if n not in work.relations and n in text]:
             self.session.catalog.dropTempView(name)
             del self.views[name]
-        for name, function in functions.items():
-            if self.functions.get(name) is not function:
-                function.register(self.session)
-                self.functions[name] = function
+        for name in needed_functions(text, work.functions, functions):
+            if self.functions.get(name) is not functions[name]:
+                functions[name].register(self.session)
+                self.functions[name] = functions[name]
         for name in [n for n in self.functions if n not in functions]:
             self.session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{name}`")
             del self.functions[name]
@@ -195,7 +216,8 @@ class Kernel:
 
     def check_function(self, function: UserFunction, relations: Mapping[str, Relation]) -> None:
         """Lets Spark read a function's definition once, without keeping it."""
-        work = Work("SELECT 1", relations)
+        inside: frozenset[str] = getattr(function, "identifiers", frozenset())
+        work = Work("SELECT 1", relations, functions=inside)
         with self._frame(work, None) as frame:
             function.register(frame.sparkSession)
             frame.sparkSession.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{function.name}`")
@@ -256,7 +278,11 @@ class Kernel:
             if session is None:
                 self._lanes.put(None)
                 raise KernelError("Spark is not running")
-            lane = _Lane(session.newSession())
+            try:
+                lane = _Lane(session.newSession())
+            except BaseException:
+                self._lanes.put(None)
+                raise
         return lane
 
     def _session_settings(self) -> dict[str, str]:

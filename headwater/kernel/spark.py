@@ -225,9 +225,19 @@ def _stop_at_exit(process: SparkProcess) -> None:
     gateway = process.gateway
     if gateway is None:
         return
+    _hush()
     local = process.master.startswith("local")
     if not local and process.session is not None and gateway.process.poll() is None:
         with contextlib.suppress(Exception):  # the process is ending; the cluster frees the rest
             process.session.stop()
     gateway.stop(patience_s=0.0 if local else 5.0)
     shutil.rmtree(gateway.folder, ignore_errors=True)
+
+
+def _hush() -> None:
+    """Keeps PySpark and py4j from printing stack traces about the Java process that we end."""
+    from pyspark.accumulators import AccumulatorTCPServer
+
+    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    # py4j logs through the root logger; nobody else's messages are touched.
+    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import BindError, Error
-from headwater.sql.type_parser import parse_type
+from headwater.sql.type_parser import parse_spark_type
 from headwater.sql.types import is_list, name_of, quoted
 
 
@@ -20,11 +20,18 @@ def cast_text(expression: str, spark_type: str, field: pa.Field[pa.DataType]) ->
     """The expression as the column's type; BindError 42804 if its type may not be stored there."""
     if not assignable(spark_type, field.type):
         raise BindError(
-            f"column {field.name} is {name_of(field.type)} but the expression is {spark_type.upper()}",
+            f"column {field.name} is {name_of(field.type)} but the expression is {_shown(spark_type)}",
             sqlstate="42804",
             hint="use CAST(… AS …) if that is what you mean",
         )
     return f"CAST({expression} AS {name_of(field.type)})"
+
+
+def _shown(spark_type: str) -> str:
+    try:
+        return name_of(parse_spark_type(spark_type))
+    except Error:
+        return spark_type.upper()
 
 
 def assignable(spark_type: str, wanted: pa.DataType) -> bool:
@@ -32,7 +39,7 @@ def assignable(spark_type: str, wanted: pa.DataType) -> bool:
     if spark_type == "void":
         return True
     try:
-        given = parse_type(spark_type)
+        given = parse_spark_type(spark_type)
     except Error:
         return False
     return _assignable(given, wanted)

@@ -59,7 +59,7 @@ class Constant:
 
     def arrow(self) -> pc.Expression:
         """The constant as Arrow evaluates it."""
-        return pc.scalar(pa.scalar(self.value, pa.bool_()))  # type: ignore[arg-type]
+        return pc.scalar(pa.scalar(self.value, pa.bool_()))
 
 
 @dataclass(frozen=True)
@@ -135,6 +135,26 @@ def comparable(value: Any, literal_type: pa.DataType, column_type: pa.DataType) 
 def _fits(value: int, type_: pa.DataType) -> bool:
     limit = 1 << (type_.bit_width - 1)
     return -limit <= value < limit
+
+
+def compares_floats(predicate: Predicate) -> bool:
+    """Whether a float is compared; the bounds in a Parquet file leave out NaN, so they do not help."""
+    if isinstance(predicate, Comparison):
+        return bool(pa.types.is_floating(predicate.type))
+    if isinstance(predicate, Not):
+        return compares_floats(predicate.part)
+    return isinstance(predicate, And | Or) and any(map(compares_floats, predicate.parts))
+
+
+def columns_of(predicate: Predicate) -> set[str]:
+    """The columns that a predicate looks at."""
+    if isinstance(predicate, Comparison | IsNull):
+        return {predicate.column}
+    if isinstance(predicate, Not):
+        return columns_of(predicate.part)
+    return (
+        set().union(*map(columns_of, predicate.parts)) if isinstance(predicate, And | Or) else set()
+    )
 
 
 def conjuncts(predicate: Predicate | None) -> Iterator[Predicate]:

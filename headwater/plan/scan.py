@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.errors import SqlSyntaxError
 from headwater.plan.predicate import (
     MIRRORED,
     And,
@@ -64,7 +65,10 @@ def plain_source(text: str) -> str | None:
             return None
     if not cursor.accept("FROM") or not cursor.peek().is_name:
         return None
-    return str(cursor.path())
+    try:
+        return str(cursor.path())
+    except SqlSyntaxError:  # `FROM VALUES …`
+        return None
 
 
 def scan_plan(
@@ -73,7 +77,7 @@ def scan_plan(
     """The query as a plain scan of a table with this schema, or None."""
     try:
         return _Reader(text, schema, hidden, time_zone).query()
-    except _NotPlain:
+    except (_NotPlain, SqlSyntaxError):  # `FROM a JOIN b`: JOIN is no alias
         return None
 
 
@@ -100,7 +104,7 @@ class _Reader:
         columns = self._columns()
         self.cursor.index = after_source
         predicate = self._disjunction() if self.cursor.accept("WHERE") else None
-        order = self._order() if self.cursor.accept("ORDER", "BY") else ()
+        order = self._order(columns) if self.cursor.accept("ORDER", "BY") else ()
         limit = self._limit() if self.cursor.accept("LIMIT") else None
         self._need(self.cursor.at_end)
         return ScanPlan(columns, predicate, order, limit)
@@ -237,10 +241,13 @@ class _Reader:
             raise _NotPlain
         return Comparison(column, op, value, type_)
 
-    def _order(self) -> tuple[OrderBy, ...]:
+    def _order(self, selected: tuple[tuple[str, str], ...]) -> tuple[OrderBy, ...]:
         order: list[OrderBy] = []
         while True:
-            column, _ = self._column()
+            column, written = self._column()
+            # A name in ORDER BY means a column of the result first: aliases are Spark's to resolve.
+            same_name = [c for c, name in selected if name.lower() == written.lower()]
+            self._need(all(c == column for c in same_name))
             type_ = self.fields[column.lower()].type
             self._need(not (pa.types.is_floating(type_) or pa.types.is_nested(type_)))
             descending = self.cursor.accept("DESC")

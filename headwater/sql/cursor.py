@@ -34,6 +34,7 @@ class Cursor:
         self.tokens = tokenize(text) if tokens is None else tokens
         self.index = 0
         self.time_zone = "UTC"
+        self.void = False  # whether VOID is a type here: Spark says so, no column may
 
     # Looking
 

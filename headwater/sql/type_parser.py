@@ -59,8 +59,20 @@ def parse_type(source: str | Cursor, depth: int = 0) -> pa.DataType:
     return _by_name(cursor, token, depth)
 
 
+def parse_spark_type(text: str) -> pa.DataType:
+    """The type of an expression as Spark writes it: that of NULL is VOID."""
+    cursor = Cursor(text)
+    cursor.void = True
+    found = parse_type(cursor)
+    if cursor.peek().kind is not Kind.END:
+        cursor.fail("the end of the type")
+    return found
+
+
 def _by_name(cursor: Cursor, token: Token, depth: int) -> pa.DataType:
     word = token.upper
+    if word == "VOID" and cursor.void:
+        return pa.null()
     if word in DECIMALS:
         return _decimal(cursor)
     if word == "ARRAY":
@@ -138,6 +150,8 @@ def _map(cursor: Cursor, depth: int) -> pa.DataType:
     cursor.expect(",")
     value = parse_type(cursor, depth + 1)
     cursor.expect(">")
+    if pa.types.is_null(key):
+        return pa.null()  # `map()`: Arrow has no map without a key type
     return pa.map_(key, value)
 
 

@@ -109,7 +109,7 @@ def canonical(type_: pa.DataType) -> pa.DataType:
         return canonical(type_.value_type)
     if pa.types.is_map(type_):
         item = pa.field("value", canonical(type_.item_type), type_.item_field.nullable)
-        map_type: pa.DataType = pa.map_(canonical(type_.key_type), item)  # type: ignore[call-overload]
+        map_type: pa.DataType = pa.map_(canonical(type_.key_type), item)
         return map_type
     if is_list(type_) or pa.types.is_fixed_size_list(type_):
         return pa.list_(

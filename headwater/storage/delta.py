@@ -75,7 +75,7 @@ class DeltaLog:
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return pa.schema(self._handle.schema().to_arrow())  # type: ignore[arg-type]
+        return pa.schema(self._handle.schema().to_arrow())
 
     def refresh(self) -> bool:
         """Looks for commits of others; whether there were any."""

@@ -92,7 +92,9 @@ class DataFolder:
     def _check_mark(self) -> None:
         mark = self.path / MARK
         if not mark.exists():
-            others = sorted(p.name for p in self.path.iterdir() if p.name != LOCK)
+            others = sorted(
+                p.name for p in self.path.iterdir() if p.name not in (LOCK, f"{MARK}.new")
+            )
             if others:
                 (self.path / LOCK).unlink()
                 raise StorageError(

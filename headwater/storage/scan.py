@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from headwater.errors import StorageError
+from headwater.plan.predicate import And, Predicate, columns_of, compares_floats, conjuncts
 from headwater.plan.scan import OrderBy, ScanPlan
 from headwater.sql.types import result_schema
 
@@ -25,12 +26,15 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     """The scan over Parquet files."""
     if not files:
         return scan_table(plan, schema.empty_table())
+    pushed, kept = _split(plan.predicate)
     needed = {name for name, _ in plan.columns} | {o.column for o in plan.order}
+    if kept is not None:
+        needed |= columns_of(kept)
     names = [name for name in schema.names if name in needed]
-    predicate = None if plan.predicate is None else plan.predicate.arrow()
+    predicate = None if pushed is None else pushed.arrow()
     dataset = ds.dataset(list(files), schema=schema, format="parquet")
     try:
-        if plan.limit is not None and not plan.order:
+        if plan.limit is not None and not plan.order and kept is None:
             table = dataset.head(plan.limit, columns=names, filter=predicate)
         else:
             table = dataset.to_table(columns=names, filter=predicate)
@@ -40,7 +44,18 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
             sqlstate="XX001",
             detail=str(error).splitlines()[0],
         ) from error
-    return finish(plan, table)
+    return finish(plan, table if kept is None else table.filter(kept.arrow()))
+
+
+def _split(predicate: Predicate | None) -> tuple[Predicate | None, Predicate | None]:
+    """What Arrow may use to skip parts of files by their bounds, and what only rows can tell.
+
+    Bounds leave out NaN: Arrow would skip rows that the predicate takes.
+    """
+    parts = tuple(conjuncts(predicate))
+    pushed = tuple(part for part in parts if not compares_floats(part))
+    kept = tuple(part for part in parts if compares_floats(part))
+    return And(pushed) if pushed else None, And(kept) if kept else None
 
 
 def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:

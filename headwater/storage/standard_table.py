@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
 from headwater.storage.delta import DataFile, DeltaLog, described, write_file
+from headwater.storage.garbage import Garbage
 from headwater.storage.rows import check_not_null, null_value
 
 
@@ -33,13 +32,6 @@ class Snapshot:
     row_count: int
 
 
-@dataclass(frozen=True)
-class _Garbage:
-    path: Path
-    removed_in: int
-    removed_at: float
-
-
 class StandardTable:
     """One standard table."""
 
@@ -47,13 +39,11 @@ class StandardTable:
         self.folder = folder
         self.schema = schema
         self.writing = threading.RLock()
-        self._kept_s = kept_s
         self._state = threading.Lock()
         self._log = DeltaLog(folder)
-        self._readers: Counter[int] = Counter()
-        self._garbage: list[_Garbage] = []
+        self._garbage = Garbage(folder, kept_s)
         self._snapshot = self._read_log()
-        self._find_left_overs()
+        self._garbage.find_left_overs(set(self._snapshot.files), self._snapshot.version)
 
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema, kept_s: Callable[[], float]) -> StandardTable:
@@ -70,25 +60,16 @@ class StandardTable:
         paths = tuple(str(self.folder / f.path) for f in files)
         return Snapshot(self._log.version, self.schema, paths, sum(f.row_count for f in files))
 
-    def _find_left_overs(self) -> None:
-        """Files of writes that never committed, or removed by an earlier process."""
-        known = set(self._snapshot.files)
-        for path in self.folder.rglob("*.parquet"):
-            if str(path) not in known and "_delta_log" not in path.parts:
-                self._garbage.append(_Garbage(path, self._snapshot.version, time.monotonic()))
-
     @contextlib.contextmanager
     def reading(self) -> Iterator[Snapshot]:
         """The newest version; its files stay until the reader is done."""
         with self._state:
             snapshot = self._snapshot
-            self._readers[snapshot.version] += 1
+            self._garbage.hold(snapshot.version)
         try:
             yield snapshot
         finally:
-            with self._state:
-                self._readers[snapshot.version] -= 1
-                self._readers += Counter()
+            self._garbage.let_go(snapshot.version)
 
     @property
     def snapshot(self) -> Snapshot:
@@ -129,11 +110,10 @@ class StandardTable:
         relative = [str(Path(path).relative_to(self.folder)) for path in removed]
         version = self._log.commit(added, relative, transactions=names)
         snapshot = self._read_log()
-        now = time.monotonic()
         with self._state:
             self._snapshot = snapshot
-            self._garbage += [_Garbage(Path(path), version, now) for path in removed]
-        self.collect_garbage()
+        self._garbage.add([Path(path) for path in removed], version)
+        self._garbage.collect()
 
     def add_columns(self, fields: Sequence[pa.Field[pa.DataType]]) -> None:
         """Adds columns that are NULL in all rows there are."""
@@ -169,21 +149,7 @@ class StandardTable:
 
     def collect_garbage(self) -> None:
         """Deletes removed files that nobody needs any more."""
-        now = time.monotonic()
-        with self._state:
-            oldest = min(self._readers, default=None)
-            gone = [
-                g
-                for g in self._garbage
-                if now - g.removed_at >= self._kept_s()
-                and (oldest is None or oldest >= g.removed_in)
-            ]
-            self._garbage = [g for g in self._garbage if g not in gone]
-        for garbage in gone:
-            garbage.path.unlink(missing_ok=True)
-            if garbage.path.parent != self.folder:
-                with contextlib.suppress(OSError):
-                    garbage.path.parent.rmdir()
+        self._garbage.collect()
 
     def drop(self) -> None:
         """Deletes everything; the catalog no longer knows the table."""

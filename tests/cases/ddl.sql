@@ -115,17 +115,18 @@ CREATE TABLE u AS SELECT NULL AS a;
 --! 0A000 column a is always NULL and has no type ~ CAST(NULL AS …) gives it one
 
 CREATE TABLE u AS SELECT 1 AS _a;
---# CREATE TABLE 1
+--! 42602 the name _a starts with _ ~ names that start with _ belong to the system; use AS to give another
 
 CREATE TABLE u AS SELECT INTERVAL '1' DAY AS a;
---! 42P07 table u exists already ~ choose another name, or DROP TABLE u first
+--! 0A000 1:1 a column cannot have type INTERVAL ~ use BIGINT with a unit of your choice
 
 CREATE TABLE u AS SELECT count(*), 1 + 1 FROM t;
 DESCRIBE u;
---! 42P07 table u exists already ~ choose another name, or DROP TABLE u first
+--| 'count(1)' | 'BIGINT' | true
+--| '(1 + 1)' | 'INT' | true
 
 SELECT * FROM u;
---| 1
+--| 4 | 2
 
 CREATE TABLE empty AS SELECT * FROM t WHERE a > 100;
 SELECT * FROM empty;

@@ -11,7 +11,6 @@ on disk. A full disk refuses appends with 53100, and the log goes on when space 
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -32,8 +31,6 @@ QUEUE_BYTES = 64 * MEBIBYTE
 GROUP_BYTES = 8 * MEBIBYTE
 APPEND_BYTES_MAX = 1024 * MEBIBYTE
 APPEND_TIMEOUT_S = 30.0
-GATHER_S = 20e-6
-GATHER_TICKETS_MAX = 16  # larger groups are efficient as they are
 
 
 @dataclass(frozen=True)
@@ -66,7 +63,6 @@ class WriteAheadLog:
         group_bytes: int = GROUP_BYTES,
         append_bytes_max: int = APPEND_BYTES_MAX,
         append_timeout_s: float = APPEND_TIMEOUT_S,
-        gather_s: float = GATHER_S,
         first_lsn: int = 1,
         threads: bool = True,
     ) -> None:
@@ -81,7 +77,6 @@ class WriteAheadLog:
         self._queue = AppendQueue(queue_bytes, append_timeout_s)
         self._group_bytes = group_bytes
         self._append_bytes_max = append_bytes_max
-        self._gather_s = gather_s
         self._segments: list[Segment] = []
         self._segments_lock = threading.Lock()
         self._free_lock = threading.Lock()
@@ -177,8 +172,6 @@ class WriteAheadLog:
                 self._commit(tickets)
             except BaseException:  # every ticket has been told, and so will later ones be
                 continue
-            if 1 < len(tickets) <= GATHER_TICKETS_MAX and self._gather_s:
-                time.sleep(self._gather_s)  # the callers just answered join the next group
 
     def _commit(self, tickets: list[Ticket]) -> None:
         """Commit or refuse; a failure is told to every ticket and then raised if not ours."""

@@ -47,7 +47,7 @@ def chain(seed: int) -> None:
 
 
 def test_random_power_cuts() -> None:
-    for seed in range(400):
+    for seed in range(200):
         chain(seed)
 
 
@@ -89,7 +89,7 @@ def scenario(model: Model, disk: StopAt) -> None:
 
 @pytest.mark.parametrize("seed", [None, 3])
 def test_every_step_of_a_scenario(seed: int | None) -> None:
-    cuts = 5
+    cuts = 4
     at = 0
     while True:
         at += 1
@@ -151,7 +151,7 @@ def torn_group(seed: int) -> tuple[PowerDisk, Model]:
     return disk, model
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(16))
 def test_every_step_of_a_recovery_with_a_torn_tail(seed: int) -> None:
     at, finished = 0, False
     while not finished:

@@ -1,0 +1,176 @@
+"""CREATE STREAMING TABLE and CREATE STREAM, their ALTER and DROP, and ADVANCE."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.errors import BindError, SettingError
+from headwater.execute.context import Context, Running, column_of
+from headwater.execute.tables import fresh_number
+from headwater.result import Result
+from headwater.sql.duration import Duration
+from headwater.sql.names import nearest
+from headwater.sql.statements.advance import Advance
+from headwater.sql.statements.alter import AlterTableSetRange
+from headwater.sql.statements.create_streaming_table import CreateStreamingTable
+from headwater.sql.statements.drop import Drop
+from headwater.sql.types import TIMESTAMP
+from headwater.storage.streaming.definition import Definition, duration_ticks
+from headwater.storage.streaming.table import StreamingTable
+
+DEFAULT_COMPARTMENTS = 8
+OPTIONS = ("compartments", "max_clock_step")
+
+
+def create_streaming_table(running: Running, statement: CreateStreamingTable) -> Result:
+    """CREATE STREAMING TABLE, CREATE STREAM, CREATE FOREIGN TABLE … SERVER stream."""
+    context = running.context
+    tag = f"CREATE {statement.kind.upper()}"
+    with context.ddl:
+        if context.find(statement.name) is not None:
+            if statement.if_not_exists:
+                return Result(tag)
+            context.catalog.check_free(statement.kind, statement.name)
+        folder = context.table_folder(statement.name, fresh_number(context))
+        definition = _definition(statement, folder.name)
+        try:
+            StreamingTable.make(folder, definition)
+            item = context.catalog.add(statement.kind, statement.name, definition.as_json())
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        context.streams.add(replace(definition, id=item.id))
+    return Result(tag)
+
+
+def _definition(statement: CreateStreamingTable, folder: str) -> Definition:
+    schema = pa.schema([column.field for column in statement.columns])
+    time_column, time_type = None, TIMESTAMP
+    if statement.timestamp_by is not None:
+        field = column_of(statement.timestamp_by, schema, statement.text)
+        time_column, time_type = field.name, field.type
+        _check_time_type(statement, time_type)
+    options = _options(statement, time_type)
+    key = statement.update_key
+    return Definition(
+        id=0,
+        name=str(statement.name),
+        kind=statement.kind,
+        schema=schema,
+        time_column=time_column,
+        range_ticks=_ticks(statement.range, time_type),
+        watermark_ticks=_watermark(statement, time_type),
+        late=statement.late,
+        update_key=None
+        if key is None
+        else tuple(column_of(name, schema, statement.text).name for name in key),
+        compartments=options.get("compartments", DEFAULT_COMPARTMENTS),
+        max_step_ticks=options.get("max_clock_step"),
+        folder=folder,
+        comment=statement.comment,
+    )
+
+
+def _check_time_type(statement: CreateStreamingTable, type_: pa.DataType) -> None:
+    fits = pa.types.is_timestamp(type_) or pa.types.is_date(type_) or pa.types.is_integer(type_)
+    if not fits:
+        assert statement.timestamp_by is not None
+        raise BindError(
+            f"column {statement.timestamp_by} cannot be the time of a table",
+            sqlstate="42804",
+            hint="TIMESTAMP BY takes a TIMESTAMP, TIMESTAMP_NTZ, DATE or integer column",
+            place=statement.timestamp_by.span.place(statement.text),
+        )
+
+
+def _ticks(duration: Duration | None, time_type: pa.DataType) -> int | None:
+    return None if duration is None else duration_ticks(time_type, duration.microseconds)
+
+
+def _watermark(statement: CreateStreamingTable, time_type: pa.DataType) -> int:
+    ticks = duration_ticks(time_type, statement.watermark.microseconds)
+    if ticks and statement.timestamp_by is None:
+        raise BindError(
+            "a table without TIMESTAMP BY takes no WATERMARK",
+            sqlstate="42P16",
+            hint="rows are in order of their arrival already",
+        )
+    return ticks
+
+
+def _options(statement: CreateStreamingTable, time_type: pa.DataType) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, value in (statement.options or {}).items():
+        if name not in OPTIONS:
+            near = nearest(name, OPTIONS)
+            hint = f"did you mean {near}?" if near else "options: " + ", ".join(OPTIONS)
+            raise SettingError(f"there is no option {name} of a {statement.kind}", hint=hint)
+        found[name] = _option(name, value, time_type)
+    return found
+
+
+def _option(name: str, value: Any, time_type: pa.DataType) -> int:
+    if name == "compartments":
+        if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
+            raise SettingError("compartments is a whole number from 1 to 10000")
+        return value
+    if not isinstance(value, Duration):
+        raise SettingError(f"{name} is an interval", hint=f"{name} = INTERVAL '1' HOUR")
+    return duration_ticks(time_type, value.microseconds)
+
+
+def drop_streaming_table(running: Running, statement: Drop) -> Result:
+    """DROP TABLE or DROP STREAM of a streaming table or stream."""
+    context = running.context
+    with context.ddl:
+        found = context.find(statement.name)
+        assert found is not None
+        used = [
+            o.name for o in context.catalog.all("source") if o.definition["table_id"] == found.id
+        ]
+        if used:
+            raise BindError(
+                f"{found.kind} {found.name} is filled by source {', '.join(used)}",
+                sqlstate="2BP01",
+                hint=f"DROP SOURCE {used[0]} first",
+            )
+        for index in _indexes_of(context, found.id):
+            context.catalog.remove(index)
+        context.catalog.remove(found)
+        table = context.streams.remove(found.id)
+        if table is not None:
+            with table.upkeep:
+                shutil.rmtree(table.folder, ignore_errors=True)
+    return Result(f"DROP {statement.kind.upper()}")
+
+
+def _indexes_of(context: Context, number: int) -> list[Any]:
+    return [o for o in context.catalog.all("index") if o.definition["table_id"] == number]
+
+
+def set_range(running: Running, statement: AlterTableSetRange) -> Result:
+    """ALTER TABLE t SET RANGE …: takes effect at once; a shorter one lets old rows go."""
+    context = running.context
+    with context.ddl:
+        table = context.streaming_table(statement.name, statement.text)
+        ticks = _ticks(statement.range, table.definition.time_type)
+        with table.upkeep:
+            changed = replace(table.definition, range_ticks=ticks)
+            item = context.find(statement.name)
+            assert item is not None
+            context.catalog.change(item, changed.as_json())
+            table.definition = changed
+            table.rebuild_compartments()
+        table.expire()
+    return Result("ALTER TABLE")
+
+
+def advance(running: Running, statement: Advance) -> Result:
+    """ADVANCE t TO ts."""
+    context = running.context
+    context.streaming_table(statement.table, statement.text).advance(statement.time)
+    return Result("ADVANCE")

@@ -1,0 +1,269 @@
+"""Reads of one snapshot of a streaming table: which blocks, which rows, in which order.
+
+Temporal bounds go to the interval index, the rest of the predicate to value indexes; tail and
+blocks not yet indexed are searched all the same (Table VI: delay 0). The answer is always in the
+order (T, _seq), ascending or descending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+
+from headwater.errors import StorageError
+from headwater.plan.predicate import And, Comparison, Predicate, conjuncts
+from headwater.storage.streaming.blocks import Block
+from headwater.storage.streaming.definition import SEQUENCE, Definition
+from headwater.storage.streaming.tail import TailBatch
+
+RowFinder = Callable[[Block, Predicate], "np.ndarray[Any, Any] | None"]
+
+
+@dataclass(frozen=True)
+class StreamSnapshot:
+    """A streaming table at one moment."""
+
+    definition: Definition
+    folder: Path
+    version: int
+    blocks: tuple[Block, ...]  # by low
+    tail: tuple[TailBatch, ...]
+    clock: int | None
+    closed: int | None
+    memory: Mapping[str, pa.Table]
+    find_rows: RowFinder | None = None
+
+    @property
+    def oldest_visible(self) -> int | None:
+        """The smallest tick that RANGE lets a reader see now (Definition 1); None for all."""
+        limit = self.definition.range_ticks
+        return None if limit is None or self.clock is None else self.clock - limit
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a reader asks for."""
+
+    columns: tuple[str, ...]
+    predicate: Predicate | None = None
+    low: int | None = None
+    high: int | None = None
+    descending: bool = False
+    limit: int | None = None
+
+
+@dataclass
+class ScanCounts:
+    """What a read touched, for EXPLAIN and for tests."""
+
+    blocks: int = 0
+    row_groups: int = 0
+    blocks_in_interval: int = 0
+    row_groups_in_interval: int = 0
+    blocks_after_values: int = 0
+    row_groups_after_values: int = 0
+    row_groups_read: int = 0
+    blocks_in_memory: int = 0
+    tail_rows: int = 0
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The rows (asked columns, T and _seq) and what it took to find them."""
+
+    rows: pa.Table
+    counts: ScanCounts = field(default_factory=ScanCounts)
+
+
+def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
+    """The rows that a reader asks for, in order."""
+    definition = snapshot.definition
+    low, high = _bounds(snapshot, wanted)
+    counts = ScanCounts(len(snapshot.blocks), sum(b.row_groups for b in snapshot.blocks))
+    columns = _with_order(wanted.columns, definition)
+    condition = _condition(definition, wanted.predicate, low, high)
+    parts: list[pa.Table] = []
+    found = 0
+    for edge, read in _pieces(snapshot, low, high, wanted, counts):
+        if (
+            wanted.limit is not None
+            and found >= wanted.limit
+            and _settled(definition, parts, edge, wanted)
+        ):
+            break
+        rows = read(columns, condition)
+        if rows.num_rows:
+            parts.append(rows)
+            found += rows.num_rows
+    rows = pa.concat_tables(parts) if parts else _empty(definition, columns)
+    rows = in_order(rows, definition, descending=wanted.descending)
+    if wanted.limit is not None:
+        rows = rows.slice(0, wanted.limit)
+    return Selected(rows, counts)
+
+
+def _empty(definition: Definition, columns: Sequence[str]) -> pa.Table:
+    schema = definition.stored_schema
+    return pa.schema([schema.field(name) for name in columns]).empty_table()
+
+
+def _with_order(columns: Sequence[str], definition: Definition) -> list[str]:
+    names = list(dict.fromkeys([*columns, definition.time, SEQUENCE]))
+    return [name for name in definition.stored_schema.names if name in names]
+
+
+def _bounds(snapshot: StreamSnapshot, wanted: Wanted) -> tuple[int | None, int | None]:
+    """The time that the answer can lie in: what is asked, what the predicate says, RANGE."""
+    lows = [wanted.low, snapshot.oldest_visible]
+    highs = [wanted.high]
+    for part in conjuncts(wanted.predicate):
+        if isinstance(part, Comparison) and part.column == snapshot.definition.time:
+            tick = snapshot.definition.tick(part.value)
+            if part.op in ("=", ">=", ">"):
+                lows.append(tick)
+            if part.op in ("=", "<=", "<"):
+                highs.append(tick)
+    return (
+        max((v for v in lows if v is not None), default=None),
+        min((v for v in highs if v is not None), default=None),
+    )
+
+
+def _condition(
+    definition: Definition, predicate: Predicate | None, low: int | None, high: int | None
+) -> pc.Expression | None:
+    parts = [] if predicate is None else [predicate.arrow()]
+    column = pc.field(definition.time)
+    if low is not None:
+        parts.append(column >= _ceiling(definition, low))
+    if high is not None:
+        parts.append(column <= definition.scalar(high))
+    whole = None
+    for part in parts:
+        whole = part if whole is None else whole & part
+    return whole
+
+
+def _ceiling(definition: Definition, tick: int) -> pa.Scalar:
+    """The smallest value of the column's type that is not before the tick."""
+    scalar = definition.scalar(tick)
+    if pa.types.is_date(definition.time_type) and definition.tick(scalar.as_py()) < tick:
+        return definition.scalar(tick + 86_400_000_000)
+    return scalar
+
+
+Reader = Callable[[list[str], "pc.Expression | None"], pa.Table]
+
+
+def _pieces(
+    snapshot: StreamSnapshot, low: int | None, high: int | None, wanted: Wanted, counts: ScanCounts
+) -> Iterator[tuple[int, Reader]]:
+    """Blocks and tail batches that may hold rows, nearest to the start of the answer first.
+
+    Each with the edge before which (after which, descending) it holds nothing.
+    """
+    pieces: list[tuple[int, Reader]] = []
+    for batch in snapshot.tail:
+        if batch.rows.num_rows and _overlaps(batch.low, batch.high, low, high):
+            counts.tail_rows += batch.rows.num_rows
+            edge = batch.high if wanted.descending else batch.low
+            pieces.append((edge, _memory_reader(batch.rows)))
+    for block in snapshot.blocks:
+        if _overlaps(block.low, block.high, low, high):
+            counts.blocks_in_interval += 1
+            counts.row_groups_in_interval += block.row_groups
+            reader = _block_reader(snapshot, block, wanted.predicate, counts)
+            if reader is not None:
+                pieces.append((block.high if wanted.descending else block.low, reader))
+    pieces.sort(key=lambda piece: piece[0], reverse=wanted.descending)
+    yield from pieces
+
+
+def _overlaps(low: int, high: int, from_: int | None, to: int | None) -> bool:
+    return (from_ is None or high >= from_) and (to is None or low <= to)
+
+
+def _memory_reader(rows: pa.Table) -> Reader:
+    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
+        kept = rows if condition is None else rows.filter(condition)
+        return kept.select(columns)
+
+    return read
+
+
+def _block_reader(
+    snapshot: StreamSnapshot, block: Block, predicate: Predicate | None, counts: ScanCounts
+) -> Reader | None:
+    """How to read a block; None if the value indexes say that no row of it can match."""
+    rows = None
+    if predicate is not None and snapshot.find_rows is not None:
+        rows = snapshot.find_rows(block, predicate)
+        if rows is not None and not len(rows):
+            return None
+    counts.blocks_after_values += 1
+    groups = block.row_groups if rows is None else len(np.unique(rows // 100_000))
+    counts.row_groups_after_values += groups
+    held = snapshot.memory.get(block.path)
+    if held is not None:
+        counts.blocks_in_memory += 1
+        return _memory_reader(held if rows is None else held.take(pa.array(rows)))
+    return _file_reader(snapshot.folder / block.path, rows, counts)
+
+
+def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCounts) -> Reader:
+    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
+        try:
+            fragment = next(iter(ds.dataset(str(path), format="parquet").get_fragments()))
+            if rows is not None:
+                groups = np.unique(rows // 100_000).tolist()
+                fragment = fragment.subset(row_group_ids=groups)
+            if condition is not None:
+                fragment = fragment.subset(condition)
+            counts.row_groups_read += len(fragment.row_groups)
+            return fragment.to_table(columns=columns, filter=condition)
+        except (OSError, pa.ArrowException) as error:
+            raise StorageError(
+                f"the block {path} cannot be read",
+                sqlstate="XX001",
+                detail=str(error).splitlines()[0],
+                hint="restore the file from a copy",
+            ) from error
+
+    return read
+
+
+def _settled(definition: Definition, parts: list[pa.Table], edge: int, wanted: Wanted) -> bool:
+    """Whether the first `limit` rows cannot change by pieces that begin at the edge."""
+    ticks = np.concatenate([definition.ticks(p.column(definition.time)) for p in parts])
+    assert wanted.limit is not None
+    before = ticks > edge if wanted.descending else ticks < edge
+    return int(before.sum()) >= wanted.limit
+
+
+def in_order(rows: pa.Table, definition: Definition, *, descending: bool = False) -> pa.Table:
+    """The rows by (T, _seq)."""
+    if rows.num_rows < 2:
+        return rows
+    ticks = definition.ticks(rows.column(definition.time))
+    sequence = rows.column(SEQUENCE).to_numpy()
+    if descending:
+        ticks, sequence = -ticks, -sequence
+    step = np.diff(ticks)
+    if bool(np.all((step > 0) | ((step == 0) & (np.diff(sequence) > 0)))):
+        return rows
+    return rows.take(pa.array(np.lexsort((sequence, ticks))))
+
+
+def with_time(predicate: Predicate | None, extra: Sequence[Predicate]) -> Predicate | None:
+    """A predicate and more conditions that must hold too."""
+    parts = [p for p in (predicate, *extra) if p is not None]
+    if not parts:
+        return None
+    return parts[0] if len(parts) == 1 else And(tuple(parts))

@@ -1,0 +1,102 @@
+"""What a streaming table writes to the write-ahead log.
+
+Every record begins with a *stamp*: everything that was decided when it was committed. Recovery
+reads the stamp and infers nothing. Rows are sorted by T before they are written, so the late ones
+are the first `late_count`.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.storage.clock import Mark
+from headwater.storage.clock import Stamp as ClockStamp
+
+ROWS, ADVANCE, SOURCE, BARRIER = 1, 2, 3, 4
+
+_STAMP = struct.Struct("<qqqqqqqiiB")
+_NAMES = struct.Struct("<HH")
+_NONE = -(1 << 63)
+LIVE, LATE_DROPPED, REMOVED = 1, 2, 4
+STAMP_BYTES = _STAMP.size
+LONGEST_NAME = 1000
+
+
+@dataclass(frozen=True)
+class Stamp:
+    """What was decided for one record, and the table's state after it."""
+
+    base_sequence: int
+    arrival_us: int
+    time: ClockStamp
+    late_total: int  # late rows of the table so far, those of this record included
+    row_count: int
+    late_dropped: bool = False
+    removed: bool = False  # the source is gone
+
+    @property
+    def next_sequence(self) -> int:
+        """The sequence number after this record's rows."""
+        return self.base_sequence + self.row_count
+
+    @property
+    def mark(self) -> Mark:
+        """How far the record's source is."""
+        return Mark(self.time.seen, self.time.advanced, self.time.live)
+
+    def pack(self) -> bytes:
+        """The stamp's bytes, always of one length."""
+        time = self.time
+        marks = (time.clock, time.closed, time.seen, time.advanced)
+        return _STAMP.pack(
+            self.base_sequence,
+            self.arrival_us,
+            *(_NONE if mark is None else mark for mark in marks),
+            self.late_total,
+            time.late_count,
+            self.row_count,
+            LIVE * time.live | LATE_DROPPED * self.late_dropped | REMOVED * self.removed,
+        )
+
+
+def unpack_stamp(data: memoryview) -> Stamp:
+    """The stamp at the start of a payload."""
+    base, arrival, *marks, late_total, late, rows, flags = _STAMP.unpack_from(data)
+    clock, closed, seen, advanced = (None if mark == _NONE else mark for mark in marks)
+    time = ClockStamp(late, clock, closed, seen, advanced, bool(flags & LIVE))
+    return Stamp(
+        base, arrival, time, late_total, rows, bool(flags & LATE_DROPPED), bool(flags & REMOVED)
+    )
+
+
+def names_payload(batch_id: str | None, source: str) -> bytes:
+    """The batch id and the source's name as they stand after the stamp."""
+    first, second = (batch_id or "").encode(), source.encode()
+    return _NAMES.pack(len(first), len(second)) + first + second
+
+
+@dataclass(frozen=True)
+class StreamRecord:
+    """A record read back; `batch` is None where it holds no rows."""
+
+    stamp: Stamp
+    batch_id: str | None
+    source: str
+    batch: pa.RecordBatch | None
+
+
+def read_record(data: memoryview, kind: int, schema: pa.Schema) -> StreamRecord:
+    """A record from its payload."""
+    stamp = unpack_stamp(data)
+    first, second = _NAMES.unpack_from(data, STAMP_BYTES)
+    start = STAMP_BYTES + _NAMES.size
+    batch_id = bytes(data[start : start + first]).decode()
+    source = bytes(data[start + first : start + first + second]).decode()
+    batch = None
+    if kind == ROWS:
+        buffer = pa.py_buffer(bytes(data[start + first + second :]))
+        batch = pa.ipc.read_record_batch(buffer, schema)
+    return StreamRecord(stamp, batch_id or None, source, batch)

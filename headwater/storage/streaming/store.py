@@ -1,0 +1,228 @@
+"""All streaming tables of a database: the one write-ahead log, recovery, and the upkeep thread."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from headwater.errors import Error, StorageError
+from headwater.settings import MEBIBYTE, Settings
+from headwater.storage.catalog import Catalog
+from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.table import Limits, StreamingTable
+from headwater.storage.wal import WriteAheadLog
+
+UPKEEP_PERIOD_S = 0.25
+
+
+class StreamStore:
+    """The streaming tables of one open database."""
+
+    def __init__(self, folder: Path, catalog: Catalog, settings: Settings) -> None:
+        self._settings = settings
+        self._catalog = catalog
+        self._tables_folder = folder / "tables"
+        self._batches = _BatchIds(folder / "batches.db", settings)
+        self._lock = threading.Lock()
+        self._tables: dict[int, StreamingTable] = {}
+        self._stopping = False
+        self._wanted = threading.Event()
+        self.last_error: Error | None = None
+        self._wal = self._opened(folder / "wal")
+        self._keeper = threading.Thread(target=self._keep, name="headwater-keeper", daemon=True)
+        self._keeper.start()
+
+    def _opened(self, folder: Path) -> WriteAheadLog:
+        """Opens the log and every table, and replays what is in no block yet."""
+        for item in self._catalog.all("streaming table", "stream"):
+            definition = Definition.from_json(item.id, item.name, item.kind, item.definition)
+            self._tables[item.id] = self._table(definition)
+        sealed = max((table.sealed_lsn for table in self._tables.values()), default=0)
+        wal = WriteAheadLog(
+            str(folder),
+            segment_bytes=self._settings.integer("wal_segment_mb") * MEBIBYTE,
+            append_timeout_s=self._settings.number("insert_timeout_s"),
+            first_lsn=sealed + 1,
+        )
+        try:
+            for record in wal.recover():
+                table = self._tables.get(record.table)
+                if table is not None:
+                    table.replay(record)
+            if wal.next_lsn <= sealed:
+                raise StorageError(
+                    f"the write-ahead log in {folder} ends before rows that are in blocks already",
+                    sqlstate="XX001",
+                    detail=f"it ends at {wal.next_lsn - 1}, blocks go up to {sealed}",
+                    hint="files of the log are missing; restore the folder from a copy",
+                )
+        except BaseException:
+            wal.close()
+            raise
+        for table in self._tables.values():
+            table.attach(wal)
+        return wal
+
+    def _table(self, definition: Definition) -> StreamingTable:
+        sources = [
+            o.name
+            for o in self._catalog.all("source")
+            if o.definition.get("table_id") == definition.id
+        ]
+        return StreamingTable(
+            definition,
+            self._tables_folder / definition.folder,
+            self._limits(),
+            lambda: self._settings.number("removed_files_kept_s"),
+            self._wanted.set,
+            self._batches.known(definition.id),
+            sources,
+        )
+
+    def _limits(self) -> Limits:
+        settings = self._settings
+        return Limits(
+            block_rows=settings.integer("block_rows"),
+            block_bytes=settings.integer("block_mb") * MEBIBYTE,
+            block_age_s=settings.number("block_age_s"),
+            unsealed_bytes=settings.integer("unsealed_mb") * MEBIBYTE,
+            recent_bytes=settings.integer("recent_mb") * MEBIBYTE,
+            insert_timeout_s=settings.number("insert_timeout_s"),
+            compact_files=settings.integer("compact_files"),
+        )
+
+    def add(self, definition: Definition) -> StreamingTable:
+        """Takes in a table that was just made."""
+        table = self._table(definition)
+        table.attach(self._wal)
+        with self._lock:
+            self._tables[definition.id] = table
+        return table
+
+    def remove(self, number: int) -> StreamingTable | None:
+        """Forgets a table."""
+        with self._lock:
+            table = self._tables.pop(number, None)
+        self._batches.forget(number)
+        return table
+
+    def find(self, number: int) -> StreamingTable | None:
+        """The table of that number."""
+        with self._lock:
+            return self._tables.get(number)
+
+    def all(self) -> list[StreamingTable]:
+        """All tables."""
+        with self._lock:
+            return list(self._tables.values())
+
+    # Upkeep
+
+    def _keep(self) -> None:
+        """Seals, expires and compacts; an error is kept for `headwater.tables` and tried again."""
+        while not self._stopping:
+            self._wanted.wait(UPKEEP_PERIOD_S)
+            self._wanted.clear()
+            try:
+                self.keep_once()
+                self.last_error = None
+            except Error as error:
+                self.last_error = error
+
+    def keep_once(self) -> None:
+        """One round of upkeep over all tables."""
+        sealed = False
+        for table in self.all():
+            if table.due():
+                sealed |= table.seal(self._batches.remember)
+                table.compact()
+            table.expire()
+        if sealed:
+            self.free_log()
+
+    def seal_all(self) -> None:
+        """Seals every table, whatever its size."""
+        for table in self.all():
+            table.seal(self._batches.remember)
+        self.free_log()
+
+    def seal(self, table: StreamingTable) -> None:
+        """Seals one table, whatever its size."""
+        table.seal(self._batches.remember)
+
+    def free_log(self) -> None:
+        """Lets go of log segments that every table has sealed past."""
+        # Records become visible in the order of the log: up to the newest visible one, each is in
+        # a tail or in a block. The order of reading matters: the newest first, then the tails.
+        tables = self.all()
+        bound = max((table.state.lsn for table in tables), default=0) + 1
+        for table in tables:
+            first = table.first_unsealed_lsn
+            if first is not None:
+                bound = min(bound, first)
+        self._wal.free(bound - 1)
+
+    def wait_for_upkeep(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Waits until upkeep has brought about a condition; for tests and for `flush`."""
+        until = time.monotonic() + timeout_s
+        while not done():
+            if time.monotonic() > until:
+                return False
+            self._wanted.set()
+            time.sleep(0.005)
+        return True
+
+    def close(self, *, seal: bool = True) -> None:
+        """Stops upkeep, seals what is left, closes the log."""
+        self._stopping = True
+        self._wanted.set()
+        self._keeper.join()
+        try:
+            if seal and self._wal.failure is None:
+                self.seal_all()
+        finally:
+            self._wal.close()
+            self._batches.close()
+            for table in self.all():
+                table.collect_garbage()
+
+
+class _BatchIds:
+    """Batch ids of sealed rows, kept for `dedup_window_s`; those of the log are in the log."""
+
+    def __init__(self, path: Path, settings: Settings) -> None:
+        self._settings = settings
+        self._lock = threading.Lock()
+        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._connection.execute("PRAGMA journal_mode = WAL")
+        self._connection.execute("PRAGMA synchronous = FULL")
+        self._connection.execute(
+            "CREATE TABLE IF NOT EXISTS batches (table_id INTEGER, batch_id TEXT, at REAL,"
+            " PRIMARY KEY (table_id, batch_id))"
+        )
+
+    def remember(self, ids: Sequence[str], table: int) -> None:
+        now = time.time()
+        oldest = now - self._settings.number("dedup_window_s")
+        with self._lock:
+            self._connection.execute("BEGIN")
+            self._connection.executemany(
+                "INSERT OR IGNORE INTO batches VALUES (?, ?, ?)",
+                [(table, name, now) for name in ids],
+            )
+            self._connection.execute("DELETE FROM batches WHERE at < ?", (oldest,))
+            self._connection.execute("COMMIT")
+
+    def known(self, table: int) -> list[str]:
+        rows = self._connection.execute("SELECT batch_id FROM batches WHERE table_id = ?", (table,))
+        return [name for (name,) in rows]
+
+    def forget(self, table: int) -> None:
+        with self._lock:
+            self._connection.execute("DELETE FROM batches WHERE table_id = ?", (table,))
+
+    def close(self) -> None:
+        self._connection.close()

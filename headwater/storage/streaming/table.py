@@ -1,0 +1,600 @@
+"""A streaming table at work: insert, advance, snapshot, seal, compact, expire.
+
+An insert touches the write-ahead log and the tail only: no read and no upkeep can stop it. What is
+decided in commit order (sequence, lateness, the clock) is decided by the log's writer just before
+the write and becomes visible just after the sync; `_Commit` is that pair of steps.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.errors import BindError, DataError, Error, OverloadError, StorageError
+from headwater.storage.arrival import ArrivalClock
+from headwater.storage.clock import NO_TICKS, TableClock, Ticks
+from headwater.storage.clock import Stamp as ClockStamp
+from headwater.storage.delta import DataFile, DeltaLog
+from headwater.storage.garbage import Garbage
+from headwater.storage.rows import as_table
+from headwater.storage.streaming import blocks as block_files
+from headwater.storage.streaming.blocks import Block, TableState
+from headwater.storage.streaming.definition import LATE, Definition
+from headwater.storage.streaming.read import RowFinder, StreamSnapshot, Wanted, select
+from headwater.storage.streaming.records import (
+    ADVANCE,
+    BARRIER,
+    LONGEST_NAME,
+    ROWS,
+    STAMP_BYTES,
+    Stamp,
+    names_payload,
+    read_record,
+)
+from headwater.storage.streaming.tail import TailBatch, joined, tail_batch
+from headwater.storage.wal import Record, WriteAheadLog
+
+LARGEST_TICK = 1 << 62
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of one table, from the settings."""
+
+    block_rows: int
+    block_bytes: int
+    block_age_s: float
+    unsealed_bytes: int
+    recent_bytes: int
+    insert_timeout_s: float
+    compact_files: int
+
+
+class RepeatedBatch(Error):
+    """Raised inside the log's writer for a batch id that was stored before."""
+
+
+@dataclass
+class _Commit:
+    """One record on its way through the log; `batch` is None where it holds no rows."""
+
+    table: StreamingTable
+    batch: pa.RecordBatch | None
+    ticks: Ticks
+    batch_id: str | None
+    source: str
+    event: Callable[[], ClockStamp] | None = None  # what the clock is told instead of rows
+    buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
+    stamp: Stamp | None = None
+
+    def decide(self, _lsn: int) -> None:
+        """In commit order, before the write: sequence numbers, lateness, the clock."""
+        self.stamp = self.table._decide(self)
+        self.buffer[:] = self.stamp.pack()
+
+    def show(self, lsn: int) -> None:
+        """In commit order, after the sync: the rows become visible."""
+        assert self.stamp is not None
+        self.table._show(lsn, self.stamp, self.batch, self.batch_id, self.source)
+
+    def record(self, kind: int) -> Record:
+        """The record for the log."""
+        payload: tuple[Any, ...] = (self.buffer, names_payload(self.batch_id, self.source))
+        if self.batch is not None:
+            payload = (*payload, self.batch.serialize())
+        return Record(kind, self.table.definition.id, payload)
+
+
+class StreamingTable:
+    """One streaming table, or a stream."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        folder: Path,
+        limits: Limits,
+        kept_s: Callable[[], float],
+        wake: Callable[[], None],
+        known_ids: Iterable[str] = (),
+        sources: Iterable[str] = (),
+    ) -> None:
+        self.definition = definition
+        self.folder = folder
+        self.limits = limits
+        self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
+        self.find_rows: RowFinder | None = None
+        self._wal: WriteAheadLog | None = None
+        self._wake = wake
+        self._log = DeltaLog(folder)
+        state = block_files.sealed_state(self._log, sources)
+        # Of the log's writer alone:
+        self._clock = TableClock()
+        self._arrival = ArrivalClock(state.arrival_us)
+        self._next_sequence = state.next_sequence
+        self._late_total = state.late_total
+        self._ids = set(known_ids)
+        # Of everybody, under the lock:
+        self._lock = threading.Lock()
+        self._room = threading.Condition(self._lock)
+        self._blocks, self.foreign = block_files.read_blocks(self._log)
+        self._tail: list[TailBatch] = []
+        self._tail_bytes = 0
+        self._tail_since = 0.0
+        self._sealing = False
+        self._memory: dict[str, pa.Table] = {}
+        self._visible = self._sealed = state
+        self._version = self._log.version
+        self._garbage = Garbage(folder, kept_s)
+        used = {str(folder / b.path) for b in self._blocks} | {
+            str(folder / f.path) for f in self.foreign
+        }
+        self._garbage.find_left_overs(used, self._version)
+        self._clock = TableClock.restore(
+            state.time,
+            self._waiting_ticks(),
+            watermark=definition.watermark_ticks,
+            max_step=definition.max_step_ticks,
+        )
+
+    @classmethod
+    def make(cls, folder: Path, definition: Definition) -> None:
+        """Makes the folder of a new table."""
+        DeltaLog.create(folder, definition.stored_schema)
+
+    def attach(self, wal: WriteAheadLog) -> None:
+        """Gives the table the log it writes to, after recovery."""
+        self._wal = wal
+
+    # Recovery
+
+    @property
+    def sealed_lsn(self) -> int:
+        """Records up to here are in blocks."""
+        return self._sealed.lsn
+
+    def replay(self, record: Record) -> None:
+        """Takes in one record of the log that is not in a block yet."""
+        if record.lsn <= self.sealed_lsn or record.kind == BARRIER:
+            return
+        data = memoryview(b"".join(bytes(part) for part in record.payload))
+        found = read_record(data, record.kind, _plain(self.definition.schema))
+        stamp, batch = found.stamp, found.batch
+        self._next_sequence, self._late_total = stamp.next_sequence, stamp.late_total
+        self._arrival = ArrivalClock(stamp.arrival_us)
+        if found.batch_id is not None:
+            self._ids.add(found.batch_id)
+        if stamp.removed:
+            self._clock.replay_removal(stamp.time, found.source)
+        else:
+            ticks = NO_TICKS
+            if batch is not None and batch.num_rows and not self.definition.by_arrival:
+                ticks = self.definition.ticks(batch.column(self.definition.time))
+            self._clock.replay(stamp.time, ticks, found.source)
+        self._show(record.lsn, stamp, batch, found.batch_id, found.source)
+
+    def _waiting_ticks(self) -> Ticks:
+        """Ticks of stored rows that a watermark still holds back."""
+        if not self.definition.watermark_ticks or self.definition.by_arrival:
+            return NO_TICKS
+        with self.reading() as snapshot:
+            low = None if snapshot.clock is None else snapshot.clock + 1
+            rows = select(snapshot, Wanted((self.definition.time, LATE), low=low)).rows
+        rows = rows.filter(pa.compute.invert(rows.column(LATE)))
+        return np.sort(self.definition.ticks(rows.column(self.definition.time)))
+
+    # Inserts
+
+    def insert(self, rows: Any, batch_id: str | None = None, source: str = "") -> int:
+        """Adds rows; returns once they are durable. 0 if the batch was there already."""
+        table = as_table(rows, self.definition.schema)
+        if batch_id is not None and len(batch_id.encode()) > LONGEST_NAME:
+            raise DataError(f"a batch id has at most {LONGEST_NAME} bytes", sqlstate="22001")
+        if not table.num_rows and batch_id is None:
+            return 0
+        self._wait_for_room()
+        batch, ticks = self._prepared(table)
+        commit = _Commit(self, batch, ticks, batch_id, source)
+        try:
+            self._append(commit, ROWS)
+        except RepeatedBatch:
+            self._barrier()  # the first one may be in the same group: wait until it is durable
+            return 0
+        stamp = commit.stamp
+        assert stamp is not None
+        return batch.num_rows - (stamp.time.late_count if stamp.late_dropped else 0)
+
+    def _append(self, commit: _Commit, kind: int) -> None:
+        self._open_log.append(
+            [commit.record(kind)], on_assigned=commit.decide, on_durable=commit.show
+        ).wait()
+
+    @property
+    def _open_log(self) -> WriteAheadLog:
+        if self._wal is None:
+            raise StorageError("the write-ahead log is not open yet")
+        return self._wal
+
+    def _wait_for_room(self) -> None:
+        """Slows writers down while too much waits to be sealed (back-pressure)."""
+        with self._room:
+            if self._tail_bytes <= self.limits.unsealed_bytes:
+                return
+            self._wake()
+            until = time.monotonic() + self.limits.insert_timeout_s
+            while self._tail_bytes > self.limits.unsealed_bytes:
+                left = until - time.monotonic()
+                if left <= 0:
+                    raise OverloadError(
+                        f"too many rows of {self.definition.name} wait to be written to blocks",
+                        detail=f"unsealed_mb is {self.limits.unsealed_bytes >> 20}",
+                        hint="slow down and try again; the disk may be too slow",
+                    )
+                self._room.wait(left)
+
+    def _prepared(self, table: pa.Table) -> tuple[pa.RecordBatch, Ticks]:
+        """The rows as one batch sorted by T (equal T in the order given), and their ticks."""
+        arrays = [column.combine_chunks() for column in table.columns]
+        flat = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
+        batch = pa.RecordBatch.from_arrays(flat, schema=_plain(self.definition.schema))
+        if self.definition.by_arrival or not batch.num_rows:
+            return batch, NO_TICKS
+        ticks = self._checked_ticks(batch.column(self.definition.time))
+        if bool(np.all(ticks[1:] >= ticks[:-1])):
+            return batch, ticks
+        order = np.argsort(ticks, kind="stable")
+        return batch.take(pa.array(order)), ticks[order]
+
+    def _checked_ticks(self, column: pa.Array) -> Ticks:
+        if column.null_count:
+            raise DataError(
+                f"NULL in time column {self.definition.time}",
+                sqlstate="23502",
+                hint="every row of a streaming table needs its time; nothing was written",
+            )
+        ticks = self.definition.ticks(column)
+        if ticks.size and max(int(ticks.max()), -int(ticks.min())) >= LARGEST_TICK:
+            raise DataError(
+                f"a time in column {self.definition.time} is out of range", sqlstate="22008"
+            )
+        return ticks
+
+    def _decide(self, commit: _Commit) -> Stamp:
+        """Called by the log's writer, in commit order."""
+        if commit.batch_id is not None and commit.batch_id in self._ids:
+            raise RepeatedBatch("the batch was stored before")
+        count = 0 if commit.batch is None else commit.batch.num_rows
+        arrival = self._arrival.stamp(time.time_ns() // 1000)
+        found = self._tell_clock(commit, arrival)
+        if commit.batch_id is not None:
+            self._ids.add(commit.batch_id)
+        self._late_total += found.late_count
+        dropped = bool(found.late_count) and self.definition.late == "drop"
+        stamp = Stamp(self._next_sequence, arrival, found, self._late_total, count, dropped)
+        self._next_sequence = stamp.next_sequence
+        return stamp
+
+    def _tell_clock(self, commit: _Commit, arrival: int) -> ClockStamp:
+        if commit.event is not None:
+            return commit.event()
+        if self.definition.by_arrival:
+            return ClockStamp(0, arrival, arrival - 1, arrival, None, False)
+        self._refuse_late(commit.ticks)
+        return self._clock.rows(commit.ticks, commit.source)
+
+    def _refuse_late(self, ticks: Ticks) -> None:
+        closed = self._clock.closed
+        if (
+            self.definition.late != "reject"
+            or closed is None
+            or not ticks.size
+            or ticks[0] > closed
+        ):
+            return
+        late = int(np.searchsorted(ticks, closed, side="right"))
+        raise DataError(
+            f"{late} rows of the insert are late, and table {self.definition.name} rejects late rows",
+            sqlstate="22023",
+            detail=f"times up to {self.definition.value(closed)} are closed",
+            hint="nothing was written; LATE KEEP stores late rows for history only",
+        )
+
+    def _show(
+        self,
+        lsn: int,
+        stamp: Stamp,
+        batch: pa.RecordBatch | None,
+        batch_id: str | None,
+        source: str,
+    ) -> None:
+        """Called by the log's writer, in commit order, after the sync."""
+        definition = self.definition
+        if batch is None or definition.kind == "stream":  # a stream without readers keeps no row
+            rows = definition.stored_schema.empty_table()
+            ids = (batch_id,) if batch_id is not None else ()
+            shown = TailBatch(lsn, lsn, rows, 0, -1, ids)
+        else:
+            shown = tail_batch(definition, lsn, stamp, batch, batch_id)
+        with self._lock:
+            if not self._tail:
+                self._tail_since = time.monotonic()
+            self._tail.append(shown)
+            self._tail_bytes += shown.bytes
+            self._visible = self._visible.after(lsn, stamp, source)
+            full = self._tail_bytes >= self.limits.block_bytes
+        if full:
+            self._wake()
+
+    def advance(self, value: object, source: str | None = None) -> None:
+        """Punctuation: no more rows with T ≤ the value; durable when this returns."""
+        if self.definition.by_arrival:
+            raise BindError(
+                f"table {self.definition.name} takes its time from arrival and cannot be advanced",
+                sqlstate="55000",
+                hint="TIMESTAMP BY a column gives a table its own time",
+            )
+        tick = self.definition.tick(value)
+        if abs(tick) >= LARGEST_TICK:
+            raise DataError("the time is out of range", sqlstate="22008")
+        event = partial(self._clock.advance, tick, source)
+        self._append(_Commit(self, None, NO_TICKS, None, source or "", event), ADVANCE)
+
+    def _barrier(self) -> None:
+        self._open_log.append([Record(BARRIER, self.definition.id, (b"",))]).wait()
+
+    # Reads
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[StreamSnapshot]:
+        """The table as of now; its files stay until the reader is done."""
+        with self._lock:
+            if not self._sealing:
+                self._tail = joined(self._tail)
+            snapshot = StreamSnapshot(
+                definition=self.definition,
+                folder=self.folder,
+                version=self._version,
+                blocks=tuple(self._blocks),
+                tail=tuple(self._tail),
+                clock=self._now(),
+                closed=self._visible.time.closed,
+                memory=dict(self._memory),
+                find_rows=self.find_rows,
+            )
+            self._garbage.hold(self._version)
+        try:
+            yield snapshot
+        finally:
+            self._garbage.let_go(snapshot.version)
+
+    def _now(self) -> int | None:
+        if not self.definition.by_arrival:
+            return self._visible.time.clock
+        return max(time.time_ns() // 1000, self._visible.time.clock or 0)
+
+    @property
+    def state(self) -> TableState:
+        """Clock, closed mark, sequence and late rows, as visible now."""
+        with self._lock:
+            return self._visible
+
+    @property
+    def tail_bytes(self) -> int:
+        """Bytes not sealed yet."""
+        with self._lock:
+            return self._tail_bytes
+
+    @property
+    def first_unsealed_lsn(self) -> int | None:
+        """The oldest record of the log that this table still needs; None if there is none."""
+        with self._lock:
+            return self._tail[0].first_lsn if self._tail else None
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """The sealed blocks, by time."""
+        with self._lock:
+            return tuple(self._blocks)
+
+    # Upkeep
+
+    def due(self) -> bool:
+        """Whether the tail should be sealed now."""
+        with self._lock:
+            if not self._tail:
+                return False
+            old = time.monotonic() - self._tail_since >= self.limits.block_age_s
+            return old or self._tail_bytes >= self.limits.block_bytes
+
+    def seal(self, remember: Callable[[Sequence[str], int], None] | None = None) -> bool:
+        """Moves the tail into blocks; one commit holds the files and the table's state."""
+        with self.upkeep:
+            with self._lock:
+                batches = list(self._tail)
+                state = self._visible
+                self._sealing = bool(batches)
+            if not batches:
+                return False
+            try:
+                self._seal(batches, state, remember)
+            finally:
+                with self._lock:
+                    self._sealing = False
+            return True
+
+    def _seal(
+        self,
+        batches: list[TailBatch],
+        state: TableState,
+        remember: Callable[[Sequence[str], int], None] | None,
+    ) -> None:
+        ids = [name for batch in batches for name in batch.batch_ids]
+        if ids and remember is not None:
+            remember(ids, self.definition.id)
+        rows = pa.concat_tables([batch.rows for batch in batches])
+        written = self._write(self._unexpired(rows, state.time.clock))
+        version = self._log.commit(
+            [file for _, file, _ in written], (), transactions=state.transactions(self._sealed)
+        )
+        with self._lock:
+            self._version = version
+            self._tail = self._tail[len(batches) :]
+            self._tail_bytes = sum(batch.bytes for batch in self._tail)
+            self._tail_since = time.monotonic()
+            self._add_blocks(written)
+            self._sealed = state
+            self._room.notify_all()
+
+    def _write(self, rows: pa.Table) -> list[tuple[Block, DataFile, pa.Table]]:
+        """Writes rows as blocks, at most `block_rows` each, none across compartments."""
+        if not rows.num_rows:
+            return []
+        rows = block_files.ordered(rows.combine_chunks(), self.definition)
+        written = []
+        for compartment, part in block_files.split(rows, self.definition, self.limits.block_rows):
+            written.append(
+                (*block_files.write(self.folder, self.definition, compartment, part), part)
+            )
+        return written
+
+    def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
+        """The rows whose compartment has not gone yet; what RANGE hides need not be written."""
+        limit = self.definition.range_ticks
+        if limit is None or clock is None or not rows.num_rows:
+            return rows
+        ticks = self.definition.ticks(rows.column(self.definition.time))
+        return (
+            rows if ticks.min() >= clock - limit else rows.filter(pa.array(ticks >= clock - limit))
+        )
+
+    def _add_blocks(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
+        self._blocks = sorted(
+            [*self._blocks, *[block for block, _, _ in written]],
+            key=lambda b: (b.low, b.low_sequence),
+        )
+        for block, _, rows in written:
+            self._memory[block.path] = rows
+        self._forget_old()
+
+    def _forget_old(self) -> None:
+        """Lets the oldest blocks leave memory until the rest fits (ST7)."""
+        held = sum(rows.nbytes for rows in self._memory.values())
+        for block in self._blocks:
+            if held <= self.limits.recent_bytes:
+                return
+            gone = self._memory.pop(block.path, None)
+            held -= 0 if gone is None else gone.nbytes
+
+    def expire(self) -> int:
+        """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
+        width, limit = self.definition.compartment_ticks, self.definition.range_ticks
+        if width is None or limit is None:
+            return 0
+        with self.upkeep:
+            clock = self.state.time.clock if not self.definition.by_arrival else self._now()
+            if clock is None:
+                return 0
+            gone = sorted(
+                {b.compartment for b in self.blocks if (b.compartment + 1) * width <= clock - limit}
+            )
+            for compartment in gone:
+                self.replace([b for b in self.blocks if b.compartment == compartment], None)
+            return len(gone)
+
+    def replace(self, old: Sequence[Block], rows: pa.Table | None) -> list[Block]:
+        """Puts rows in the place of blocks, in one commit; the caller holds `upkeep`."""
+        written = self._write(rows) if rows is not None else []
+        version = self._log.commit([file for _, file, _ in written], [b.path for b in old])
+        paths = {b.path for b in old}
+        with self._lock:
+            self._version = version
+            self._blocks = [b for b in self._blocks if b.path not in paths]
+            for path in paths:
+                self._memory.pop(path, None)
+            self._add_blocks(written)
+        self._garbage.add([self.folder / path for path in paths], version)
+        self._garbage.collect()
+        return [block for block, _, _ in written]
+
+    def compact(self) -> int:
+        """Joins small neighbours of one compartment into larger blocks; how many were joined."""
+        with self.upkeep:
+            run = self._small_run()
+            if not run:
+                return 0
+            with self.reading() as snapshot:
+                tables = [read_block(snapshot, block) for block in run]
+            self.replace(run, pa.concat_tables(tables))
+            return len(run)
+
+    def _small_run(self) -> list[Block]:
+        run: list[Block] = []
+        rows = 0
+        for block in self.blocks:
+            small = block.row_count * 2 <= self.limits.block_rows
+            if run and (
+                not small
+                or block.compartment != run[0].compartment
+                or rows >= self.limits.block_rows
+            ):
+                if len(run) >= self.limits.compact_files:
+                    return run
+                run, rows = [], 0
+            if small:
+                run.append(block)
+                rows += block.row_count
+        return run if len(run) >= self.limits.compact_files else []
+
+    def rebuild_compartments(self) -> None:
+        """After a change of RANGE: blocks go into the compartments of the new one."""
+        with self.upkeep, self.reading() as snapshot:
+            moved = [
+                b
+                for b in snapshot.blocks
+                if self.definition.compartment_of(b.low) != b.compartment
+                or self.definition.compartment_of(b.high) != b.compartment
+            ]
+            if moved:
+                self.replace(moved, pa.concat_tables([read_block(snapshot, b) for b in moved]))
+
+    def collect_garbage(self) -> None:
+        """Deletes removed files that nobody needs any more."""
+        self._garbage.collect()
+
+    def look_for_foreign_commits(self) -> bool:
+        """Takes in what another Delta writer committed; whether there was anything."""
+        with self.upkeep:
+            if not self._log.refresh():
+                return False
+            blocks, foreign = block_files.read_blocks(self._log)
+            with self._lock:
+                self._blocks, self.foreign = blocks, foreign
+                self._memory = {
+                    b.path: self._memory[b.path] for b in blocks if b.path in self._memory
+                }
+                self._version = self._log.version
+            return True
+
+
+def read_block(snapshot: StreamSnapshot, block: Block) -> pa.Table:
+    """All rows and columns of one block."""
+    held = snapshot.memory.get(block.path)
+    if held is not None:
+        return held
+    columns = tuple(snapshot.definition.stored_schema.names)
+    one = StreamSnapshot(
+        snapshot.definition, snapshot.folder, snapshot.version, (block,), (), None, None, {}
+    )
+    return select(one, Wanted(columns)).rows
+
+
+def _plain(schema: pa.Schema) -> pa.Schema:
+    return pa.schema([field.with_nullable(True) for field in schema])

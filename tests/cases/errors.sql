@@ -1,0 +1,158 @@
+-- Bad statements: SQLSTATE, place and hint. After each, the database is as it was.
+
+-- case: syntax
+SELEC 1;
+--! 42601 1:1 syntax error at or near "SELEC" ~ did you mean SELECT?
+
+SELECT (1;
+--! 42601 1:8 unclosed ( ~ the ( that starts here has no matching )
+
+SELECT 'open;
+--! 42601 1:8 unclosed string ~ the string that starts here has no end; close it with a quote
+
+CREATE TABEL t (a INT);
+--! 42601 1:8 syntax error at or near "TABEL" ~ did you mean TABLE?
+
+CREATE TABLE t (a INT,);
+--! 42601 1:23 syntax error at or near ")"
+
+INSERT INTO t VALUES 1, 2;
+--! 42P01 1:13 table t does not exist ~ SHOW TABLES lists what there is
+
+SELECT a b c FROM range(1);
+--! 42601 1:12 syntax error at or near 'c'
+
+UPDATE t SET;
+--! 42601 1:13 syntax error at end of input
+
+DELETE t;
+--! 42601 1:8 syntax error at or near "t"
+
+SELECT 1; SELECT 2; SELEC 3;
+--! 42601 1:21 syntax error at or near "SELEC" ~ did you mean SELECT?
+
+-- case: unknown names
+CREATE TABLE orders (id INT, price DOUBLE);
+SELECT * FROM oders;
+--! 42P01 2:15 table oders does not exist ~ did you mean orders?
+
+SELECT pice FROM orders;
+--! 42703 1:8 with name `pice` cannot be resolved ~ did you mean id or price?
+
+SELECT
+  id,
+  o.pric
+FROM orders o;
+--! 42703 3:3 with name `o`.`pric` cannot be resolved ~ did you mean o.price or o.id?
+
+SELECT * FROM orders WHERE idd = 1;
+--! 42703 1:28 with name `idd` cannot be resolved ~ did you mean id or price?
+
+SELECT nofunction(id) FROM orders;
+--! 42883 1:8 cannot resolve routine `nofunction` ~ SHOW FUNCTIONS lists your own functions; check the spelling
+
+SELECT * FROM headwater.table;
+--! 42P01 1:15 table headwater.table does not exist ~ did you mean headwater.tables?
+
+SELECT * FROM other.orders;
+--! 42P01 1:15 the table or view `other`.`orders` cannot be found ~ SHOW TABLES lists what there is
+
+INSERT INTO orders SELECT id, prize FROM orders;
+--! 42703 1:31 with name `prize` cannot be resolved ~ did you mean price or id?
+
+CREATE TABLE c AS SELECT idd FROM orders;
+--! 42703 1:26 with name `idd` cannot be resolved ~ did you mean id or price?
+
+UPDATE orders SET price = prize + 1;
+--! 42703 1:27 with name `prize` cannot be resolved ~ did you mean price or id?
+
+DELETE FROM orders WHERE prise > 1;
+--! 42703 1:26 with name `prise` cannot be resolved ~ did you mean price or id?
+
+EXPLAIN SELECT nothing FROM orders;
+--! 42703 1:16 with name `nothing` cannot be resolved ~ did you mean id or price?
+
+WITH c AS (SELECT id FROM orders) SELECT x FROM c;
+--! 42703 1:42 with name `x` cannot be resolved ~ did you mean id?
+
+-- case: types
+SELECT 1 + 'x';
+--! 22018 1:8 the value 'x' of the type "STRING" cannot be cast to "BIGINT" because it is malformed ~ use try_cast to get NULL for values that do not fit
+
+SELECT 'a' AND true;
+--! 22018 1:8 the value 'a' of the type "STRING" cannot be cast to "BOOLEAN" because it is malformed ~ use try_cast to get NULL for values that do not fit
+
+SELECT DATE '2024-13-01';
+--! 42604 1:8 the value of the typed literal "DATE" is invalid: '2024-13-01'
+
+SELECT CAST('abc' AS INT);
+--! 22018 1:8 the value 'abc' of the type "STRING" cannot be cast to "INT" because it is malformed ~ use try_cast to get NULL for values that do not fit
+
+SELECT CAST(300 AS TINYINT);
+--! 22003 the value 300 of the type "INT" cannot be cast to "TINYINT" due to an overflow ~ use a wider type, or try_cast to get NULL
+
+SELECT map(1, 2) = map(1, 2);
+--! 42K09 1:8 cannot resolve "(map(1, 2) = map(1, 2))" due to data type mismatch: The `=` does not support ordering on type "MAP<INT, INT>"
+
+SELECT sum('x' || id) FROM range(2);
+--! 22018 1:8 the value 'x0' of the type "STRING" cannot be cast to "DOUBLE" because it is malformed ~ use try_cast to get NULL for values that do not fit
+
+SELECT explode(5);
+--! 42K09 1:8 cannot resolve "explode(5)" due to data type mismatch: The first parameter requires the ("ARRAY" or "MAP") type, however "5" has the type "INT"
+
+SELECT array(1, 2)[5];
+--! 22003 1:8 the index 5 is out of bounds ~ use get(array, index)
+
+SELECT id FROM range(2) GROUP BY ();
+--! 42601 1:35 syntax error at or near ')'
+
+SELECT id, count(*) FROM range(2);
+--! 42803 1:1 the query does not include a GROUP BY clause. Add GROUP BY or turn it into the window functions using OVER clauses
+
+-- case: arithmetic
+SELECT 1 / 0;
+--! 22012 1:8 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+SELECT 2147483647 + 1;
+--! 22003 1:8 overflow ~ use a wider type, or try_add, try_subtract, try_multiply
+
+SELECT 9223372036854775807 + 1;
+--! 22003 1:8 overflow ~ use a wider type, or try_add, try_subtract, try_multiply
+
+SELECT id / (id - 1) FROM range(3);
+--! 22012 1:8 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+SELECT CAST(1e30 AS DECIMAL(10, 0));
+--! 22003 1:8 1000000000000000000000000000000 cannot be represented as Decimal(10, 0)
+
+SELECT (SELECT id FROM range(2));
+--! 21000 more than one row returned by a subquery used as an expression
+
+-- case: the place is right in an edited text
+CREATE TABLE t (a INT);
+INSERT INTO t VALUES (0);
+SELECT
+  name, 1 / (row_count - 1)
+FROM headwater.tables;
+--! 22012 4:9 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+INSERT INTO t
+SELECT a,
+       b FROM t;
+--! 42703 3:8 with name `b` cannot be resolved ~ did you mean a?
+
+INSERT INTO t SELECT 1 /
+  a FROM t;
+--! 22012 1:22 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+UPDATE t
+SET a = 1 / a
+WHERE a = 0;
+--! 22012 2:9 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+MERGE INTO t USING (SELECT 0 AS a) s ON t.a = s.a
+WHEN MATCHED THEN UPDATE SET a = 5 / s.a;
+--! 22012 2:34 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
+
+SELECT * FROM t;
+--| 0

@@ -1,0 +1,65 @@
+-- Statements of later versions are read, and refused by name; cases move out of here as they come.
+
+-- case: read and named
+CREATE STREAMING TABLE s (ts TIMESTAMP, v INT) TIMESTAMP BY ts RANGE INTERVAL '1' DAY;
+--! 0A000 CREATE STREAMING
+
+CREATE STREAM s (v INT);
+--! 0A000 CREATE STREAM
+
+CREATE VIEW v AS SELECT 1;
+--! 0A000 CREATE VIEW
+
+CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM s [INTERVAL '1' SECOND] SAMPLE INTERVAL '1' SECOND;
+--! 0A000 CREATE MATERIALIZED
+
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s [ROWS 5] SAMPLE 5 ROWS;
+--! 0A000 CREATE CONTINUOUS
+
+CREATE SOURCE src INTO t FROM 'csv:/tmp/x';
+--! 0A000 CREATE SOURCE
+
+CREATE SINK k FROM q INTO 'csv:/tmp/x';
+--! 0A000 CREATE SINK
+
+CREATE INDEX i ON t (a);
+--! 0A000 CREATE INDEX
+
+CREATE USER u PASSWORD 'p' ROLE READER;
+--! 0A000 CREATE USER
+
+SUBSCRIBE q;
+--! 0A000 SUBSCRIBE
+
+ADVANCE t TO 5;
+--! 0A000 ADVANCE
+
+PAUSE QUERY q;
+--! 0A000 PAUSE
+
+VERIFY VIEW v;
+--! 0A000 VERIFY
+
+BEGIN;
+--! 0A000 BEGIN
+
+COMMIT;
+--! 0A000 COMMIT
+
+DROP VIEW v;
+--! 0A000 DROP VIEW
+
+ALTER QUERY q RESET LANDMARK;
+--! 0A000 ALTER QUERY
+
+COPY t FROM STDIN;
+--! 0A000 COPY with ~ COPY t FROM 'file' CSV reads a file
+
+SHOW STREAMS;
+--| (no rows)
+
+SELECT * FROM t [ROWS 3];
+--! 0A000 windows, cuts and the other clauses of continuous queries are not supported yet
+
+FLUSH;
+--# FLUSH
