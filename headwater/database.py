@@ -13,6 +13,7 @@ from headwater.execute import (
     change,
     copy,
     functions,
+    indexes,
     insert,
     query,
     show,
@@ -36,6 +37,7 @@ from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_function import CreateFunction
+from headwater.sql.statements.create_index import CreateIndex
 from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
@@ -53,7 +55,6 @@ from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
-from headwater.storage.rows import as_table
 from headwater.storage.streaming.store import StreamStore
 
 Handler = Callable[[Running, Any], Result]
@@ -76,6 +77,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     AlterTableRename: tables.rename_table,
     AlterTableRenameColumn: tables.rename_column,
     Copy: copy.copy,
+    CreateIndex: indexes.create_index,
     CreateFunction: functions.create_function,
     CreateProcedure: functions.create_procedure,
     CreateTable: tables.create_table,
@@ -98,6 +100,7 @@ DROP_HANDLERS: dict[str, Handler] = {
     "streaming table": drop_relation,
     "stream": drop_relation,
     "function": functions.drop_function,
+    "index": indexes.drop_index,
     "procedure": functions.drop_procedure,
 }
 
@@ -139,6 +142,7 @@ class Database:
             self._context = Context(settings, folder, catalog, kernel, streams)
             tables.open_tables(self._context)
             functions.open_functions(self._context)
+            indexes.open_indexes(self._context)
             undo.pop_all()
 
     def sql(self, text: str) -> Result:
@@ -215,11 +219,7 @@ class Database:
         The number of rows added: 0 if a batch of this id was there already.
         """
         self._check_open()
-        stream = self._context.stream(table)
-        if stream is not None:
-            return stream.insert(rows, batch_id)
-        target = self._context.standard_table(table)
-        return target.append(as_table(rows, target.schema), batch_id)
+        return insert.add_rows(self._context.writable(table), rows, batch_id)
 
     def advance(self, table: str, time: Any) -> None:
         """Punctuation: no more rows with T ≤ `time` will come; closes all instants up to it."""
@@ -255,11 +255,12 @@ class Database:
     def catalog_names(self) -> dict[str, list[str]]:
         """Names of tables and their columns, for completion."""
         context = self._context
-        return {
-            item.name: context.tables[item.id].schema.names
-            for item in context.catalog.all("table")
-            if item.id in context.tables
-        }
+        found = {}
+        for item in context.catalog.all("table", "streaming table", "stream"):
+            table = context.tables.get(item.id) or context.streams.find(item.id)
+            if table is not None:
+                found[item.name] = list(table.schema.names)
+        return found
 
     @property
     def spark_ready(self) -> bool:

@@ -128,6 +128,9 @@ TABLE: tuple[Setting, ...] = (
         "how long an insert waits at a bound before it is refused",
         minimum=0.1,
     ),
+    Setting(
+        "sidecar_mb", 2048, "uncompressed copies of indexed blocks on disk, per table", minimum=0
+    ),
     Setting("compact_files", 8, "so many small neighbours are joined into one block", minimum=2),
     Setting(
         "wal_segment_mb", 16, "size of a segment of the write-ahead log", minimum=1, fixed=True

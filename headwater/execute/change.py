@@ -7,16 +7,18 @@ are added, and one commit swaps the files. Rows in untouched files are not read 
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.errors import DataError
+from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.execute.context import Context, Running, column_of
 from headwater.execute.query import check_tables
 from headwater.execute.system_tables import columns as columns_of
@@ -33,22 +35,124 @@ from headwater.sql.statements.query import Query
 from headwater.sql.statements.update import Assignment, Update
 from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
-from headwater.storage.standard_table import Snapshot, StandardTable
+from headwater.storage.rows import check_not_null
+from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.table import StreamingTable
 
 DELETED, UPDATED, INSERTED = 1, 2, 3
 ACTIONS = "headwater_actions"
 TOUCHED = "headwater_touched"
 
 
+class Target(Protocol):
+    """A table whose rows are being changed; other writers wait meanwhile."""
+
+    schema: pa.Schema
+    files: tuple[str, ...]
+
+    def rewrite(self, touched: Sequence[str], work: Work) -> None:
+        """Puts the result of the work in the place of the touched files, in one commit."""
+
+    def clear(self) -> int:
+        """Removes all rows; how many there were."""
+
+    def check_assigned(self, column: Name, text: str) -> None:
+        """An error if the column must not be set."""
+
+
+@contextlib.contextmanager
+def _target(running: Running, name: Name) -> Iterator[Target]:
+    """The table to be changed, with its writers held."""
+    stream = running.context.stream(name)
+    if stream is None:
+        table = running.context.standard_table(name, running.text)
+        with table.writing:
+            yield _StandardTarget(running, table)
+        return
+    if stream.definition.kind == "stream":
+        raise BindError(
+            f"rows of stream {name} are never changed",
+            sqlstate="0A000",
+            hint="a streaming table keeps its rows and takes UPDATE and DELETE",
+            place=name.span.place(running.text),
+        )
+    with stream.upkeep:
+        running.context.streams.seal(stream)
+        yield _StreamTarget(running, stream)
+
+
+class _StandardTarget:
+    """A standard table under change."""
+
+    def __init__(self, running: Running, table: StandardTable) -> None:
+        self._running = running
+        self._table = table
+        self.schema = table.schema
+        self.files = table.snapshot.files
+
+    def rewrite(self, touched: Sequence[str], work: Work) -> None:
+        """Spark writes the new files under the table's folder."""
+        folder = self._table.folder / f"rows-{uuid.uuid4().hex}"
+        try:
+            paths = self._running.context.kernel.write(work, folder, self._running.cancellation)
+            self._table.commit(self._table.written(paths), touched)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+    def clear(self) -> int:
+        """One commit removes all files."""
+        snapshot = self._table.snapshot
+        if snapshot.files:
+            self._table.commit((), snapshot.files)
+        return snapshot.row_count
+
+    def check_assigned(self, column: Name, text: str) -> None:
+        """Every column may be set."""
+
+
+class _StreamTarget:
+    """A streaming table under change: its tail is sealed, inserts go on into a new one."""
+
+    def __init__(self, running: Running, table: StreamingTable) -> None:
+        self._running = running
+        self._table = table
+        self._blocks = {str(table.folder / block.path): block for block in table.blocks}
+        self.schema = table.definition.stored_schema
+        self.files = tuple(self._blocks)
+
+    def rewrite(self, touched: Sequence[str], work: Work) -> None:
+        """The touched blocks are written again, each row with its time, sequence and lateness."""
+        rows = self._running.context.kernel.run(work, self._running.cancellation)
+        rows = rows.cast(self.schema)
+        check_not_null(rows, self._table.schema)
+        self._table.replace([self._blocks[path] for path in touched], rows)
+
+    def clear(self) -> int:
+        """One commit removes all blocks."""
+        blocks = list(self._blocks.values())
+        if blocks:
+            self._table.replace(blocks, None)
+        return sum(block.row_count for block in blocks)
+
+    def check_assigned(self, column: Name, text: str) -> None:
+        """T, and what the database itself keeps, cannot be set."""
+        definition = self._table.definition
+        fixed = {definition.time.casefold(), *definition.hidden}
+        if column.casefold() in fixed:
+            raise BindError(
+                f"column {column} cannot be changed",
+                sqlstate="42P10",
+                hint="the time of a stored row stays; DELETE it and INSERT a new one",
+                place=column.span.place(text),
+            )
+
+
 def delete(running: Running, statement: Delete) -> Result:
     """DELETE FROM t [WHERE …]."""
-    table = running.context.standard_table(statement.table, statement.text)
-    with table.writing:
+    with _target(running, statement.table) as table:
         if statement.where is None:
-            snapshot = table.snapshot
-            if snapshot.files:
-                table.commit((), snapshot.files)
-            return Result("DELETE", row_count=snapshot.row_count)
+            return Result("DELETE", row_count=table.clear())
         text = Assembly(statement.text)
         text.say(f"SELECT _file, _row, {DELETED} AS _action")
         for field in table.schema:
@@ -59,8 +163,9 @@ def delete(running: Running, statement: Delete) -> Result:
 
 def update(running: Running, statement: Update) -> Result:
     """UPDATE t SET … [WHERE …]."""
-    table = running.context.standard_table(statement.table, statement.text)
-    with table.writing:
+    with _target(running, statement.table) as table:
+        for assignment in statement.assignments:
+            table.check_assigned(assignment.column, statement.text)
         types = _value_types(running, table, statement)
         text = Assembly(statement.text)
         text.say(f"SELECT _file, _row, {UPDATED} AS _action")
@@ -78,7 +183,7 @@ def _source(table: Name, alias: Name | None) -> str:
     return f"{quoted(table)} AS {quoted(alias if alias is not None else table)}"
 
 
-def _value_types(running: Running, table: StandardTable, statement: Update) -> list[str]:
+def _value_types(running: Running, table: Target, statement: Update) -> list[str]:
     """The types of the SET expressions, from Spark's own analysis."""
     text = Assembly(statement.text).say("SELECT ")
     for index, assignment in enumerate(statement.assignments):
@@ -87,10 +192,10 @@ def _value_types(running: Running, table: StandardTable, statement: Update) -> l
     return _analysed(running, table, statement.table, text)
 
 
-def _analysed(running: Running, table: StandardTable, name: Name, text: Assembly) -> list[str]:
+def _analysed(running: Running, table: Target, name: Name, text: Assembly) -> list[str]:
     context = running.context
     with context.relations(_identifiers(text)) as relations:
-        relations[name.key] = Relation(table.schema, table.snapshot.files, with_rows=True)
+        relations[name.key] = Relation(table.schema, table.files, with_rows=True)
         work = Work(text.text, relations, text.original, text.original_position)
         return [type_ for _, type_ in context.kernel.analyse(work)]
 
@@ -128,31 +233,25 @@ def _cast(text: Assembly, value: Span, field: pa.Field[pa.DataType]) -> None:
     text.say(head).copy(value).say(tail)
 
 
-def _apply(running: Running, table: StandardTable, name: Name, text: Assembly) -> int:
+def _apply(running: Running, table: Target, name: Name, text: Assembly) -> int:
     """Computes the actions, rewrites the files they touch, and commits; the rows changed."""
     context = running.context
-    snapshot = table.snapshot
-    folder = table.folder / f"rows-{uuid.uuid4().hex}"
     actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
     actions_folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         with context.relations(_identifiers(text)) as relations:
-            relations[name.key] = Relation(snapshot.schema, snapshot.files, with_rows=True)
+            relations[name.key] = Relation(table.schema, table.files, with_rows=True)
             work = Work(text.text, relations, text.original, text.original_position)
             paths = context.kernel.write(work, actions_folder, running.cancellation)
-        changed, touched = _summary(paths, snapshot)
+        changed, touched = _summary(paths, table.files)
         if changed:
-            files = _rewritten(running, snapshot, touched, paths, folder)
-            table.commit(table.written(files), touched)
+            table.rewrite(touched, _rewriting(table.schema, touched, paths))
         return changed
-    except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
-        raise
     finally:
         shutil.rmtree(actions_folder, ignore_errors=True)
 
 
-def _summary(paths: Sequence[Path], snapshot: Snapshot) -> tuple[int, list[str]]:
+def _summary(paths: Sequence[Path], files: Sequence[str]) -> tuple[int, list[str]]:
     """How many rows change, and which files hold them; a row that changes twice is an error."""
     keys = pa.concat_tables([pq.read_table(p, columns=["_file", "_row", "_action"]) for p in paths])
     old = keys.filter(pc.field("_action") != INSERTED)
@@ -164,32 +263,35 @@ def _summary(paths: Sequence[Path], snapshot: Snapshot) -> tuple[int, list[str]]
             hint="more than one row of the source matches it; make the source's keys unique",
         )
     names = set(old.column("_file").unique().to_pylist())
-    return keys.num_rows, [path for path in snapshot.files if Path(path).name in names]
+    return keys.num_rows, [path for path in files if Path(path).name in names]
 
 
-def _rewritten(
-    running: Running, snapshot: Snapshot, touched: list[str], actions: Sequence[Path], folder: Path
-) -> list[Path]:
-    columns = ", ".join(quoted(f.name) for f in snapshot.schema)
+def _rewriting(schema: pa.Schema, touched: list[str], actions: Sequence[Path]) -> Work:
+    """The rows of the touched files that stay, and the new ones."""
+    columns = ", ".join(quoted(f.name) for f in schema)
     fields = columns_of(_file=pa.string(), _row=pa.int64(), _action=pa.int32())
-    schema = pa.schema([*fields, *[f.with_nullable(True) for f in snapshot.schema]])
+    with_actions = pa.schema([*fields, *[f.with_nullable(True) for f in schema]])
     relations = {
-        TOUCHED: Relation(snapshot.schema, tuple(touched), with_rows=True),
-        ACTIONS: Relation(schema, tuple(str(p) for p in actions)),
+        TOUCHED: Relation(schema, tuple(touched), with_rows=True),
+        ACTIONS: Relation(with_actions, tuple(str(p) for p in actions)),
     }
     sql = (
         f"SELECT {columns} FROM {TOUCHED} AS t WHERE NOT EXISTS (SELECT 1 FROM {ACTIONS} AS a"
         f" WHERE a._action <> {INSERTED} AND a._file = t._file AND a._row = t._row)"
         f" UNION ALL SELECT {columns} FROM {ACTIONS} WHERE _action <> {DELETED}"
     )
-    return running.context.kernel.write(Work(sql, relations), folder, running.cancellation)
+    return Work(sql, relations)
 
 
 def merge(running: Running, statement: Merge) -> Result:
     """MERGE INTO t USING s ON … WHEN …."""
-    table = running.context.standard_table(statement.table, statement.text)
+    if running.context.stream(statement.table) is not None:
+        raise NotSupportedError(
+            "MERGE into a streaming table is not supported",
+            hint="UPDATE and DELETE change stored rows; INSERT adds new ones",
+        )
     _check_source(running.context, statement)
-    with table.writing:
+    with _target(running, statement.table) as table:
         builder = _MergeText(running, table, statement)
         return Result("MERGE", row_count=_apply(running, table, statement.table, builder.text()))
 
@@ -204,7 +306,7 @@ def _check_source(context: Context, statement: Merge) -> None:
 class _MergeText:
     """Builds the query that computes a MERGE's actions."""
 
-    def __init__(self, running: Running, table: StandardTable, statement: Merge) -> None:
+    def __init__(self, running: Running, table: Target, statement: Merge) -> None:
         self.running = running
         self.table = table
         self.statement = statement

@@ -80,6 +80,10 @@ class Context:
             )
         return table
 
+    def writable(self, name: Name | str, text: str | None = None) -> StandardTable | StreamingTable:
+        """The table of that name that rows can be added to."""
+        return self.stream(name) or self.standard_table(name, text)
+
     def relation_names(self) -> list[str]:
         """All names that may stand in FROM."""
         return [

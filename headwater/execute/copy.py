@@ -12,13 +12,13 @@ import pyarrow.parquet as pq
 
 from headwater.errors import DataError, NotSupportedError, StorageError
 from headwater.execute.context import Running, column_of
+from headwater.execute.insert import add_rows
 from headwater.execute.query import run_query
 from headwater.result import Result
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.query import make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.types import quoted
-from headwater.storage.rows import as_table
 
 
 def copy(running: Running, statement: Copy) -> Result:
@@ -35,13 +35,12 @@ def copy(running: Running, statement: Copy) -> Result:
 
 def _copy_from(running: Running, statement: Copy, path: Path) -> Result:
     assert statement.table is not None
-    table = running.context.standard_table(statement.table, statement.text)
+    table = running.context.writable(statement.table, statement.text)
     fields = list(table.schema)
     if statement.columns is not None:
         fields = [column_of(name, table.schema, statement.text) for name in statement.columns]
     rows = read_file(statement, path, fields)
-    count = table.append(as_table(rows, table.schema))
-    return Result("COPY", row_count=count)
+    return Result("COPY", row_count=add_rows(table, rows))
 
 
 def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) -> pa.Table:

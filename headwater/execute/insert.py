@@ -11,27 +11,36 @@ import pyarrow as pa
 
 from headwater.errors import BindError, DataError
 from headwater.execute.context import Running, column_of
-from headwater.execute.query import refuse_streaming, work_of
+from headwater.execute.query import work_of
 from headwater.kernel.kernel import Work
 from headwater.plan.assign import insert_projection
 from headwater.result import Result
 from headwater.sql.literals import Literal, timestamp
 from headwater.sql.statements.insert import Insert
 from headwater.sql.types import name_of
-from headwater.storage.rows import check_not_null
+from headwater.storage.rows import as_table
 from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.table import StreamingTable
 
 
 def insert(running: Running, statement: Insert) -> Result:
     """INSERT INTO t [(columns)] VALUES … | query."""
-    table = running.context.standard_table(statement.table, statement.text)
+    table = running.context.writable(statement.table, statement.text)
     targets = _targets(statement, table.schema)
     if statement.rows is not None:
         rows = _literal_rows(running, statement, targets, table.schema)
         if rows is not None:
-            check_not_null(rows, table.schema)
-            return Result("INSERT", row_count=table.append(rows))
+            return Result("INSERT", row_count=add_rows(table, rows))
     return Result("INSERT", row_count=_insert_query(running, statement, targets, table))
+
+
+def add_rows(
+    table: StandardTable | StreamingTable, rows: pa.Table, batch_id: str | None = None
+) -> int:
+    """Adds rows to either kind of table, checked; how many were added."""
+    if isinstance(table, StreamingTable):
+        return table.insert(rows, batch_id)
+    return table.append(as_table(rows, table.schema), batch_id)
 
 
 def _targets(statement: Insert, schema: pa.Schema) -> list[pa.Field[pa.DataType]]:
@@ -116,10 +125,12 @@ def _decimal_fits(value: object, type_: Any) -> bool:
 
 
 def _insert_query(
-    running: Running, statement: Insert, targets: list[pa.Field[pa.DataType]], table: StandardTable
+    running: Running,
+    statement: Insert,
+    targets: list[pa.Field[pa.DataType]],
+    table: StandardTable | StreamingTable,
 ) -> int:
     context, query = running.context, statement.query
-    refuse_streaming(query)
     with work_of(context, query, statement.text) as work:
         types = context.kernel.analyse(work)
         if statement.by_name:
@@ -134,6 +145,8 @@ def _insert_query(
             original=work.original,
             original_position=lambda p: mapped(p - len(head)) if mapped else p,
         )
+        if isinstance(table, StreamingTable):
+            return table.insert(context.kernel.run(whole, running.cancellation))
         return append_from_spark(running, table, whole)
 
 

@@ -4,93 +4,128 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.errors import NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.reading import (
+    Reading,
+    reading,
+    relation_edits,
+    time_edits,
+    windowed,
+)
 from headwater.kernel.kernel import Work
-from headwater.kernel.relation import Relation
+from headwater.plan.predicate import columns_of
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Name
-from headwater.storage.scan import scan_files, scan_table
+from headwater.storage.scan import finish, scan_files, scan_table
+from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
 
 
 def run_query(running: Running, query: Query) -> Result:
     """The rows of a query."""
-    refuse_streaming(query)
-    table = plain_scan(running.context, query)
-    if table is None:
-        with work_of(running.context, query, running.text) as work:
-            table = running.context.kernel.run(work, running.cancellation)
-    return Result("SELECT", table)
+    context = running.context
+    with reading(context, query, running.text) as found:
+        plain = plain_scan(found)
+        if plain is not None:
+            return Result("SELECT", plain.rows)
+        with work_for(found) as work:
+            return Result("SELECT", context.kernel.run(work, running.cancellation))
 
 
-def refuse_streaming(query: Query) -> None:
-    """What later versions carry out."""
-    if not query.is_plain:
-        raise NotSupportedError(
-            "windows, cuts and the other clauses of continuous queries are not supported yet"
-        )
+@dataclass(frozen=True)
+class PlainScan:
+    """The rows of a plain scan, its plan, and what it touched of a streaming table."""
+
+    plan: ScanPlan
+    rows: pa.Table
+    source: str
+    counts: ScanCounts | None = None
 
 
-def plain_scan(context: Context, query: Query) -> pa.Table | None:
+def plain_scan(found: Reading) -> PlainScan | None:
     """The rows, if the query is a plain scan of one table; else None."""
-    found = scan_of(context, query)
-    if found is None:
-        return None
-    plan, source = found
-    if isinstance(source, pa.Table):
-        return scan_table(plan, source)
-    with context.standard_table(source).reading() as snapshot:
-        return scan_files(plan, snapshot.files, snapshot.schema)
-
-
-def scan_of(context: Context, query: Query) -> tuple[ScanPlan, str | pa.Table] | None:
-    """The plan of a plain scan and what it reads: a table's name, or a system table's rows."""
-    name = plain_source(query.text)
+    edited = found.query.edited()
+    time_edits(found, edited)
+    text = edited.text
+    name = plain_source(text)
     if name is None:
         return None
+    context = found.context
     zone = context.settings.text("time_zone")
-    rows = system_tables.find(context, name)
-    if rows is not None:
-        plan = scan_plan(query.text, rows.schema, time_zone=zone)
-        return None if plan is None else (plan, rows)
+    system = system_tables.find(context, name)
+    if system is not None:
+        plan = scan_plan(text, system.schema, time_zone=zone)
+        return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
+    snapshot = found.snapshot(name)
+    if snapshot is not None:
+        definition = snapshot.definition
+        plan = scan_plan(text, definition.stored_schema, definition.hidden, zone)
+        return None if plan is None else _stream_scan(found, snapshot, plan, name)
     item = context.find(name)
     if item is None or item.id not in context.tables:
         return None
-    plan = scan_plan(query.text, context.tables[item.id].schema, time_zone=zone)
-    return None if plan is None else (plan, name)
+    table = context.tables[item.id]
+    plan = scan_plan(text, table.schema, time_zone=zone)
+    if plan is None:
+        return None
+    with table.reading() as version:
+        return PlainScan(plan, scan_files(plan, version.files, version.schema), name)
+
+
+def _stream_scan(found: Reading, snapshot: StreamSnapshot, plan: ScanPlan, name: str) -> PlainScan:
+    """A plain scan of a streaming table, with or without a window."""
+    needed = {column for column, _ in plan.columns} | {o.column for o in plan.order}
+    if plan.predicate is not None:
+        needed |= columns_of(plan.predicate)
+    columns = [n for n in snapshot.definition.stored_schema.names if n in needed]
+    windows = found.query.windows
+    if windows:
+        rows = windowed(found, snapshot, windows[0], columns)
+        return PlainScan(plan, scan_table(plan, rows), name)
+    selected = _selected(snapshot, plan, tuple(columns))
+    return PlainScan(plan, finish(plan, selected.rows), name, selected.counts)
+
+
+def _selected(snapshot: StreamSnapshot, plan: ScanPlan, columns: tuple[str, ...]) -> Selected:
+    by_time = len(plan.order) == 1 and plan.order[0].column == snapshot.definition.time
+    pushed = plan.limit if by_time or not plan.order else None
+    wanted = Wanted(
+        columns,
+        plan.predicate,
+        descending=by_time and plan.order[0].descending,
+        limit=pushed,
+    )
+    return select(snapshot, wanted)
+
+
+@contextlib.contextmanager
+def work_for(found: Reading) -> Iterator[Work]:
+    """The query as work for Spark: its own text, with tables under names that Spark holds."""
+    context, query = found.context, found.query
+    check_tables(context, query, found.text)
+    edited = EditedText(query.text)
+    time_edits(found, edited)
+    streams = relation_edits(found, edited)
+    with context.relations(query.identifiers) as relations:
+        yield Work(
+            edited.text,
+            {**relations, **streams},
+            original=found.text,
+            original_position=lambda p: query.offset + edited.original_position(p),
+        )
 
 
 @contextlib.contextmanager
 def work_of(context: Context, query: Query, text: str) -> Iterator[Work]:
-    """The query as work for Spark: its own text, with system tables under names Spark can hold."""
-    check_tables(context, query, text)
-    edited = EditedText(query.text)
-    staged: dict[str, Relation] = {}
-    try:
-        for reference in query.table_references:
-            rows = system_tables.find(context, str(reference.name))
-            if rows is not None:
-                view = str(reference.name).lower().replace(".", "__")
-                if view not in staged:
-                    staged[view] = context.kernel.staging.stage(rows)
-                alias = "" if reference.alias else f" AS {reference.name.rpartition('.')[2]}"
-                edited.replace(reference.name.span.start, reference.name.span.end, view + alias)
-        with context.relations(query.identifiers) as relations:
-            yield Work(
-                edited.text,
-                {**relations, **staged},
-                original=text,
-                original_position=lambda p: query.offset + edited.original_position(p),
-            )
-    finally:
-        for relation in staged.values():
-            context.kernel.staging.release(relation)
+    """A query inside another statement as work for Spark."""
+    with reading(context, query, text) as found, work_for(found) as work:
+        yield work
 
 
 def check_tables(context: Context, query: Query, text: str) -> None:

@@ -7,8 +7,8 @@ import pyarrow as pa
 from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
-from headwater.execute.query import plain_scan, refuse_streaming, scan_of, work_of
-from headwater.plan.scan import ScanPlan
+from headwater.execute.query import PlainScan, plain_scan, work_of
+from headwater.execute.reading import reading
 from headwater.result import Result
 from headwater.settings import BY_NAME, unknown_setting
 from headwater.sql.statements.describe import Describe
@@ -16,7 +16,7 @@ from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
-from headwater.sql.text import Name, Span
+from headwater.sql.text import Span
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 
@@ -98,7 +98,6 @@ def describe(running: Running, statement: Describe) -> Result:
     context = running.context
     target = statement.target
     if isinstance(target, Query):
-        refuse_streaming(target)
         with work_of(context, target, statement.text) as work:
             rows = [(name, _type_name(type_), True) for name, type_ in context.kernel.analyse(work)]
         return _columns(rows)
@@ -107,7 +106,12 @@ def describe(running: Running, statement: Describe) -> Result:
         return _columns([(f.name, name_of(f.type), f.nullable) for f in system.schema])
     if context.find(target) is None:
         raise unknown_table(target, context.relation_names(), statement.text)
-    schema = context.standard_table(target, statement.text).schema
+    stream = context.stream(target)
+    schema = (
+        stream.definition.schema
+        if stream is not None
+        else context.standard_table(target, statement.text).schema
+    )
     return _columns([(f.name, name_of(f.type), f.nullable) for f in schema])
 
 
@@ -130,16 +134,14 @@ def explain(running: Running, statement: Explain) -> Result:
     inner = statement.statement
     if not isinstance(inner, Query):
         raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")
-    refuse_streaming(inner)
-    context = running.context
-    found = scan_of(context, inner)
-    if found is not None:
-        lines = _scan_lines(running, found)
-        if statement.analyze:
-            table = plain_scan(context, inner)
-            lines.append(f"rows returned: {0 if table is None else table.num_rows}")
-    else:
-        lines = ["run by Spark", *_spark_plan(context, inner, statement)]
+    with reading(running.context, inner, statement.text) as found:
+        plain = plain_scan(found)
+        if plain is None:
+            lines = ["run by Spark", *_spark_plan(running.context, inner, statement)]
+        else:
+            lines = _scan_lines(running.context, plain)
+            if statement.analyze:
+                lines.append(f"rows returned: {plain.rows.num_rows}")
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
@@ -154,22 +156,34 @@ def _spark_plan(context: Context, inner: Query, statement: Explain) -> list[str]
         raise
 
 
-def _scan_lines(running: Running, found: tuple[ScanPlan, str | pa.Table]) -> list[str]:
-    plan, source = found
-    lines = ["plain scan, in line (no Spark)"]
-    if isinstance(source, pa.Table):
-        lines.append(f"reads {source.num_rows} rows of a system table")
-    else:
-        snapshot = running.context.standard_table(Name(source)).snapshot
-        lines.append(f"reads {len(snapshot.files)} files of {source}, version {snapshot.version}")
+def _scan_lines(context: Context, scan: PlainScan) -> list[str]:
+    plan = scan.plan
+    lines = ["plain scan, in line (no Spark)", *_source_lines(context, scan)]
     if plan.predicate is not None:
         lines.append(f"rows: {plan.predicate.arrow()}")
     lines.append("columns: " + ", ".join(name for _, name in plan.columns))
     if plan.order:
-        lines.append(
-            "order: "
-            + ", ".join(f"{o.column}{' DESC' if o.descending else ''}" for o in plan.order)
-        )
+        order = ", ".join(f"{o.column}{' DESC' if o.descending else ''}" for o in plan.order)
+        lines.append(f"order: {order}")
     if plan.limit is not None:
         lines.append(f"limit: {plan.limit}")
     return lines
+
+
+def _source_lines(context: Context, scan: PlainScan) -> list[str]:
+    counts = scan.counts
+    if counts is not None:
+        return [
+            f"blocks of {scan.source}: {counts.blocks} in all, {counts.blocks_in_interval} after the "
+            f"interval index, {counts.blocks_after_values} after value indexes",
+            f"row groups: {counts.row_groups} in all, {counts.row_groups_in_interval} after the "
+            f"interval index, {counts.row_groups_after_values} after value indexes, "
+            f"{counts.row_groups_read} read from disk",
+            f"tail: {counts.tail_rows} rows searched; {counts.blocks_in_memory} blocks in memory",
+        ]
+    item = context.find(scan.source)
+    table = context.tables.get(item.id) if item is not None else None
+    if table is None:
+        return [f"reads {scan.source}"]
+    snapshot = table.snapshot
+    return [f"reads {len(snapshot.files)} files of {scan.source}, version {snapshot.version}"]

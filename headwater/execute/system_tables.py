@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.execute.context import Context
+from headwater.storage.streaming.table import StreamingTable
 
 PREFIX = "headwater."
 
@@ -27,7 +28,26 @@ TABLES = columns(
     version=BIGINT,
     location=STRING,
     created_at=STRING,
+    clock=STRING,
+    closed=STRING,
+    tail_rows=BIGINT,
+    unsealed_bytes=BIGINT,
 )
+BLOCKS = columns(
+    table_name=STRING,
+    compartment=BIGINT,
+    low=STRING,
+    high=STRING,
+    low_sequence=BIGINT,
+    high_sequence=BIGINT,
+    row_count=BIGINT,
+    late_count=BIGINT,
+    row_groups=BIGINT,
+    bytes=BIGINT,
+    path=STRING,
+)
+LATE_ROWS = columns(table_name=STRING, policy=STRING, late_count=BIGINT)
+METRICS = columns(name=STRING, value=BIGINT)
 SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
 FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
@@ -62,7 +82,87 @@ def tables(context: Context) -> pa.Table:
                 "created_at": item.created_at,
             }
         )
+    for item in context.catalog.all("streaming table", "stream"):
+        stream = context.streams.find(item.id)
+        if stream is not None:
+            rows.append({"created_at": item.created_at, **_stream_row(stream)})
     return _rows(rows, TABLES)
+
+
+def _stream_row(stream: StreamingTable) -> dict[str, Any]:
+    definition = stream.definition
+    with stream.reading() as snapshot:
+        tail = sum(batch.rows.num_rows for batch in snapshot.tail)
+        clock, closed = snapshot.clock, snapshot.closed
+        return {
+            "name": definition.name,
+            "kind": definition.kind,
+            "row_count": tail + sum(block.row_count for block in snapshot.blocks),
+            "file_count": len(snapshot.blocks),
+            "version": snapshot.version,
+            "location": str(stream.folder),
+            "clock": None if clock is None else str(definition.value(clock)),
+            "closed": None if closed is None else str(definition.value(closed)),
+            "tail_rows": tail,
+            "unsealed_bytes": stream.tail_bytes,
+        }
+
+
+def blocks(context: Context) -> pa.Table:
+    """All blocks of all streaming tables."""
+    rows = []
+    for stream in context.streams.all():
+        for block in stream.blocks:
+            rows.append(
+                {
+                    "table_name": stream.definition.name,
+                    "compartment": block.compartment,
+                    "low": str(stream.definition.value(block.low)),
+                    "high": str(stream.definition.value(block.high)),
+                    "low_sequence": block.low_sequence,
+                    "high_sequence": block.high_sequence,
+                    "row_count": block.row_count,
+                    "late_count": block.late_count,
+                    "row_groups": block.row_groups,
+                    "bytes": block.size,
+                    "path": str(stream.folder / block.path),
+                }
+            )
+    return _rows(rows, BLOCKS)
+
+
+def late_rows(context: Context) -> pa.Table:
+    """How many rows came late, per table, and what became of them."""
+    rows = [
+        {
+            "table_name": s.definition.name,
+            "policy": s.definition.late,
+            "late_count": s.state.late_total,
+        }
+        for s in context.streams.all()
+    ]
+    return _rows(rows, LATE_ROWS)
+
+
+def metrics(context: Context) -> pa.Table:
+    """Numbers about the running process, by name."""
+    log = context.streams.log_state()
+    found = {
+        "wal.segments": log.segments,
+        "wal.bytes": log.bytes,
+        "wal.next_lsn": log.next_lsn,
+        "wal.queued_bytes": log.queued_bytes,
+        "wal.groups": log.groups,
+    }
+    for stream in context.streams.all():
+        head = f"table.{stream.definition.name}."
+        found[head + "unsealed_bytes"] = stream.tail_bytes
+        found[head + "sequence"] = stream.state.next_sequence
+    for item in context.catalog.all("index"):
+        table = context.streams.find(item.definition["table_id"])
+        if table is not None:
+            found[f"index.{item.name}.lag_blocks"] = table.indexes.lag(item.name, table.blocks)
+    return _rows([{"name": n, "value": v} for n, v in sorted(found.items())], METRICS)
 
 
 def settings(context: Context) -> pa.Table:
@@ -98,7 +198,10 @@ def functions(context: Context) -> pa.Table:
 
 
 NAMES: dict[str, Callable[[Context], pa.Table]] = {
+    "blocks": blocks,
     "functions": functions,
+    "late_rows": late_rows,
+    "metrics": metrics,
     "settings": settings,
     "tables": tables,
 }

@@ -12,8 +12,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.errors import BindError, Error, NotSupportedError
+from headwater.execute.change import delete
 from headwater.execute.context import Context, Running, column_of, unknown_table
-from headwater.execute.query import refuse_streaming, work_of
+from headwater.execute.query import work_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.result import Result
@@ -24,6 +25,7 @@ from headwater.sql.statements.alter import (
     AlterTableRenameColumn,
 )
 from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.text import Name
@@ -100,7 +102,6 @@ def _made(
     if statement.query is None:
         schema = pa.schema([column.field for column in statement.columns])
         return StandardTable.create(folder, schema, context.kept_s), None
-    refuse_streaming(statement.query)
     with work_of(context, statement.query, statement.text) as work:
         schema = query_schema(context.kernel.analyse(work))
         table = StandardTable.create(folder, schema, context.kept_s)
@@ -174,12 +175,8 @@ def drop_table(running: Running, statement: Drop) -> Result:
 
 def truncate(running: Running, statement: Truncate) -> Result:
     """TRUNCATE TABLE: all rows go, without Spark."""
-    table = running.context.standard_table(statement.table, statement.text)
-    with table.writing:
-        snapshot = table.snapshot
-        if snapshot.files:
-            table.commit((), snapshot.files)
-    return Result("TRUNCATE", row_count=snapshot.row_count)
+    removed = delete(running, Delete(statement.text, statement.table, None, None))
+    return Result("TRUNCATE", row_count=removed.row_count)
 
 
 def add_columns(running: Running, statement: AlterTableAddColumns) -> Result:

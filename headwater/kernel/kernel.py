@@ -26,7 +26,7 @@ from headwater.kernel.functions import UserFunction
 from headwater.kernel.relation import Relation, Staging
 from headwater.kernel.spark import SparkProcess, spark_process
 from headwater.settings import MEBIBYTE, Settings
-from headwater.sql.types import result_schema
+from headwater.sql.types import quoted, result_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -147,6 +147,10 @@ class _Lane:
             frame = self.session.createDataFrame([], schema)
         if relation.with_rows:
             frame = frame.selectExpr("*", *_ROW_ADDRESS if relation.files else _NO_ADDRESS)
+        if relation.where is not None:
+            frame = frame.where(relation.where)
+        if relation.columns is not None:
+            frame = frame.selectExpr(*[quoted(column) for column in relation.columns])
         frame.createOrReplaceTempView(f"`{name}`")
         self.views[name] = relation
 
@@ -234,6 +238,9 @@ class Kernel:
         small = sum(_size(f) for r in work.relations.values() for f in r.files) < SMALL_OUTPUT_BYTES
         with self._frame(work, cancellation) as frame:
             (frame.coalesce(1) if small else frame).write.mode("error").parquet(str(folder))
+        for path in list(folder.iterdir()):
+            if path.suffix != ".parquet":
+                path.unlink()  # checksums and the mark of success: nobody reads them
         return sorted(folder.glob("*.parquet"))
 
     @contextlib.contextmanager

@@ -29,6 +29,8 @@ class Relation:
     schema: pa.Schema
     files: tuple[str, ...]
     with_rows: bool = False  # adds _file and _row, which address each row
+    columns: tuple[str, ...] | None = None  # those that a query sees; None: all
+    where: str | None = None  # a condition that every row must meet
 
     def spark_schema(self) -> str:
         """The schema as Spark's DDL text."""

@@ -210,7 +210,7 @@ class TableClock:
         """Repeat an event as its stamp says; only a removal has its own method."""
         self._marks[source] = Mark(stamp.seen, stamp.advanced, stamp.live)
         self._clock, self._closed = stamp.clock, stamp.closed
-        self._wait(ticks[stamp.late_count :])
+        self._wait(ticks)  # late ones lie below the clock
 
     def replay_removal(self, stamp: Stamp, source: str) -> None:
         """Repeat a remove_source() as its stamp says."""

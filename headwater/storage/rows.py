@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from numbers import Number
+from types import NoneType
 from typing import Any
 
 import pyarrow as pa
@@ -10,6 +14,8 @@ import pyarrow as pa
 from headwater.errors import BindError, DataError
 from headwater.sql.names import nearest
 from headwater.sql.types import canonical, is_list, name_of
+
+LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to more is infinite in a FLOAT
 
 
 def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
@@ -93,16 +99,71 @@ def _built(columns: Mapping[str, list[Any]], schema: pa.Schema) -> pa.Table:
     for field in schema:
         values = columns[field.name]
         try:
+            if not set(map(type, values)) <= _exact_types(field.type):
+                _check_each(values, field)
             arrays.append(pa.array(values, field.type))
         except (pa.ArrowException, OverflowError, TypeError, ValueError) as error:
             raise _bad_value(values, field, error) from error
     return pa.Table.from_arrays(arrays, names=schema.names)
 
 
+def _exact_types(type_: pa.DataType) -> set[type]:
+    """Python types whose values Arrow takes as they are; those of others are looked at one by one."""
+    if pa.types.is_integer(type_):
+        return {int, NoneType}
+    if pa.types.is_float64(type_):
+        return {int, float, NoneType}
+    if pa.types.is_string(type_):
+        return {str, NoneType}
+    return {datetime, NoneType} if pa.types.is_timestamp(type_) else {NoneType}
+
+
+def _check_each(values: list[Any], field: pa.Field[Any]) -> None:
+    for value in values:
+        if _changed_by_arrow(value, field.type):
+            raise TypeError("Arrow would change the value")
+
+
+def _changed_by_arrow(value: Any, type_: pa.DataType) -> bool:
+    """Whether Arrow takes a Python value but not as it is: it cuts off digits, reads numbers as times."""
+    if value is None:
+        return False
+    if pa.types.is_integer(type_):
+        return isinstance(value, Number) and value % 1 != 0  # type: ignore[operator]
+    if pa.types.is_floating(type_):
+        too_large = pa.types.is_float32(type_) and LARGEST_FLOAT < abs(value) < math.inf
+        return isinstance(value, bool) or too_large
+    if pa.types.is_date(type_):
+        return isinstance(value, (Number, datetime))
+    if pa.types.is_timestamp(type_):
+        return isinstance(value, Number)
+    if pa.types.is_string(type_) or pa.types.is_binary(type_):
+        return isinstance(value, bytes if pa.types.is_string(type_) else str)
+    return pa.types.is_nested(type_) and _nested_changed(value, type_)
+
+
+def _nested_changed(value: Any, type_: pa.DataType) -> bool:
+    if pa.types.is_map(type_):
+        pairs = value.items() if isinstance(value, Mapping) else value
+        return any(
+            _changed_by_arrow(k, type_.key_type) or _changed_by_arrow(v, type_.item_type)
+            for k, v in pairs
+        )
+    if is_list(type_):
+        return isinstance(value, bytes) or any(
+            _changed_by_arrow(v, type_.value_type) for v in value
+        )
+    if not isinstance(value, Mapping):
+        return False
+    types = {type_.field(i).name: type_.field(i).type for i in range(type_.num_fields)}
+    return any(name not in types or _changed_by_arrow(v, types[name]) for name, v in value.items())
+
+
 def _bad_value(values: list[Any], field: pa.Field[Any], error: Exception) -> DataError:
     """The error for a column of Python values, naming the first row that does not fit."""
     for number, value in enumerate(values):
         try:
+            _check_each([value], field)
             pa.array([value], field.type)
         except (pa.ArrowException, OverflowError, TypeError, ValueError):
             text = repr(value)

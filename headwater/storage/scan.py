@@ -26,14 +26,14 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     """The scan over Parquet files."""
     if not files:
         return scan_table(plan, schema.empty_table())
-    pushed, kept = _split(plan.predicate)
+    pushed, kept = split_for_files(plan.predicate)
     needed = {name for name, _ in plan.columns} | {o.column for o in plan.order}
     if kept is not None:
         needed |= columns_of(kept)
     names = [name for name in schema.names if name in needed]
     predicate = None if pushed is None else pushed.arrow()
-    dataset = ds.dataset(list(files), schema=schema, format="parquet")
     try:
+        dataset = ds.dataset(list(files), schema=schema, format="parquet")
         if plan.limit is not None and not plan.order and kept is None:
             table = dataset.head(plan.limit, columns=names, filter=predicate)
         else:
@@ -47,7 +47,7 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     return finish(plan, table if kept is None else table.filter(kept.arrow()))
 
 
-def _split(predicate: Predicate | None) -> tuple[Predicate | None, Predicate | None]:
+def split_for_files(predicate: Predicate | None) -> tuple[Predicate | None, Predicate | None]:
     """What Arrow may use to skip parts of files by their bounds, and what only rows can tell.
 
     Bounds leave out NaN: Arrow would skip rows that the predicate takes.

@@ -1,12 +1,6 @@
 -- Statements of later versions are read, and refused by name; cases move out of here as they come.
 
 -- case: read and named
-CREATE STREAMING TABLE s (ts TIMESTAMP, v INT) TIMESTAMP BY ts RANGE INTERVAL '1' DAY;
---! 0A000 CREATE STREAMING
-
-CREATE STREAM s (v INT);
---! 0A000 CREATE STREAM
-
 CREATE VIEW v AS SELECT 1;
 --! 0A000 CREATE VIEW
 
@@ -31,9 +25,6 @@ CREATE USER u PASSWORD 'p' ROLE READER;
 SUBSCRIBE q;
 --! 0A000 SUBSCRIBE
 
-ADVANCE t TO 5;
---! 0A000 ADVANCE
-
 PAUSE QUERY q;
 --! 0A000 PAUSE
 
@@ -54,9 +45,6 @@ ALTER QUERY q RESET LANDMARK;
 
 COPY t FROM STDIN;
 --! 0A000 COPY with ~ COPY t FROM 'file' CSV reads a file
-
-SHOW STREAMS;
---| (no rows)
 
 SELECT * FROM t [ROWS 3];
 --! 0A000 windows, cuts and the other clauses of continuous queries are not supported yet

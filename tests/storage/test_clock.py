@@ -489,8 +489,9 @@ def test_replay_of_a_removal() -> None:
 
 
 def test_a_long_waiting_row_does_not_keep_its_whole_insert() -> None:
-    clock = TableClock(watermark=1000)
+    clock = TableClock(watermark=10**10)
     clock.rows(np.append(np.arange(1000, dtype=np.int64), 10**9))
+    assert clock.waiting_count == 1001
     clock.advance(1000)
     (kept,) = clock._waiting._runs
     assert clock.waiting_count == 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.storage.interval_index import IntervalIndex, Intervals, _collect
@@ -32,6 +32,7 @@ def visited(intervals: Intervals[int], low: int | None, high: int | None) -> tup
     return _collect(intervals._root, low, high, found), len(found)
 
 
+@settings(deadline=None)
 @given(ACTIONS, st.lists(st.tuples(LIMIT, LIMIT), min_size=1, max_size=5))
 def test_equals_brute_force(actions, queries):
     index: IntervalIndex[int] = IntervalIndex()
@@ -52,6 +53,7 @@ def test_equals_brute_force(actions, queries):
     assert index.snapshot().bounds() == ((min(every), max(every)) if every else None)
 
 
+@settings(deadline=None)
 @given(st.lists(BOUNDS), LIMIT, LIMIT)
 def test_made_at_once_equals_made_one_by_one(bounds, low, high):
     blocks = [(number, first, last) for number, (first, last) in enumerate(bounds)]

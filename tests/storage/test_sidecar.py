@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import StorageError
-from headwater.storage.disk import Disk
+from headwater.storage.disk import Disk, storage_error
 from headwater.storage.sidecar import Sidecar
 
 MANY = 1 << 40
@@ -152,6 +152,7 @@ def test_a_file_of_another_block_is_not_taken(tmp_path):
     assert Sidecar(tmp_path, MANY, 4).read("a") is None
 
 
+@settings(deadline=None)
 @given(st.data())
 def test_damage_is_missing_never_wrong(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("sidecar")
@@ -176,8 +177,6 @@ class FullDisk(Disk):
 
     def pwritev(self, file, buffers, offset):
         if offset > 100:
-            from headwater.storage.disk import storage_error
-
             raise storage_error("write", file.path, OSError(28, "full"))
         return super().pwritev(file, [memoryview(buffers[0])[:64]], offset)
 

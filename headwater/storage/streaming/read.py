@@ -18,7 +18,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from headwater.errors import StorageError
-from headwater.plan.predicate import And, Comparison, Predicate, conjuncts
+from headwater.plan.predicate import And, Comparison, Predicate, columns_of, conjuncts
+from headwater.storage.scan import split_for_files
+from headwater.storage.sidecar import Sidecar
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.tail import TailBatch
@@ -39,6 +41,7 @@ class StreamSnapshot:
     closed: int | None
     memory: Mapping[str, pa.Table]
     find_rows: RowFinder | None = None
+    sidecar: Sidecar | None = None
 
     @property
     def oldest_visible(self) -> int | None:
@@ -88,7 +91,10 @@ def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
     low, high = _bounds(snapshot, wanted)
     counts = ScanCounts(len(snapshot.blocks), sum(b.row_groups for b in snapshot.blocks))
     columns = _with_order(wanted.columns, definition)
-    condition = _condition(definition, wanted.predicate, low, high)
+    pushed, kept = split_for_files(wanted.predicate)
+    condition = _condition(definition, pushed, low, high)
+    if kept is not None:  # only rows can tell: compared after they are read
+        columns = _with_order((*columns, *columns_of(kept)), definition)
     parts: list[pa.Table] = []
     found = 0
     for edge, read in _pieces(snapshot, low, high, wanted, counts):
@@ -99,6 +105,7 @@ def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
         ):
             break
         rows = read(columns, condition)
+        rows = rows if kept is None else rows.filter(kept.arrow())
         if rows.num_rows:
             parts.append(rows)
             found += rows.num_rows
@@ -214,7 +221,30 @@ def _block_reader(
     if held is not None:
         counts.blocks_in_memory += 1
         return _memory_reader(held if rows is None else held.take(pa.array(rows)))
+    if snapshot.sidecar is not None and snapshot.sidecar.has(block.path):
+        return _sidecar_reader(snapshot, block, rows, counts)
     return _file_reader(snapshot.folder / block.path, rows, counts)
+
+
+def _sidecar_reader(
+    snapshot: StreamSnapshot, block: Block, rows: np.ndarray[Any, Any] | None, counts: ScanCounts
+) -> Reader:
+    """Reads the block's Arrow file; the block itself if that file turns out damaged."""
+    sidecar = snapshot.sidecar
+    assert sidecar is not None
+
+    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
+        needed = snapshot.definition.stored_schema.names if condition is not None else columns
+        if rows is None:
+            held = sidecar.read(block.path, needed)
+        else:
+            held = sidecar.take(block.path, rows, needed)
+        if held is None:
+            return _file_reader(snapshot.folder / block.path, rows, counts)(columns, condition)
+        counts.row_groups_read += block.row_groups if rows is None else 0
+        return _memory_reader(held)(columns, condition)
+
+    return read
 
 
 def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCounts) -> Reader:

@@ -13,9 +13,10 @@ from headwater.settings import MEBIBYTE, Settings
 from headwater.storage.catalog import Catalog
 from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.table import Limits, StreamingTable
-from headwater.storage.wal import WriteAheadLog
+from headwater.storage.wal import LogState, WriteAheadLog
 
 UPKEEP_PERIOD_S = 0.25
+INDEX_BLOCKS_PER_ROUND = 4
 
 
 class StreamStore:
@@ -28,6 +29,7 @@ class StreamStore:
         self._batches = _BatchIds(folder / "batches.db", settings)
         self._lock = threading.Lock()
         self._tables: dict[int, StreamingTable] = {}
+        self.visibility = threading.Lock()  # held to see several tables at one instant
         self._stopping = False
         self._wanted = threading.Event()
         self.last_error: Error | None = None
@@ -80,6 +82,7 @@ class StreamStore:
             self._wanted.set,
             self._batches.known(definition.id),
             sources,
+            self.visibility,
         )
 
     def _limits(self) -> Limits:
@@ -92,6 +95,7 @@ class StreamStore:
             recent_bytes=settings.integer("recent_mb") * MEBIBYTE,
             insert_timeout_s=settings.number("insert_timeout_s"),
             compact_files=settings.integer("compact_files"),
+            sidecar_bytes=settings.integer("sidecar_mb") * MEBIBYTE,
         )
 
     def add(self, definition: Definition) -> StreamingTable:
@@ -140,8 +144,18 @@ class StreamStore:
                 sealed |= table.seal(self._batches.remember)
                 table.compact()
             table.expire()
+            if table.build_indexes(INDEX_BLOCKS_PER_ROUND):
+                self._wanted.set()
         if sealed:
             self.free_log()
+
+    def log_state(self) -> LogState:
+        """What the write-ahead log looks like now."""
+        return self._wal.state()
+
+    def wake(self) -> None:
+        """Asks for a round of upkeep now."""
+        self._wanted.set()
 
     def seal_all(self) -> None:
         """Seals every table, whatever its size."""
@@ -188,6 +202,7 @@ class StreamStore:
             self._batches.close()
             for table in self.all():
                 table.collect_garbage()
+                table.indexes.close()
 
 
 class _BatchIds:

@@ -29,7 +29,8 @@ from headwater.storage.rows import as_table
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import LATE, Definition
-from headwater.storage.streaming.read import RowFinder, StreamSnapshot, Wanted, select
+from headwater.storage.streaming.indexes import TableIndexes
+from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.records import (
     ADVANCE,
     BARRIER,
@@ -57,6 +58,7 @@ class Limits:
     recent_bytes: int
     insert_timeout_s: float
     compact_files: int
+    sidecar_bytes: int
 
 
 class RepeatedBatch(Error):
@@ -106,12 +108,13 @@ class StreamingTable:
         wake: Callable[[], None],
         known_ids: Iterable[str] = (),
         sources: Iterable[str] = (),
+        visibility: threading.Lock | None = None,
     ) -> None:
         self.definition = definition
         self.folder = folder
         self.limits = limits
         self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
-        self.find_rows: RowFinder | None = None
+        self.indexes = TableIndexes(folder, limits.sidecar_bytes)
         self._wal: WriteAheadLog | None = None
         self._wake = wake
         self._log = DeltaLog(folder)
@@ -123,6 +126,7 @@ class StreamingTable:
         self._late_total = state.late_total
         self._ids = set(known_ids)
         # Of everybody, under the lock:
+        self._visibility = visibility or threading.Lock()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         self._blocks, self.foreign = block_files.read_blocks(self._log)
@@ -183,7 +187,7 @@ class StreamingTable:
 
     def _waiting_ticks(self) -> Ticks:
         """Ticks of stored rows that a watermark still holds back."""
-        if not self.definition.watermark_ticks or self.definition.by_arrival:
+        if self.definition.by_arrival:
             return NO_TICKS
         with self.reading() as snapshot:
             low = None if snapshot.clock is None else snapshot.clock + 1
@@ -192,6 +196,11 @@ class StreamingTable:
         return np.sort(self.definition.ticks(rows.column(self.definition.time)))
 
     # Inserts
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The user's columns."""
+        return self.definition.schema
 
     def insert(self, rows: Any, batch_id: str | None = None, source: str = "") -> int:
         """Adds rows; returns once they are durable. 0 if the batch was there already."""
@@ -323,7 +332,7 @@ class StreamingTable:
             shown = TailBatch(lsn, lsn, rows, 0, -1, ids)
         else:
             shown = tail_batch(definition, lsn, stamp, batch, batch_id)
-        with self._lock:
+        with self._visibility, self._lock:
             if not self._tail:
                 self._tail_since = time.monotonic()
             self._tail.append(shown)
@@ -367,7 +376,8 @@ class StreamingTable:
                 clock=self._now(),
                 closed=self._visible.time.closed,
                 memory=dict(self._memory),
-                find_rows=self.find_rows,
+                find_rows=self.indexes.find_rows,
+                sidecar=self.indexes.sidecar,
             )
             self._garbage.hold(self._version)
         try:
@@ -520,6 +530,7 @@ class StreamingTable:
             for path in paths:
                 self._memory.pop(path, None)
             self._add_blocks(written)
+        self.indexes.forget(old)
         self._garbage.add([self.folder / path for path in paths], version)
         self._garbage.collect()
         return [block for block, _, _ in written]
@@ -552,6 +563,11 @@ class StreamingTable:
                 run.append(block)
                 rows += block.row_count
         return run if len(run) >= self.limits.compact_files else []
+
+    def build_indexes(self, most: int) -> int:
+        """Indexes up to `most` blocks that have no index file yet; how many."""
+        with self.reading() as snapshot:
+            return self.indexes.build(snapshot.blocks, lambda b: read_block(snapshot, b), most)
 
     def rebuild_compartments(self) -> None:
         """After a change of RANGE: blocks go into the compartments of the new one."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
@@ -103,13 +104,21 @@ def place(keys: Numbers | BytesKeys, key: Key | None) -> tuple[int, bool]:
     return position, bool(here == key or (here != here and key != key))
 
 
-@lru_cache(maxsize=4096)
 def key_of(value: Any, type_: pa.DataType) -> Key | None:
     """A constant of the column's type as a key; None for NULL, which equals nothing."""
+    # Equal date-times of one zone may differ in `fold` and so be different instants.
+    zoned = isinstance(value, datetime) and value.tzinfo not in (None, UTC)
+    return _key(value, type_) if zoned else _remembered_key(value, type_)
+
+
+def _key(value: Any, type_: pa.DataType) -> Key | None:
     if value is None:
         return None
     array = pa.array([value], type_)
     return bytes_keys(array, type_)[0] if _is_bytes(type_) else _numbers(array, type_)[0]
+
+
+_remembered_key = lru_cache(maxsize=4096)(_key)  # one constant is looked up in many blocks
 
 
 def same_type(left: pa.DataType, right: pa.DataType) -> bool:
@@ -239,5 +248,5 @@ def sorted_order(values: Numbers) -> npt.NDArray[np.int64]:
 def _ordered_bits(values: Numbers) -> Numbers:
     """Integers in the order of the floats: a negative float's bits count downwards."""
     plain = np.where(np.isnan(values), values.dtype.type(np.nan), values)
-    bits = plain.view(np.int64 if values.dtype.itemsize == 8 else np.int32)
+    bits: Numbers = plain.view(np.int64 if values.dtype.itemsize == 8 else np.int32)
     return np.where(bits < 0, bits ^ np.iinfo(bits.dtype).max, bits)

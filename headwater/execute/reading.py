@@ -1,0 +1,275 @@
+"""What a query reads: every table in it at one instant, as relations for Spark or rows in line.
+
+A streaming table under a window becomes staged rows; without one it becomes its pruned blocks plus
+the staged tail, with RANGE applied. Windows and VALID are edited out of the text; the rest is the
+user's own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import BindError, NotSupportedError
+from headwater.execute import system_tables
+from headwater.execute.context import Context
+from headwater.kernel.relation import Relation
+from headwater.plan.bounds import Bounds, time_bounds
+from headwater.sql.extensions import TableReference, Valid, Window
+from headwater.sql.statements.query import Query
+from headwater.sql.text import EditedText
+from headwater.sql.types import quoted
+from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.read import StreamSnapshot, in_order
+from headwater.storage.streaming.table import StreamingTable
+from headwater.storage.streaming.windows import window_rows
+
+
+@dataclass
+class Reading:
+    """A query with its tables held at one instant."""
+
+    context: Context
+    query: Query
+    text: str  # of the whole statement, for the places of errors
+    snapshots: dict[str, StreamSnapshot]
+    instant: int | None  # τ of the windows
+    staged: list[Relation] = field(default_factory=list)
+
+    def snapshot(self, name: str) -> StreamSnapshot | None:
+        """The streaming table of that name, as of now."""
+        return self.snapshots.get(name.lower())
+
+    def release(self) -> None:
+        """Lets go of what was staged."""
+        for relation in self.staged:
+            self.context.kernel.staging.release(relation)
+
+    def stage(self, rows: pa.Table) -> Relation:
+        """Rows as a relation that goes when the reading ends."""
+        relation = self.context.kernel.staging.stage(rows)
+        self.staged.append(relation)
+        return relation
+
+
+@contextlib.contextmanager
+def reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
+    """Holds every streaming table of a query at one instant."""
+    check_clauses(query, text)
+    with contextlib.ExitStack() as stack:
+        snapshots: dict[str, StreamSnapshot] = {}
+        tables = _streams(context, query, text)
+        with context.streams.visibility:
+            for name, table in tables.items():
+                snapshots[name] = stack.enter_context(table.reading())
+        found = Reading(context, query, text, snapshots, None)
+        found.instant = _instant(found)
+        stack.callback(found.release)
+        yield found
+
+
+def check_clauses(query: Query, text: str) -> None:
+    """Refuses what belongs to continuous queries."""
+    if query.sample or query.emit or query.update_mode or query.cuts or query.pair_newest:
+        raise NotSupportedError("continuous queries are not supported yet")
+    if query.previous or query.instants:
+        raise NotSupportedError("PREV and CURRENT_INSTANT are not supported yet")
+    if query.versions:
+        raise NotSupportedError("VERSION AS OF is not supported yet")
+    for window in query.windows:
+        if window.kind == "landmark":
+            place = window.span.shifted(query.offset).place(text)
+            raise BindError(
+                "a landmark window belongs to a continuous query",
+                sqlstate="42P16",
+                hint="leave the window out to read all rows",
+                place=place,
+            )
+
+
+def _streams(context: Context, query: Query, text: str) -> dict[str, StreamingTable]:
+    """The streaming tables of a query; a stream keeps no rows to read."""
+    found: dict[str, StreamingTable] = {}
+    for reference in query.table_references:
+        table = context.stream(reference.name)
+        if table is None:
+            if reference.window is not None and context.find(reference.name) is not None:
+                raise BindError(
+                    f"table {reference.name} has no time, so it takes no window",
+                    sqlstate="42P16",
+                    hint="windows stand on streaming tables",
+                    place=reference.window.span.shifted(query.offset).place(text),
+                )
+            continue
+        if table.definition.kind == "stream":
+            raise BindError(
+                f"stream {reference.name} keeps no rows to read",
+                sqlstate="55000",
+                hint="CREATE STREAMING TABLE keeps them; a continuous query or view reads a stream",
+                place=reference.name.span.shifted(query.offset).place(text),
+            )
+        found[reference.name.key] = table
+    return found
+
+
+def _instant(found: Reading) -> int | None:
+    """τ: the smallest clock of the windowed tables; their times must be of one kind."""
+    windowed = [
+        (r, found.snapshots[r.name.key])
+        for r in found.query.table_references
+        if r.window is not None and r.name.key in found.snapshots
+    ]
+    kinds = {pa.types.is_integer(s.definition.time_type) for _, s in windowed}
+    if len(kinds) > 1:
+        raise BindError(
+            "windows over integer times and over timestamps cannot stand in one query",
+            sqlstate="42804",
+        )
+    for reference, snapshot in windowed:
+        _check_window(found, reference, snapshot.definition)
+    clocks = [snapshot.clock for _, snapshot in windowed]
+    return None if not clocks or None in clocks else min(c for c in clocks if c is not None)
+
+
+def _check_window(found: Reading, reference: TableReference, definition: Definition) -> None:
+    window = reference.window
+    assert window is not None
+    names = {f.name.casefold() for f in definition.stored_schema}
+    for key in window.keys:
+        if key.casefold() not in names:
+            place = key.span.shifted(found.query.offset).place(found.text)
+            raise BindError(f"column {key} does not exist", sqlstate="42703", place=place)
+    if window.duration is None or definition.range_ticks is None:
+        return
+    if definition.duration_ticks(window.duration.microseconds) > definition.range_ticks:
+        raise BindError(
+            f"the window is longer than the RANGE of table {definition.name}",
+            sqlstate="42P16",
+            hint="ALTER TABLE … SET RANGE keeps more",
+            place=window.span.shifted(found.query.offset).place(found.text),
+        )
+
+
+def time_edits(found: Reading, edited: EditedText) -> None:
+    """Puts plain comparisons in the place of VALID(a) OVERLAPS PERIOD(x, y)."""
+    for valid in found.query.valid:
+        column = _time_of(found, valid)
+        if valid.period is None:
+            edited.replace(valid.span.start, valid.span.end, column)
+            continue
+        low, high = (span.of(found.query.text) for span in valid.period)
+        edited.replace(valid.span.start, valid.span.end, f"{column} BETWEEN {low} AND {high}")
+
+
+def _time_of(found: Reading, valid: Valid) -> str:
+    for reference in found.query.table_references:
+        alias = reference.alias or reference.name
+        snapshot = found.snapshots.get(reference.name.key)
+        if alias.key == valid.alias.key and snapshot is not None:
+            return f"{quoted(alias)}.{quoted(snapshot.definition.time)}"
+    raise BindError(
+        f"VALID({valid.alias}): {valid.alias} is no streaming table of this query",
+        sqlstate="42P01",
+        place=valid.span.shifted(found.query.offset).place(found.text),
+    )
+
+
+def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
+    """Gives every streaming and system table of the text a name that Spark holds; its relations."""
+    relations: dict[str, Relation] = {}
+    trees = _tree_tables(found.query)
+    for number, reference in enumerate(found.query.table_references):
+        relation = _relation(found, reference, trees.get(reference.name.span.start))
+        if relation is None:
+            continue
+        view = f"headwater_{number}_{reference.name.key.rpartition('.')[2]}"
+        relations[view] = relation
+        alias = "" if reference.alias else f" AS {quoted(reference.name.rpartition('.')[2])}"
+        span = reference.name.span
+        edited.replace(span.start, span.end, quoted(view) + alias)
+        if reference.window is not None:
+            edited.remove(reference.window.span)
+    return relations
+
+
+def _tree_tables(query: Query) -> dict[int, exp.Table]:
+    from headwater.sql.dialect import span_of
+
+    if query.tree is None:
+        return {}
+    found = {}
+    for table in query.tree.find_all(exp.Table):
+        span = span_of(table)
+        if span is not None:
+            found[span.start] = table
+    return found
+
+
+def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
+    rows = system_tables.find(found.context, str(reference.name))
+    if rows is not None:
+        return found.stage(rows)
+    snapshot = found.snapshots.get(reference.name.key)
+    if snapshot is None:
+        return None
+    columns = visible_columns(snapshot.definition, found.query)
+    if reference.window is not None:
+        return found.stage(windowed(found, snapshot, reference.window, columns))
+    return _stored(found, snapshot, columns, bounds_of(snapshot, node))
+
+
+def visible_columns(definition: Definition, query: Query) -> list[str]:
+    """The user's columns, and the hidden ones that the query names."""
+    named = [n for n in definition.stored_schema.names if n in definition.hidden]
+    return [*definition.schema.names, *[n for n in named if n in query.identifiers]]
+
+
+def bounds_of(snapshot: StreamSnapshot, node: exp.Table | None) -> Bounds:
+    """The time that the query asks for, within RANGE."""
+    definition = snapshot.definition
+    asked = Bounds() if node is None else time_bounds(node, definition.time, definition.tick)
+    lows = [v for v in (asked.low, snapshot.oldest_visible) if v is not None]
+    return Bounds(max(lows, default=None), asked.high)
+
+
+def windowed(
+    found: Reading, snapshot: StreamSnapshot, window: Window, columns: list[str]
+) -> pa.Table:
+    """The rows of a window at the query's instant, in descending order, these columns only."""
+    return window_rows(snapshot, window, found.instant, columns).select(columns)
+
+
+def _stored(
+    found: Reading, snapshot: StreamSnapshot, columns: list[str], bounds: Bounds
+) -> Relation:
+    """Pruned blocks and the staged tail, with RANGE applied when Spark reads them."""
+    files = [
+        str(snapshot.folder / block.path)
+        for block in snapshot.blocks
+        if (bounds.low is None or block.high >= bounds.low)
+        and (bounds.high is None or block.low <= bounds.high)
+    ]
+    tail = [batch.rows for batch in snapshot.tail if batch.rows.num_rows]
+    if tail:
+        rows = in_order(pa.concat_tables(tail), snapshot.definition)
+        files += found.stage(rows).files
+    where = None
+    if snapshot.oldest_visible is not None:
+        where = f"{quoted(snapshot.definition.time)} >= {_sql_time(snapshot)}"
+    return Relation(
+        snapshot.definition.stored_schema, tuple(files), columns=tuple(columns), where=where
+    )
+
+
+def _sql_time(snapshot: StreamSnapshot) -> str:
+    definition, oldest = snapshot.definition, snapshot.oldest_visible
+    assert oldest is not None
+    if pa.types.is_integer(definition.time_type):
+        return str(oldest)
+    stamp = f"timestamp_micros({oldest})"
+    ntz = pa.types.is_timestamp(definition.time_type) and definition.time_type.tz is None
+    return f"CAST(to_utc_timestamp({stamp}, 'UTC') AS TIMESTAMP_NTZ)" if ntz else stamp
