@@ -276,8 +276,9 @@ def _rewriting(schema: pa.Schema, touched: list[str], actions: Sequence[Path]) -
         ACTIONS: Relation(with_actions, tuple(str(p) for p in actions)),
     }
     sql = (
-        f"SELECT {columns} FROM {TOUCHED} AS t WHERE NOT EXISTS (SELECT 1 FROM {ACTIONS} AS a"
-        f" WHERE a._action <> {INSERTED} AND a._file = t._file AND a._row = t._row)"
+        f"SELECT {columns} FROM {TOUCHED} WHERE NOT EXISTS (SELECT 1 FROM {ACTIONS}"
+        f" WHERE {ACTIONS}._action <> {INSERTED} AND {ACTIONS}._file = {TOUCHED}._file"
+        f" AND {ACTIONS}._row = {TOUCHED}._row)"
         f" UNION ALL SELECT {columns} FROM {ACTIONS} WHERE _action <> {DELETED}"
     )
     return Work(sql, relations)

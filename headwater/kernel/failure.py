@@ -126,8 +126,8 @@ def _hint(condition: str, message: str) -> tuple[str, str | None]:
         return plain, f"did you mean {' or '.join(names[:3])}?" if names else None
     plain = re.sub(r" on search path \[.*?\]", "", plain)
     plain = re.sub(
-        r"\. (If necessary set|Use (?:[`']|the SQL function)|To tolerate|Verify the spelling|If you did not|Correct the value"
-        r"|Please adjust).*$",
+        r"\. (If necessary set|Use (?:[`']|the SQL function)|To tolerate|Verify the spelling"
+        r"|If you did not|Correct the value|Please adjust).*$",
         "",
         plain,
     )

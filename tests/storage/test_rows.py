@@ -153,7 +153,7 @@ def test_every_type_that_a_table_can_hold() -> None:
     ],
 )
 def test_a_python_value_is_stored_as_it_is_or_not_at_all(value: Any, type_: pa.DataType) -> None:
-    with pytest.raises(Error, match="row 1: .* does not fit column c"):
+    with pytest.raises(Error, match=r"row 1: .* does not fit column c"):
         as_table([(None,), (value,)], pa.schema([("c", type_)]))
 
 

@@ -408,6 +408,15 @@ def test_a_file_of_another_block_is_not_taken(tmp_path):
     assert ValueIndex(tmp_path, "vid").keys("a") is None
 
 
+def test_a_file_removed_behind_our_back_is_missing(tmp_path):
+    index = ValueIndex(tmp_path, "vid")
+    index.add("a", block(1))
+    (own,) = tmp_path.iterdir()
+    own.unlink()
+    assert index.keys("a") is None
+    assert index.missing(["a"]) == ["a"]
+
+
 def test_one_builder_and_many_readers(tmp_path):
     index = ValueIndex(tmp_path, "vid", open_files=2)
     equal = Comparison("vid", "=", 7, pa.int64())

@@ -17,6 +17,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.errors import StorageError
 from headwater.plan.predicate import Comparison
 from headwater.storage.derived import TEMPORARY, Handles, block_digest, remove_quietly
 from headwater.storage.disk import Disk
@@ -26,6 +27,7 @@ from headwater.storage.value_index.lookup import Rows, answers, lookup
 
 SUFFIX = ".keys"
 OPEN_FILES = 1024
+NO_SUCH_FILE = "58P01"
 
 
 class ValueIndex:
@@ -157,11 +159,13 @@ class ValueIndex:
 
     def _open(self, digest: str, block_id: str) -> SortedKeys | None:
         """The keys in the file, if they are whole and of this block, column and method."""
-        if not os.path.exists(self._path(digest)):
-            return None
         try:
             loaded = load_with_block(self._path(digest))
         except DamagedIndex:
             return None
+        except StorageError as error:
+            if error.sqlstate != NO_SUCH_FILE:
+                raise
+            return None  # dropped meanwhile, or removed behind our back
         found = (loaded.block_id, loaded.keys.column, loaded.keys.method)
         return loaded.keys if found == (block_id, self.column, self.method) else None

@@ -1,0 +1,92 @@
+"""Whole processes: starts that fail, and ends that leave nothing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+TRY = """
+import time, headwater
+begin = time.monotonic()
+db = headwater.connect(":memory:", settings={settings!r})
+db.sql("CREATE TABLE t (a INT)")
+db.sql("INSERT INTO t VALUES (1)")
+print(db.sql("SELECT a FROM t").rows())
+try:
+    db.sql("SELECT count(*) FROM t")
+except headwater.Error as error:
+    print(error.sqlstate, error.message, "|", error.hint)
+print(db.sql("SELECT a FROM t").rows())
+db.close()
+print("seconds", time.monotonic() - begin)
+"""
+
+
+def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.mark.parametrize(
+    ("settings", "sqlstate", "message"),
+    [
+        ({"master": "spark://127.0.0.1:1"}, "08001", "cannot be reached"),
+        ({"driver_memory_mb": 100_000_000}, "53200", "not enough memory to start Spark"),
+    ],
+)
+def test_without_spark_the_rest_works(
+    settings: dict[str, object], sqlstate: str, message: str, tmp_path: Path
+) -> None:
+    done = run(TRY.format(settings=settings), TMPDIR=str(tmp_path))
+    lines = done.stdout.splitlines()
+    assert lines[0] == lines[2] == "[(1,)]", done.stderr
+    assert lines[1].startswith(sqlstate)
+    assert message in lines[1]
+    assert "None" not in lines[1]  # there is a hint
+    assert float(lines[3].split()[1]) < 20
+    assert done.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+BUSY = """
+import headwater, pyarrow.compute as pc
+db = headwater.connect(":memory:")
+db.create_function("plus", lambda a: pc.add(a, 1), returns="BIGINT")
+db.sql("CREATE TABLE t AS SELECT plus(id) AS a FROM range(10)")
+db.sql("UPDATE t SET a = a + 1 WHERE a > 5")
+print(db.sql("SELECT sum(plus(a)) FROM t").rows())
+{end}
+"""
+
+
+@pytest.mark.parametrize("end", ["db.close()", "pass"])
+def test_nothing_is_left_and_nothing_is_printed(end: str, tmp_path: Path) -> None:
+    done = run(BUSY.format(end=end), TMPDIR=str(tmp_path))
+    assert done.stdout == "[(70,)]\n", done.stderr
+    assert done.stderr == ""
+    assert done.returncode == 0
+    if end == "db.close()":
+        assert list(tmp_path.iterdir()) == []
+        assert not list(Path("/dev/shm").glob("headwater-scratch-*")) or _all_alive()
+
+
+def _all_alive() -> bool:
+    """Whether the scratch folders that are there belong to processes that live."""
+    pids = [p.name.split("-")[2] for p in Path("/dev/shm").glob("headwater-scratch-*")]
+    return all(Path(f"/proc/{pid}").exists() for pid in pids)
+
+
+def test_an_error_in_the_program_is_not_hidden() -> None:
+    done = run("import headwater; db = headwater.connect(':memory:'); raise SystemExit(7)")
+    assert done.returncode == 7
+    assert tempfile.gettempdir()
