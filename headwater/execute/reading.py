@@ -249,9 +249,7 @@ def _stored(
     """Pruned blocks and the staged tail, with RANGE applied when Spark reads them."""
     files = [
         str(snapshot.folder / block.path)
-        for block in snapshot.blocks
-        if (bounds.low is None or block.high >= bounds.low)
-        and (bounds.high is None or block.low <= bounds.high)
+        for block in snapshot.blocks.overlapping(bounds.low, bounds.high)
     ]
     tail = [batch.rows for batch in snapshot.tail if batch.rows.num_rows]
     if tail:

@@ -173,10 +173,12 @@ def _scan_lines(context: Context, scan: PlainScan) -> list[str]:
 def _source_lines(context: Context, scan: PlainScan) -> list[str]:
     counts = scan.counts
     if counts is not None:
+        blocks = context.streaming_table(scan.source).blocks
+        groups = sum(block.row_groups for block in blocks)
         return [
-            f"blocks of {scan.source}: {counts.blocks} in all, {counts.blocks_in_interval} after the "
+            f"blocks of {scan.source}: {len(blocks)} in all, {counts.blocks_in_interval} after the "
             f"interval index, {counts.blocks_after_values} after value indexes",
-            f"row groups: {counts.row_groups} in all, {counts.row_groups_in_interval} after the "
+            f"row groups: {groups} in all, {counts.row_groups_in_interval} after the "
             f"interval index, {counts.row_groups_after_values} after value indexes, "
             f"{counts.row_groups_read} read from disk",
             f"tail: {counts.tail_rows} rows searched; {counts.blocks_in_memory} blocks in memory",

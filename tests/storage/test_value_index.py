@@ -320,6 +320,8 @@ def test_what_an_index_does_not_answer():
     assert not answers(tree, Comparison("x", "=", 1, pa.int32()))
     with pytest.raises(ValueError, match="HASH"):
         lookup(table, above)
+    with pytest.raises(ValueError, match="HASH"):
+        lookup_merged(merge([(table, 0)]), above)
     assert rows_for(above, {"x": table}, 3) is None
     assert rows_for(above, {"x": tree}, 4) is None  # an index of other rows
     assert rows_for(above, {"x": tree}, 3).tolist() == [0]

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from headwater.storage.clock import ClockState, Mark
 from headwater.storage.delta import DataFile, DeltaLog
+from headwater.storage.interval_index import IntervalIndex
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
 from headwater.storage.streaming.records import Stamp
 
@@ -201,6 +202,11 @@ def read_blocks(log: DeltaLog) -> tuple[list[Block], list[DataFile]]:
         else:
             blocks.append(block)
     return sorted(blocks, key=lambda b: (b.low, b.low_sequence)), foreign
+
+
+def interval_index(blocks: Iterable[Block]) -> IntervalIndex[Block]:
+    """The blocks by the time that they cover (ST8)."""
+    return IntervalIndex((block, block.low, block.high) for block in blocks)
 
 
 def total_rows(blocks: Sequence[Block]) -> int:

@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 
 from headwater.errors import StorageError
 from headwater.plan.predicate import And, Comparison, Predicate, columns_of, conjuncts
+from headwater.storage.interval_index import Intervals
 from headwater.storage.scan import split_for_files
 from headwater.storage.sidecar import Sidecar
 from headwater.storage.streaming.blocks import Block
@@ -35,7 +36,7 @@ class StreamSnapshot:
     definition: Definition
     folder: Path
     version: int
-    blocks: tuple[Block, ...]  # by low
+    blocks: Intervals[Block]
     tail: tuple[TailBatch, ...]
     clock: int | None
     closed: int | None
@@ -66,8 +67,6 @@ class Wanted:
 class ScanCounts:
     """What a read touched, for EXPLAIN and for tests."""
 
-    blocks: int = 0
-    row_groups: int = 0
     blocks_in_interval: int = 0
     row_groups_in_interval: int = 0
     blocks_after_values: int = 0
@@ -89,7 +88,7 @@ def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
     """The rows that a reader asks for, in order."""
     definition = snapshot.definition
     low, high = _bounds(snapshot, wanted)
-    counts = ScanCounts(len(snapshot.blocks), sum(b.row_groups for b in snapshot.blocks))
+    counts = ScanCounts()
     columns = _with_order(wanted.columns, definition)
     pushed, kept = split_for_files(wanted.predicate)
     condition = _condition(definition, pushed, low, high)
@@ -182,13 +181,12 @@ def _pieces(
             counts.tail_rows += batch.rows.num_rows
             edge = batch.high if wanted.descending else batch.low
             pieces.append((edge, _memory_reader(batch.rows)))
-    for block in snapshot.blocks:
-        if _overlaps(block.low, block.high, low, high):
-            counts.blocks_in_interval += 1
-            counts.row_groups_in_interval += block.row_groups
-            reader = _block_reader(snapshot, block, wanted.predicate, counts)
-            if reader is not None:
-                pieces.append((block.high if wanted.descending else block.low, reader))
+    for block in snapshot.blocks.overlapping(low, high):
+        counts.blocks_in_interval += 1
+        counts.row_groups_in_interval += block.row_groups
+        reader = _block_reader(snapshot, block, wanted.predicate, counts)
+        if reader is not None:
+            pieces.append((block.high if wanted.descending else block.low, reader))
     pieces.sort(key=lambda piece: piece[0], reverse=wanted.descending)
     yield from pieces
 

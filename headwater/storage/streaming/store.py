@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from headwater.errors import Error, StorageError
+from headwater.errors import StorageError
 from headwater.settings import MEBIBYTE, Settings
 from headwater.storage.catalog import Catalog
 from headwater.storage.streaming.definition import Definition
@@ -32,7 +32,7 @@ class StreamStore:
         self.visibility = threading.Lock()  # held to see several tables at one instant
         self._stopping = False
         self._wanted = threading.Event()
-        self.last_error: Error | None = None
+        self.last_error: Exception | None = None
         self._wal = self._opened(folder / "wal")
         self._keeper = threading.Thread(target=self._keep, name="headwater-keeper", daemon=True)
         self._keeper.start()
@@ -133,7 +133,7 @@ class StreamStore:
             try:
                 self.keep_once()
                 self.last_error = None
-            except Error as error:
+            except Exception as error:  # upkeep goes on; the error is shown in headwater.metrics
                 self.last_error = error
 
     def keep_once(self) -> None:

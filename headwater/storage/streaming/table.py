@@ -129,7 +129,8 @@ class StreamingTable:
         self._visibility = visibility or threading.Lock()
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
-        self._blocks, self.foreign = block_files.read_blocks(self._log)
+        found, self.foreign = block_files.read_blocks(self._log)
+        self._blocks = block_files.interval_index(found)
         self._tail: list[TailBatch] = []
         self._tail_bytes = 0
         self._tail_since = 0.0
@@ -138,9 +139,7 @@ class StreamingTable:
         self._visible = self._sealed = state
         self._version = self._log.version
         self._garbage = Garbage(folder, kept_s)
-        used = {str(folder / b.path) for b in self._blocks} | {
-            str(folder / f.path) for f in self.foreign
-        }
+        used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
         self._garbage.find_left_overs(used, self._version)
         self._clock = TableClock.restore(
             state.time,
@@ -371,7 +370,7 @@ class StreamingTable:
                 definition=self.definition,
                 folder=self.folder,
                 version=self._version,
-                blocks=tuple(self._blocks),
+                blocks=self._blocks.snapshot(),
                 tail=tuple(self._tail),
                 clock=self._now(),
                 closed=self._visible.time.closed,
@@ -412,7 +411,7 @@ class StreamingTable:
     def blocks(self) -> tuple[Block, ...]:
         """The sealed blocks, by time."""
         with self._lock:
-            return tuple(self._blocks)
+            return tuple(self._blocks.snapshot())
 
     # Upkeep
 
@@ -486,18 +485,15 @@ class StreamingTable:
         )
 
     def _add_blocks(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
-        self._blocks = sorted(
-            [*self._blocks, *[block for block, _, _ in written]],
-            key=lambda b: (b.low, b.low_sequence),
-        )
         for block, _, rows in written:
+            self._blocks.add(block, block.low, block.high)
             self._memory[block.path] = rows
         self._forget_old()
 
     def _forget_old(self) -> None:
         """Lets the oldest blocks leave memory until the rest fits (ST7)."""
         held = sum(rows.nbytes for rows in self._memory.values())
-        for block in self._blocks:
+        for block in self._blocks.snapshot() if held > self.limits.recent_bytes else ():
             if held <= self.limits.recent_bytes:
                 return
             gone = self._memory.pop(block.path, None)
@@ -526,9 +522,9 @@ class StreamingTable:
         paths = {b.path for b in old}
         with self._lock:
             self._version = version
-            self._blocks = [b for b in self._blocks if b.path not in paths]
-            for path in paths:
-                self._memory.pop(path, None)
+            for block in old:
+                self._blocks.remove(block)
+                self._memory.pop(block.path, None)
             self._add_blocks(written)
         self.indexes.forget(old)
         self._garbage.add([self.folder / path for path in paths], version)
@@ -567,7 +563,9 @@ class StreamingTable:
     def build_indexes(self, most: int) -> int:
         """Indexes up to `most` blocks that have no index file yet; how many."""
         with self.reading() as snapshot:
-            return self.indexes.build(snapshot.blocks, lambda b: read_block(snapshot, b), most)
+            return self.indexes.build(
+                list(snapshot.blocks), lambda b: read_block(snapshot, b), most
+            )
 
     def rebuild_compartments(self) -> None:
         """After a change of RANGE: blocks go into the compartments of the new one."""
@@ -592,7 +590,7 @@ class StreamingTable:
                 return False
             blocks, foreign = block_files.read_blocks(self._log)
             with self._lock:
-                self._blocks, self.foreign = blocks, foreign
+                self._blocks, self.foreign = block_files.interval_index(blocks), foreign
                 self._memory = {
                     b.path: self._memory[b.path] for b in blocks if b.path in self._memory
                 }
@@ -606,8 +604,9 @@ def read_block(snapshot: StreamSnapshot, block: Block) -> pa.Table:
     if held is not None:
         return held
     columns = tuple(snapshot.definition.stored_schema.names)
+    alone = block_files.interval_index([block]).snapshot()
     one = StreamSnapshot(
-        snapshot.definition, snapshot.folder, snapshot.version, (block,), (), None, None, {}
+        snapshot.definition, snapshot.folder, snapshot.version, alone, (), None, None, {}
     )
     return select(one, Wanted(columns)).rows
 

@@ -6,10 +6,11 @@ Must never: leave out a row that matches. Rows come as sorted int64 numbers with
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from headwater.plan.predicate import Comparison
 from headwater.storage.value_index.keys import (
@@ -27,10 +28,27 @@ ORDERED = frozenset(("=", "<", "<=", ">", ">="))
 DENSE = 16  # from 1/DENSE of the block on, marking rows is faster than sorting them
 
 
-def answers(keys: SortedKeys, comparison: Comparison) -> bool:
+class Described(Protocol):
+    """What is known of keys, of one block or merged."""
+
+    @property
+    def column(self) -> str: ...
+    @property
+    def type(self) -> pa.DataType: ...
+    @property
+    def method(self) -> str: ...
+
+
+def answers(keys: Described, comparison: Comparison) -> bool:
     """Whether the index answers the comparison: HASH only =, none answers !=."""
     operators = ORDERED if keys.method == BTREE else frozenset("=")
     return comparison.op in operators and same_type(keys.type, comparison.type)
+
+
+def require_answer(keys: Described, comparison: Comparison) -> None:
+    """Refuses a comparison that the index does not answer."""
+    if not answers(keys, comparison):
+        raise ValueError(f"the {keys.method} index on {keys.column} does not answer {comparison}")
 
 
 def count(keys: SortedKeys, comparison: Comparison) -> int:
@@ -46,8 +64,7 @@ def frequency(keys: SortedKeys, value: Any) -> int:
 
 def lookup(keys: SortedKeys, comparison: Comparison) -> Rows:
     """The rows for which the comparison is true."""
-    if not answers(keys, comparison):
-        raise ValueError(f"the {keys.method} index on {keys.column} does not answer {comparison}")
+    require_answer(keys, comparison)
     first, last = key_range(keys.keys, comparison)
     rows = keys.rows[keys.starts[first] : keys.starts[last]]
     return rows.astype(np.int64) if last - first <= 1 else ascending(rows, keys.row_count)

@@ -26,7 +26,7 @@ from headwater.storage.value_index.keys import (
     place,
     ranked,
 )
-from headwater.storage.value_index.lookup import Rows, key_range
+from headwater.storage.value_index.lookup import Rows, key_range, require_answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,6 +91,7 @@ def _merged_keys(
 
 def lookup_merged(merged: MergedKeys, comparison: Comparison) -> dict[int, Rows]:
     """The matching rows by block ordinal, each ascending; blocks without one are left out."""
+    require_answer(merged, comparison)
     first, last = key_range(merged.keys, comparison)
     chosen = slice(merged.starts[first], merged.starts[last])
     ordinals, rows = merged.ordinals[chosen], merged.rows[chosen]
