@@ -69,9 +69,10 @@ class Staging:
             table, path, compression="none", use_dictionary=False, write_statistics=False
         )
         size = path.stat().st_size
-        with self._lock:
-            self._sizes[str(path)] = size
-            self._used_bytes += size
+        if path.parent == self._memory:  # what is on disk takes no shared memory
+            with self._lock:
+                self._sizes[str(path)] = size
+                self._used_bytes += size
         return Relation(schema, (str(path),))
 
     def _place(self, size: int) -> Path:

@@ -64,9 +64,10 @@ def _assignable(given: Any, wanted: Any) -> bool:
     if is_list(wanted):
         return is_list(given) and _assignable(given.value_type, wanted.value_type)
     if pa.types.is_struct(wanted) and pa.types.is_struct(given):
-        same = given.num_fields == wanted.num_fields
+        if given.num_fields != wanted.num_fields:
+            return False
         pairs = [(given.field(i).type, wanted.field(i).type) for i in range(given.num_fields)]
-        return same and all(_assignable(g, w) for g, w in pairs)
+        return all(_assignable(g, w) for g, w in pairs)
     return False
 
 

@@ -45,7 +45,7 @@ class SparkError(Exception):
 )
 def test_kinds(condition: str, state: str | None, kind: type[Error]) -> None:
     found = translate(
-        SparkError(condition, state, f"[{condition}] It failed. SQLSTATE: {state}"), "x"
+        SparkError(condition, state, f"[{condition}] It failed. SQLSTATE: {state or 'XXKST'}"), "x"
     )
     assert type(found) is kind
     assert found.message == "it failed"
@@ -63,7 +63,10 @@ def test_java_exceptions_without_a_condition_keep_their_state() -> None:
 
 
 def test_the_last_cause_of_a_plain_java_exception() -> None:
-    message = "boom\n\tat x.y\nCaused by: java.io.IOException: first\nCaused by: a.b.FooException: the disk is gone"
+    message = (
+        "boom\n\tat x.y\nCaused by: java.io.IOException: first\n"
+        "Caused by: a.b.FooException: the disk is gone"
+    )
     assert translate(Exception(message), "").message == "the disk is gone"
 
 

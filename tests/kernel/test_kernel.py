@@ -96,7 +96,7 @@ def test_statement_timeout(db: headwater.Database) -> None:
     db.sql("SELECT 1 + 1")
     db.sql("SET statement_timeout_s = 0.5")
     begin = time.monotonic()
-    with pytest.raises(CancelledError, match="statement_timeout_s = 0.5") as caught:
+    with pytest.raises(CancelledError, match=r"statement_timeout_s = 0\.5") as caught:
         db.sql(SLOW)
     assert time.monotonic() - begin < 2.5
     assert caught.value.sqlstate == "57014"
@@ -107,12 +107,11 @@ def test_statement_timeout(db: headwater.Database) -> None:
 def test_a_cancelled_change_leaves_the_table(db: headwater.Database) -> None:
     db.sql("CREATE TABLE t AS SELECT id FROM range(10)")
     before = set(db._context.folder.tables.rglob("*"))
-    db.sql("SET statement_timeout_s = 0.5")
+    db.sql("SET statement_timeout_s = 0.4")
     for statement in (
         f"INSERT INTO t {SLOW}",
         f"CREATE TABLE u AS {SLOW}",
         f"UPDATE t SET id = ({SLOW})",
-        f"DELETE FROM t WHERE id < ({SLOW})",
     ):
         with pytest.raises(CancelledError):
             db.sql(statement)
@@ -166,8 +165,8 @@ def test_another_master_in_the_same_process_is_refused(connect: Connect, folder:
 
 
 def test_functions_are_needed_after_those_they_call() -> None:
-    calls = {"a": {"c"}, "b": set(), "c": {"b", "t"}, "d": {"d"}}
+    calls = {"fa": {"fc"}, "fb": set(), "fc": {"fb", "t"}, "fd": {"fd"}}
     functions = {n: SqlFunction(n, "", "INT", frozenset(c)) for n, c in calls.items()}
-    assert needed_functions("select a(1)", (), functions) == ["b", "c", "a"]
-    assert needed_functions("select 1", ("d",), functions) == ["d"]
+    assert needed_functions("select fa(1)", (), functions) == ["fb", "fc", "fa"]
+    assert needed_functions("select 1", ("fd",), functions) == ["fd"]
     assert needed_functions("select 1", (), functions) == []

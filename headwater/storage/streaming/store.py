@@ -163,6 +163,12 @@ class StreamStore:
             table.seal(self._batches.remember)
         self.free_log()
 
+    def index_all(self) -> None:
+        """Builds every index file that is missing."""
+        for table in self.all():
+            while table.build_indexes(INDEX_BLOCKS_PER_ROUND):
+                pass
+
     def seal(self, table: StreamingTable) -> None:
         """Seals one table, whatever its size."""
         table.seal(self._batches.remember)

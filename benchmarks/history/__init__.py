@@ -1,0 +1,1 @@
+"""B8: one-time queries on history by time and key, beside PostgreSQL and DuckDB."""

@@ -1,0 +1,1 @@
+"""B11: the durable write path beside SQLite, PostgreSQL and DuckDB."""
