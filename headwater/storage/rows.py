@@ -33,6 +33,25 @@ def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
     return table
 
 
+def as_batch(rows: Any, schema: pa.Schema) -> pa.RecordBatch:
+    """Rows as one record batch of exactly this schema; the short way for Python rows."""
+    if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], (dict, tuple, list)):
+        found = _from_python(list(rows), schema)
+        check_not_null(found, schema)
+        columns = found.columns
+    else:
+        columns = as_table(rows, schema).columns
+    plain = pa.schema([field.with_nullable(True) for field in schema])
+    return pa.RecordBatch.from_arrays([_flat(column) for column in columns], schema=plain)
+
+
+def _flat(column: Any) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    whole = column.combine_chunks()
+    return whole.chunk(0) if isinstance(whole, pa.ChunkedArray) else whole
+
+
 def _as_arrow(rows: Any, schema: pa.Schema) -> pa.Table:
     if isinstance(rows, pa.Table):
         return rows

@@ -129,14 +129,14 @@ class ExpectError(Action):
     words: str = ""
 
     def act(self, world: World) -> None:
+        found = None
         try:
             world.db.sql(self.sql)
         except headwater.Error as error:
-            found = f"{error.sqlstate} {error.message}"
-            assert error.sqlstate == self.sqlstate, found
-            assert self.words in error.message, found
-        else:
-            raise AssertionError(f"no error from {self.sql}")
+            found = error
+        assert found is not None, f"no error from {self.sql}"
+        assert found.sqlstate == self.sqlstate, str(found)
+        assert self.words in found.message, str(found)
 
 
 @dataclass(frozen=True)

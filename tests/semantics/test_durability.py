@@ -12,7 +12,7 @@ MADE: list[Action] = [
     Sql("CREATE TABLE t (a INT NOT NULL, s STRING)"),
     Insert("t", [(1, "x"), (2, None)], batch_id="first"),
     Sql("INSERT INTO t VALUES (3, 'literal')"),
-    Sql("CREATE PROCEDURE p(n INT) AS BEGIN INSERT INTO t VALUES (n, 'by p'); END"),
+    Sql("CREATE PROCEDURE p(n INT) AS BEGIN INSERT INTO t (a, s) VALUES (n, 'by p'); END"),
     Sql("CREATE TABLE gone (a INT)"),
     Sql("DROP TABLE gone"),
     Sql("ALTER TABLE t ADD COLUMN c DOUBLE"),

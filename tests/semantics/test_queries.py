@@ -31,7 +31,7 @@ QUERIES = [
     "SELECT k FROM a EXCEPT SELECT k FROM b",
     "SELECT k, s, sum(v) FROM a GROUP BY ROLLUP (k, s)",
     "SELECT count(DISTINCT k), count(DISTINCT s) FROM a",
-    "WITH m AS (SELECT k, max(v) AS v FROM a GROUP BY k) SELECT a.id FROM a JOIN m ON a.k = m.k AND a.v = m.v",
+    "WITH m AS (SELECT k, max(v) AS v FROM a GROUP BY k) SELECT id FROM a JOIN m USING (k, v)",
     "SELECT CASE WHEN v > 0 THEN 'up' WHEN v < 0 THEN 'down' ELSE 'none' END, count(*) FROM a GROUP BY 1",
     "SELECT date_trunc('DAY', ts), count(*) FROM a GROUP BY 1",
     "SELECT id, coalesce(v, -1), nullif(k, 2), abs(v), v % 7 FROM a",

@@ -24,7 +24,7 @@ from headwater.storage.scan import split_for_files
 from headwater.storage.sidecar import Sidecar
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.definition import SEQUENCE, Definition
-from headwater.storage.streaming.tail import TailBatch
+from headwater.storage.streaming.tail import TailPiece
 
 RowFinder = Callable[[Block, Predicate], "np.ndarray[Any, Any] | None"]
 
@@ -37,7 +37,7 @@ class StreamSnapshot:
     folder: Path
     version: int
     blocks: Intervals[Block]
-    tail: tuple[TailBatch, ...]
+    tail: tuple[TailPiece, ...]
     clock: int | None
     closed: int | None
     memory: Mapping[str, pa.Table]
@@ -269,6 +269,8 @@ def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCoun
 
 def _settled(definition: Definition, parts: list[pa.Table], edge: int, wanted: Wanted) -> bool:
     """Whether the first `limit` rows cannot change by pieces that begin at the edge."""
+    if not parts:  # LIMIT 0
+        return True
     ticks = np.concatenate([definition.ticks(p.column(definition.time)) for p in parts])
     assert wanted.limit is not None
     before = ticks > edge if wanted.descending else ticks < edge

@@ -25,7 +25,7 @@ from headwater.storage.clock import NO_TICKS, TableClock, Ticks
 from headwater.storage.clock import Stamp as ClockStamp
 from headwater.storage.delta import DataFile, DeltaLog
 from headwater.storage.garbage import Garbage
-from headwater.storage.rows import as_table
+from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import LATE, Definition
@@ -41,10 +41,11 @@ from headwater.storage.streaming.records import (
     names_payload,
     read_record,
 )
-from headwater.storage.streaming.tail import TailBatch, joined, tail_batch
+from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
+HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
 @dataclass(frozen=True)
@@ -131,10 +132,7 @@ class StreamingTable:
         self._room = threading.Condition(self._lock)
         found, self.foreign = block_files.read_blocks(self._log)
         self._blocks = block_files.interval_index(found)
-        self._tail: list[TailBatch] = []
-        self._tail_bytes = 0
-        self._tail_since = 0.0
-        self._sealing = False
+        self._tail = Tail(definition)
         self._memory: dict[str, pa.Table] = {}
         self._visible = self._sealed = state
         self._version = self._log.version
@@ -203,13 +201,13 @@ class StreamingTable:
 
     def insert(self, rows: Any, batch_id: str | None = None, source: str = "") -> int:
         """Adds rows; returns once they are durable. 0 if the batch was there already."""
-        table = as_table(rows, self.definition.schema)
+        batch = as_batch(rows, self.definition.schema)
         if batch_id is not None and len(batch_id.encode()) > LONGEST_NAME:
             raise DataError(f"a batch id has at most {LONGEST_NAME} bytes", sqlstate="22001")
-        if not table.num_rows and batch_id is None:
+        if not batch.num_rows and batch_id is None:
             return 0
         self._wait_for_room()
-        batch, ticks = self._prepared(table)
+        batch, ticks = self._prepared(batch)
         commit = _Commit(self, batch, ticks, batch_id, source)
         try:
             self._append(commit, ROWS)
@@ -234,11 +232,11 @@ class StreamingTable:
     def _wait_for_room(self) -> None:
         """Slows writers down while too much waits to be sealed (back-pressure)."""
         with self._room:
-            if self._tail_bytes <= self.limits.unsealed_bytes:
+            if self._tail.bytes <= self.limits.unsealed_bytes:
                 return
             self._wake()
             until = time.monotonic() + self.limits.insert_timeout_s
-            while self._tail_bytes > self.limits.unsealed_bytes:
+            while self._tail.bytes > self.limits.unsealed_bytes:
                 left = until - time.monotonic()
                 if left <= 0:
                     raise OverloadError(
@@ -248,11 +246,8 @@ class StreamingTable:
                     )
                 self._room.wait(left)
 
-    def _prepared(self, table: pa.Table) -> tuple[pa.RecordBatch, Ticks]:
+    def _prepared(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ticks]:
         """The rows as one batch sorted by T (equal T in the order given), and their ticks."""
-        arrays = [column.combine_chunks() for column in table.columns]
-        flat = [a.chunk(0) if isinstance(a, pa.ChunkedArray) else a for a in arrays]
-        batch = pa.RecordBatch.from_arrays(flat, schema=_plain(self.definition.schema))
         if self.definition.by_arrival or not batch.num_rows:
             return batch, NO_TICKS
         ticks = self._checked_ticks(batch.column(self.definition.time))
@@ -324,22 +319,27 @@ class StreamingTable:
         source: str,
     ) -> None:
         """Called by the log's writer, in commit order, after the sync."""
-        definition = self.definition
-        if batch is None or definition.kind == "stream":  # a stream without readers keeps no row
-            rows = definition.stored_schema.empty_table()
-            ids = (batch_id,) if batch_id is not None else ()
-            shown = TailBatch(lsn, lsn, rows, 0, -1, ids)
-        else:
-            shown = tail_batch(definition, lsn, stamp, batch, batch_id)
+        if batch is not None and self.definition.kind == "stream":
+            batch = None  # a stream without readers keeps no row
+        low, high = self._ends(batch, stamp)
+        size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
+        shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size)
         with self._visibility, self._lock:
-            if not self._tail:
-                self._tail_since = time.monotonic()
             self._tail.append(shown)
-            self._tail_bytes += shown.bytes
             self._visible = self._visible.after(lsn, stamp, source)
-            full = self._tail_bytes >= self.limits.block_bytes
+            full = self._tail.bytes >= self.limits.block_bytes
         if full:
             self._wake()
+
+    def _ends(self, batch: pa.RecordBatch | None, stamp: Stamp) -> tuple[int, int]:
+        """The smallest and largest tick of rows sorted by T; of none, an empty range."""
+        if batch is None or not batch.num_rows:
+            return 0, -1
+        if self.definition.by_arrival:
+            return stamp.arrival_us, stamp.arrival_us
+        column = batch.column(self.definition.time)
+        ends = [self.definition.tick(column[i].as_py()) for i in (0, len(column) - 1)]
+        return ends[0], ends[1]
 
     def advance(self, value: object, source: str | None = None) -> None:
         """Punctuation: no more rows with T ≤ the value; durable when this returns."""
@@ -364,14 +364,12 @@ class StreamingTable:
     def reading(self) -> Iterator[StreamSnapshot]:
         """The table as of now; its files stay until the reader is done."""
         with self._lock:
-            if not self._sealing:
-                self._tail = joined(self._tail)
             snapshot = StreamSnapshot(
                 definition=self.definition,
                 folder=self.folder,
                 version=self._version,
                 blocks=self._blocks.snapshot(),
-                tail=tuple(self._tail),
+                tail=self._tail.pieces(),
                 clock=self._now(),
                 closed=self._visible.time.closed,
                 memory=dict(self._memory),
@@ -399,13 +397,13 @@ class StreamingTable:
     def tail_bytes(self) -> int:
         """Bytes not sealed yet."""
         with self._lock:
-            return self._tail_bytes
+            return self._tail.bytes
 
     @property
     def first_unsealed_lsn(self) -> int | None:
         """The oldest record of the log that this table still needs; None if there is none."""
         with self._lock:
-            return self._tail[0].first_lsn if self._tail else None
+            return self._tail.batches[0].lsn if self._tail.batches else None
 
     @property
     def blocks(self) -> tuple[Block, ...]:
@@ -418,25 +416,20 @@ class StreamingTable:
     def due(self) -> bool:
         """Whether the tail should be sealed now."""
         with self._lock:
-            if not self._tail:
+            if not self._tail.batches:
                 return False
-            old = time.monotonic() - self._tail_since >= self.limits.block_age_s
-            return old or self._tail_bytes >= self.limits.block_bytes
+            old = time.monotonic() - self._tail.since >= self.limits.block_age_s
+            return old or self._tail.bytes >= self.limits.block_bytes
 
     def seal(self, remember: Callable[[Sequence[str], int], None] | None = None) -> bool:
         """Moves the tail into blocks; one commit holds the files and the table's state."""
         with self.upkeep:
             with self._lock:
-                batches = list(self._tail)
+                batches = list(self._tail.batches)
                 state = self._visible
-                self._sealing = bool(batches)
             if not batches:
                 return False
-            try:
-                self._seal(batches, state, remember)
-            finally:
-                with self._lock:
-                    self._sealing = False
+            self._seal(batches, state, remember)
             return True
 
     def _seal(
@@ -445,19 +438,17 @@ class StreamingTable:
         state: TableState,
         remember: Callable[[Sequence[str], int], None] | None,
     ) -> None:
-        ids = [name for batch in batches for name in batch.batch_ids]
+        ids = [batch.batch_id for batch in batches if batch.batch_id is not None]
         if ids and remember is not None:
             remember(ids, self.definition.id)
-        rows = pa.concat_tables([batch.rows for batch in batches])
+        rows = stored_rows(self.definition, batches)
         written = self._write(self._unexpired(rows, state.time.clock))
         version = self._log.commit(
             [file for _, file, _ in written], (), transactions=state.transactions(self._sealed)
         )
         with self._lock:
             self._version = version
-            self._tail = self._tail[len(batches) :]
-            self._tail_bytes = sum(batch.bytes for batch in self._tail)
-            self._tail_since = time.monotonic()
+            self._tail.drop(len(batches))
             self._add_blocks(written)
             self._sealed = state
             self._room.notify_all()

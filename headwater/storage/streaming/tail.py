@@ -1,13 +1,15 @@
 """The tail: recent rows in memory, in commit order, not yet in a block.
 
-Every batch knows the log record it came from. Small neighbours are joined when somebody reads, so
-that thousands of single-row inserts do not make thousands of pieces.
+The log's writer only puts a batch on a list: hidden columns are made, for many batches at once, when
+somebody reads or seals. What has been made for a reader is kept as a *piece* for the next one, so a
+read after a small insert costs little however long the tail is.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -16,81 +18,116 @@ import pyarrow as pa
 from headwater.storage.streaming.definition import ARRIVAL, Definition
 from headwater.storage.streaming.records import Stamp
 
-SMALL_ROWS = 4096
-MANY_PIECES = 32
+SMALL_ROWS = 16_384
+MANY_PIECES = 16
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class TailBatch:
-    """Rows with their hidden columns; `first_lsn` and `last_lsn` are the records they came from."""
+    """The rows of one record of the log, as the user gave them; None where it holds none."""
 
-    first_lsn: int
-    last_lsn: int
-    rows: pa.Table
+    lsn: int
+    stamp: Stamp
+    batch: pa.RecordBatch | None
+    batch_id: str | None
     low: int  # smallest and largest tick
     high: int
-    batch_ids: tuple[str, ...]
-
-    @property
-    def bytes(self) -> int:
-        """Memory that the rows take."""
-        return int(self.rows.nbytes)
+    bytes: int
 
 
-def tail_batch(
-    definition: Definition, lsn: int, stamp: Stamp, batch: pa.RecordBatch, batch_id: str | None
-) -> TailBatch:
-    """The rows of one log record, with their hidden columns; late ones left out if so decided."""
-    count = batch.num_rows
-    arrays: list[Any] = list(batch.columns)
+@dataclass(frozen=True, slots=True)
+class TailPiece:
+    """Rows of some neighbouring batches with their hidden columns, ready to be read."""
+
+    rows: pa.Table
+    low: int
+    high: int
+
+
+@dataclass
+class Tail:
+    """The batches of one table that are in no block yet; the table's lock guards it."""
+
+    definition: Definition
+    batches: list[TailBatch] = field(default_factory=list)
+    bytes: int = 0
+    since: float = 0.0
+    _pieces: list[TailPiece] = field(default_factory=list)
+    _covered: int = 0  # so many batches are in pieces
+
+    def append(self, batch: TailBatch) -> None:
+        """Adds the newest batch."""
+        if not self.batches:
+            self.since = time.monotonic()
+        self.batches.append(batch)
+        self.bytes += batch.bytes
+
+    def pieces(self) -> tuple[TailPiece, ...]:
+        """All rows, in a bounded number of pieces."""
+        fresh = [b for b in self.batches[self._covered :] if b.batch is not None]
+        if fresh:
+            self._pieces.append(piece_of(self.definition, fresh))
+            if len(self._pieces) > MANY_PIECES:
+                self._pieces = _joined(self._pieces)
+        self._covered = len(self.batches)
+        return tuple(self._pieces)
+
+    def drop(self, count: int) -> None:
+        """Forgets the oldest batches, which are in blocks now."""
+        self.batches = self.batches[count:]
+        self.bytes = sum(batch.bytes for batch in self.batches)
+        self.since = time.monotonic()
+        self._pieces, self._covered = [], 0
+
+
+def piece_of(definition: Definition, batches: Sequence[TailBatch]) -> TailPiece:
+    """The rows of batches with their hidden columns."""
+    low = min((b.low for b in batches if b.low <= b.high), default=0)
+    high = max((b.high for b in batches if b.low <= b.high), default=-1)
+    return TailPiece(stored_rows(definition, batches), low, high)
+
+
+def stored_rows(definition: Definition, batches: Sequence[TailBatch]) -> pa.Table:
+    """The rows of batches as blocks store them; late ones left out where that was decided."""
+    filled = [b for b in batches if b.batch is not None and b.batch.num_rows]
+    if not filled:
+        return definition.stored_schema.empty_table()
+    table = pa.Table.from_batches([b.batch for b in filled]).combine_chunks()
+    counts = np.array([b.stamp.row_count for b in filled])
+    starts = np.repeat(np.cumsum(counts) - counts, counts)
+    place = np.arange(len(starts)) - starts  # of each row in its batch
+    arrays: list[Any] = list(table.columns)
     if definition.by_arrival:
-        arrival = np.full(count, stamp.arrival_us, dtype=np.int64)
+        arrival = np.repeat([b.stamp.arrival_us for b in filled], counts)
         arrays.append(pa.array(arrival).cast(definition.stored_schema.field(ARRIVAL).type))
-    arrays.append(pa.array(np.arange(stamp.base_sequence, stamp.base_sequence + count)))
-    arrays.append(pa.array(np.arange(count) < stamp.time.late_count))
+    arrays.append(pa.array(np.repeat([b.stamp.base_sequence for b in filled], counts) + place))
+    late = place < np.repeat([b.stamp.time.late_count for b in filled], counts)
+    arrays.append(pa.array(late))
     rows = pa.Table.from_arrays(arrays, schema=definition.stored_schema)
-    if stamp.late_dropped:
-        rows = rows.slice(stamp.time.late_count)
-    low, high = bounds(definition, rows)
-    ids = (batch_id,) if batch_id is not None else ()
-    return TailBatch(lsn, lsn, rows, low, high, ids)
+    if any(b.stamp.late_dropped for b in filled):
+        dropped = late & np.repeat([b.stamp.late_dropped for b in filled], counts)
+        rows = rows.filter(pa.array(~dropped))
+    return rows
 
 
-def bounds(definition: Definition, rows: pa.Table) -> tuple[int, int]:
-    """The smallest and largest tick; rows of one batch are sorted by T."""
-    if not rows.num_rows:
-        return 0, -1
-    column = rows.column(definition.time)
-    ends = definition.ticks(pa.chunked_array([column.slice(0, 1).chunk(0), _last(column)]))
-    return int(ends[0]), int(ends[1])
-
-
-def _last(column: pa.ChunkedArray) -> pa.Array:
-    return column.slice(len(column) - 1, 1).chunk(0)
-
-
-def joined(batches: Sequence[TailBatch]) -> list[TailBatch]:
-    """The batches with runs of small neighbours joined; each piece is in (T, _seq) order no more."""
-    if len(batches) <= MANY_PIECES:
-        return list(batches)
-    pieces: list[TailBatch] = []
-    run: list[TailBatch] = []
-    for batch in batches:
-        if batch.rows.num_rows >= SMALL_ROWS:
-            pieces += _join(run)
+def _joined(pieces: list[TailPiece]) -> list[TailPiece]:
+    """The pieces with runs of small neighbours joined."""
+    found: list[TailPiece] = []
+    run: list[TailPiece] = []
+    for piece in pieces:
+        if piece.rows.num_rows >= SMALL_ROWS:
+            found += _join(run)
             run = []
-            pieces.append(batch)
+            found.append(piece)
         else:
-            run.append(batch)
-    return pieces + _join(run)
+            run.append(piece)
+    return found + _join(run)
 
 
-def _join(run: list[TailBatch]) -> list[TailBatch]:
+def _join(run: list[TailPiece]) -> list[TailPiece]:
     if len(run) < 2:
         return run
-    filled = [b for b in run if b.rows.num_rows]
-    rows = pa.concat_tables([b.rows for b in run]).combine_chunks()
-    low = min((b.low for b in filled), default=0)
-    high = max((b.high for b in filled), default=-1)
-    ids = tuple(name for b in run for name in b.batch_ids)
-    return [TailBatch(run[0].first_lsn, run[-1].last_lsn, rows, low, high, ids)]
+    rows = pa.concat_tables([piece.rows for piece in run]).combine_chunks()
+    filled = [piece for piece in run if piece.low <= piece.high]
+    low = min((piece.low for piece in filled), default=0)
+    return [TailPiece(rows, low, max((piece.high for piece in filled), default=-1))]

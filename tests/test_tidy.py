@@ -1,0 +1,81 @@
+"""Rules of the house that a program can check (STYLE.md); the rest is advice."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PRODUCT = sorted((ROOT / "headwater").rglob("*.py"))
+TESTS = sorted((ROOT / "tests").rglob("*.py"))
+LONGEST_FILE = 600
+LONGEST_FUNCTION = 70
+SPARK_FOLDERS = ("kernel", "sources", "sinks")
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def lines_with(pattern: str, files: list[Path]) -> Iterator[str]:
+    """Places where a pattern stands in code or comments."""
+    found = re.compile(pattern)
+    for path in files:
+        for number, line in enumerate(path.read_text().splitlines(), start=1):
+            if found.search(line):
+                yield f"{name_of(path)}:{number}: {line.strip()}"
+
+
+@pytest.mark.parametrize("path", [*PRODUCT, *TESTS], ids=name_of)
+def test_files_are_short_and_say_what_they_own(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") < LONGEST_FILE
+    tree = ast.parse(text)
+    assert ast.get_docstring(tree), "no module docstring"
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
+            own = (node.end_lineno or 0) - max(first, node.lineno)
+            assert own < LONGEST_FUNCTION, f"{node.name} is {own} lines long"
+
+
+def test_nothing_is_left_to_do() -> None:
+    words = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X:", "HA" + "CK"])
+    assert list(lines_with(rf"\b({words})\b", [*PRODUCT, *TESTS])) == []
+
+
+def test_public_pyspark_only() -> None:
+    assert list(lines_with(r"\._j(vm|df|sc|sparkSession|seq)\b", PRODUCT)) == []
+
+
+def test_spark_is_imported_in_its_folders_only() -> None:
+    others = [p for p in PRODUCT if p.relative_to(ROOT / "headwater").parts[0] not in SPARK_FOLDERS]
+    assert list(lines_with(r"^\s*(from|import) (pyspark|py4j)\b", others)) == []
+
+
+def test_tests_do_not_sleep() -> None:
+    assert list(lines_with(r"\bsleep\s*\(", [t for t in TESTS if t.name != "test_tidy.py"])) == []
+
+
+def test_data_never_goes_to_spark_through_create_data_frame() -> None:
+    empty = "createDataFrame([], schema)"
+    places = [line for line in lines_with(r"\bcreateDataFrame\(", PRODUCT) if empty not in line]
+    assert places == []
+
+
+def test_layers() -> None:
+    """The contracts of pyproject.toml; `make check` runs them too."""
+    from importlinter.application import use_cases
+    from importlinter.application.user_options import UserOptions
+    from importlinter.configuration import configure
+
+    configure()
+    options = use_cases.read_user_options(str(ROOT / "pyproject.toml"))
+    assert isinstance(options, UserOptions)
+    report = use_cases.create_report(options)
+    broken = [c.name for c, check in report.get_contracts_and_checks() if not check.kept]
+    assert broken == []
