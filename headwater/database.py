@@ -17,6 +17,7 @@ from headwater.execute import (
     insert,
     query,
     show,
+    sources,
     streaming_tables,
     tables,
 )
@@ -35,10 +36,12 @@ from headwater.sql.statements.alter import (
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
+from headwater.sql.statements.control import ControlSource
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_function import CreateFunction
 from headwater.sql.statements.create_index import CreateIndex
 from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.delete import Delete
@@ -46,7 +49,7 @@ from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.flush import Flush
-from headwater.sql.statements.insert import Insert
+from headwater.sql.statements.insert import Insert, InsertFromStream
 from headwater.sql.statements.merge import Merge
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
@@ -76,16 +79,19 @@ HANDLERS: dict[type[Statement], Handler] = {
     AlterTableDropColumns: tables.drop_columns,
     AlterTableRename: tables.rename_table,
     AlterTableRenameColumn: tables.rename_column,
+    ControlSource: sources.control_source,
     Copy: copy.copy,
     CreateIndex: indexes.create_index,
     CreateFunction: functions.create_function,
     CreateProcedure: functions.create_procedure,
+    CreateSource: sources.create_source,
     CreateTable: tables.create_table,
     Delete: change.delete,
     Describe: show.describe,
     Explain: show.explain,
     Flush: lambda _running, _statement: Result("FLUSH"),
     Insert: insert.insert,
+    InsertFromStream: sources.insert_from_stream,
     Merge: change.merge,
     Query: query.run_query,
     ResetSetting: show.reset_setting,
@@ -102,6 +108,7 @@ DROP_HANDLERS: dict[str, Handler] = {
     "function": functions.drop_function,
     "index": indexes.drop_index,
     "procedure": functions.drop_procedure,
+    "source": sources.drop_source,
 }
 
 
@@ -127,7 +134,7 @@ class Database:
     def __init__(self, path: str | Path, settings: Settings) -> None:
         self._lock = threading.Lock()
         self._running: set[Cancellation] = set()
-        self._closed = False
+        self._closed = True  # until it is open: what fails below is closed here, not by __del__
         folder = DataFolder(path)
         with contextlib.ExitStack() as undo:
             undo.callback(folder.close)
@@ -143,7 +150,10 @@ class Database:
             tables.open_tables(self._context)
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
+            undo.callback(sources.close_sources, self._context)
+            sources.open_sources(self._context)
             undo.pop_all()
+        self._closed = False
 
     def sql(self, text: str) -> Result:
         """Runs a statement (or several, separated by `;`); the result of the last one."""
@@ -283,6 +293,7 @@ class Database:
                 return
             self._closed = True
         self.cancel()
+        sources.close_sources(self._context)
         self._context.streams.close()
         for table in self._context.tables.values():
             table.collect_garbage()

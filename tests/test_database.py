@@ -16,6 +16,7 @@ import pytest
 import headwater
 from headwater.errors import ClosedError, NotSupportedError, StorageError
 from headwater.kernel.kernel import Kernel
+from headwater.storage.folder import DataFolder
 
 Connect = Callable[..., headwater.Database]
 
@@ -223,12 +224,31 @@ def test_a_damaged_delta_log(folder: Path) -> None:
         assert len(db.sql("SELECT * FROM t")) == 1000
 
 
-@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_failed_open_is_closed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(folder)
+    (table / "_delta_log" / f"{1:020d}.json").write_bytes(b"{")
+    closed: list[DataFolder] = []
+    close = DataFolder.close
+
+    def recording(self: DataFolder) -> None:
+        closed.append(self)
+        close(self)
+
+    monkeypatch.setattr(DataFolder, "close", recording)
+    with pytest.raises(StorageError):
+        headwater.connect(folder)
+    gc.collect()  # a second close would close a file handle that is another's by now
+    assert len(closed) == 1
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing", "overwritten"])
 def test_a_damaged_parquet_file(connect: Connect, folder: Path, damage: str) -> None:
     (path,) = made(folder).glob("*.parquet")
     whole = path.read_bytes()
     if damage == "cut":
         path.write_bytes(whole[:-50])
+    elif damage == "overwritten":
+        path.write_bytes(whole[:100] + b"\xff" * 300 + whole[400:])
     else:
         path.unlink()
     db = connect(folder)

@@ -15,6 +15,7 @@ from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
+from headwater.sources.manager import Sources
 from headwater.sql.names import nearest
 from headwater.sql.text import Name
 from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
@@ -33,6 +34,7 @@ class Context:
     catalog: Catalog
     kernel: Kernel
     streams: StreamStore
+    sources: Sources = field(init=False)
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)

@@ -50,21 +50,42 @@ def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) 
     try:
         if statement.format == "parquet":
             return pq.read_table(path)
-        return csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(
-                column_names=[f.name for f in fields], skip_rows=1 if statement.header else 0
-            ),
-            parse_options=_parse_options(statement),
-            convert_options=csv.ConvertOptions(
-                column_types={f.name: f.type for f in fields},
-                null_values=[statement.null],
-                strings_can_be_null=True,
-                quoted_strings_can_be_null=False,
-            ),
-        )
+        return _read_csv(statement, path, fields)
     except (pa.ArrowException, OSError) as error:
-        raise _bad_line(path, str(error)) from error
+        raise _bad_line(path, _with_line(statement, path, fields, str(error))) from error
+
+
+def _read_csv(
+    statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]], *, threads: bool = True
+) -> pa.Table:
+    return csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(
+            column_names=[f.name for f in fields],
+            skip_rows=1 if statement.header else 0,
+            use_threads=threads,
+        ),
+        parse_options=_parse_options(statement),
+        convert_options=csv.ConvertOptions(
+            column_types={f.name: f.type for f in fields},
+            null_values=[statement.null],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
+def _with_line(
+    statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]], message: str
+) -> str:
+    """The message again, from a reading by one thread: only that one knows the line."""
+    if statement.format == "parquet":
+        return message
+    try:
+        _read_csv(statement, path, fields, threads=False)
+    except (pa.ArrowException, OSError) as error:
+        return str(error)
+    return message
 
 
 def _parse_options(statement: Copy) -> csv.ParseOptions:

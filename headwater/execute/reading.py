@@ -181,7 +181,7 @@ def _time_of(found: Reading, valid: Valid) -> str:
 def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
     """Gives every streaming and system table of the text a name that Spark holds; its relations."""
     relations: dict[str, Relation] = {}
-    trees = _tree_tables(found.query)
+    trees = tree_tables(found.query)
     for number, reference in enumerate(found.query.table_references):
         relation = _relation(found, reference, trees.get(reference.name.span.start))
         if relation is None:
@@ -196,7 +196,8 @@ def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
     return relations
 
 
-def _tree_tables(query: Query) -> dict[int, exp.Table]:
+def tree_tables(query: Query) -> dict[int, exp.Table]:
+    """The nodes of the query's tables, by where their names stand."""
     from headwater.sql.dialect import span_of
 
     if query.tree is None:

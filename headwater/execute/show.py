@@ -8,7 +8,7 @@ from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.query import PlainScan, plain_scan, work_of
-from headwater.execute.reading import reading
+from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
 from headwater.result import Result
 from headwater.settings import BY_NAME, unknown_setting
 from headwater.sql.statements.describe import Describe
@@ -40,7 +40,9 @@ def show(running: Running, statement: Show) -> Result:
     if kind == "tables":
         table = system_tables.tables(context).select(["name", "kind", "row_count", "created_at"])
         return Result("SHOW", table)
-    if kind in ("settings", "functions"):
+    if kind == "indexes":
+        return Result("SHOW", system_tables.indexes(context))
+    if kind in ("settings", "functions", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
     if names is None:
@@ -137,7 +139,8 @@ def explain(running: Running, statement: Explain) -> Result:
     with reading(running.context, inner, statement.text) as found:
         plain = plain_scan(found)
         if plain is None:
-            lines = ["run by Spark", *_spark_plan(running.context, inner, statement)]
+            lines = ["run by Spark", *_stream_lines(found)]
+            lines += _spark_plan(running.context, inner, statement)
         else:
             lines = _scan_lines(running.context, plain)
             if statement.analyze:
@@ -154,6 +157,26 @@ def _spark_plan(context: Context, inner: Query, statement: Explain) -> list[str]
             span = Span(error.place.start, error.place.end).shifted(statement.statement_span.start)
             error.place = span.place(statement.text)
         raise
+
+
+def _stream_lines(found: Reading) -> list[str]:
+    """What of each streaming table Spark will read."""
+    lines = []
+    nodes = tree_tables(found.query)
+    for reference in found.query.table_references:
+        snapshot = found.snapshot(reference.name)
+        if snapshot is None:
+            continue
+        if reference.window is not None:
+            lines.append(f"window on {reference.name}: rows found in line and staged")
+            continue
+        bounds = bounds_of(snapshot, nodes.get(reference.name.span.start))
+        kept = snapshot.blocks.overlapping(bounds.low, bounds.high)
+        lines.append(
+            f"blocks of {reference.name}: {len(snapshot.blocks)} in all, "
+            f"{len(kept)} after the interval index; the tail is staged"
+        )
+    return lines
 
 
 def _scan_lines(context: Context, scan: PlainScan) -> list[str]:

@@ -164,6 +164,8 @@ def set_range(running: Running, statement: AlterTableSetRange) -> Result:
             assert item is not None
             context.catalog.change(item, changed.as_json())
             table.definition = changed
+            table.barrier()  # micro-batches written with the old one are visible now, or refused
+            context.streams.seal(table)
             table.rebuild_compartments()
         table.expire()
     return Result("ALTER TABLE")

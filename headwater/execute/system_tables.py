@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pyarrow as pa
@@ -46,8 +47,24 @@ BLOCKS = columns(
     bytes=BIGINT,
     path=STRING,
 )
+INDEXES = columns(
+    name=STRING, table_name=STRING, column_name=STRING, method=STRING, lag_blocks=BIGINT
+)
 LATE_ROWS = columns(table_name=STRING, policy=STRING, late_count=BIGINT)
 METRICS = columns(name=STRING, value=BIGINT)
+SOURCES = columns(
+    name=STRING,
+    table_name=STRING,
+    url=STRING,
+    state=STRING,
+    row_count=BIGINT,
+    rows_per_second=pa.float64(),
+    lag_s=pa.float64(),
+    last_batch=BIGINT,
+    last_error=STRING,
+    started_at=STRING,
+    created_at=STRING,
+)
 SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
 FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
@@ -131,6 +148,24 @@ def blocks(context: Context) -> pa.Table:
     return _rows(rows, BLOCKS)
 
 
+def indexes(context: Context) -> pa.Table:
+    """All value indexes, and how many blocks each does not cover yet."""
+    rows = []
+    for item in context.catalog.all("index"):
+        table = context.streams.find(item.definition["table_id"])
+        if table is not None:
+            rows.append(
+                {
+                    "name": item.name,
+                    "table_name": table.definition.name,
+                    "column_name": item.definition["column"],
+                    "method": item.definition["method"].upper(),
+                    "lag_blocks": table.indexes.lag(item.name, table.blocks),
+                }
+            )
+    return _rows(rows, INDEXES)
+
+
 def late_rows(context: Context) -> pa.Table:
     """How many rows came late, per table, and what became of them."""
     rows = [
@@ -163,6 +198,11 @@ def metrics(context: Context) -> pa.Table:
         if table is not None:
             found[f"index.{item.name}.lag_blocks"] = table.indexes.lag(item.name, table.blocks)
     return _rows([{"name": n, "value": v} for n, v in sorted(found.items())], METRICS)
+
+
+def sources(context: Context) -> pa.Table:
+    """All sources: what they feed, whether they run, and how far they are."""
+    return _rows([asdict(status) for status in context.sources.statuses()], SOURCES)
 
 
 def settings(context: Context) -> pa.Table:
@@ -200,8 +240,10 @@ def functions(context: Context) -> pa.Table:
 NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "blocks": blocks,
     "functions": functions,
+    "indexes": indexes,
     "late_rows": late_rows,
     "metrics": metrics,
     "settings": settings,
+    "sources": sources,
     "tables": tables,
 }

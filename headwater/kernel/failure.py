@@ -18,6 +18,7 @@ from headwater.errors import (
     NotSupportedError,
     Place,
     SqlSyntaxError,
+    StorageError,
 )
 
 Mapper = Callable[[int], int]
@@ -52,6 +53,10 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     python = _python_error(message)
     if python is not None:
         return DataError(f"a Python function failed: {python}", sqlstate="38000")
+    if condition.startswith("FAILED_READ_FILE"):
+        return _unreadable(message)
+    if condition == "PATH_NOT_FOUND" and (_path(message) or "") not in text:
+        return _unreadable(message)  # the user named no such path: it is a file of a table
     place = _place(error, text, original_position)
     known, hint = _hint(condition, message)
     kind = _kind(condition, state or "")
@@ -64,6 +69,20 @@ def _call(error: BaseException, name: str) -> str | None:
         return None
     value = method()
     return str(value) if value else None
+
+
+def _path(message: str) -> str | None:
+    found = re.search(r"file:(?://)?(/\S+?)\.?(?:\s|$)", message)
+    return found.group(1) if found else None
+
+
+def _unreadable(message: str) -> StorageError:
+    return StorageError(
+        "a file of the table cannot be read",
+        sqlstate="XX001",
+        detail=_path(message),
+        hint="restore the file from a copy",
+    )
 
 
 def _untyped(error: BaseException, message: str) -> Error:

@@ -183,6 +183,20 @@ class Kernel:
         process = self._process
         return process is not None and process.session is not None
 
+    def wait_ready(self, timeout_s: float) -> bool:
+        """Whether Spark has started, or failed to, within that time."""
+        process = self._process
+        return process is not None and process.ready.wait(timeout_s)
+
+    def stream_session(self, confs: Mapping[str, str]) -> SparkSession:
+        """A session of its own for one source, with these settings; public API only."""
+        session = self._started().session
+        assert session is not None
+        made = session.newSession()
+        for name, value in {**confs, **self._session_settings()}.items():
+            made.conf.set(name, value)
+        return made
+
     def add_function(self, function: UserFunction) -> None:
         """Makes a function known to every later run; replaces one of the same name."""
         with self._lock:

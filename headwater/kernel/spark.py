@@ -211,6 +211,8 @@ def spark_settings(settings: Settings) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.sql.parquet.compression.codec": "zstd",
+        # Damage inside a page is an error, not a wrong row.
+        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         # More paths than this start a Spark job that lists them; we know our files.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
         "spark.driver.maxResultSize": "0",

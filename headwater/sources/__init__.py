@@ -1,1 +1,1 @@
-"""The outside world in: one file per kind of source."""
+"""Sources: rows from outside into streaming tables, one file per kind of outside world."""

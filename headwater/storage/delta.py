@@ -8,6 +8,7 @@ delta-rs does not do so by itself. One writer per table: callers hold the table'
 from __future__ import annotations
 
 import json
+import re
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +20,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
+from headwater.storage.disk import storage_error
 from headwater.storage.folder import sync_file, sync_folder
 
 CHECKPOINT_INTERVAL = 10
 STATISTICS_COLUMNS = 32
 LONGEST_TEXT_BOUND = 64
+COUNT = "headwater.actions"  # in a commit's first line: how many lines follow
 
 
 @dataclass(frozen=True)
@@ -39,12 +42,13 @@ class DataFile:
 class DeltaLog:
     """The log of one table's files."""
 
-    def __init__(self, folder: Path) -> None:
-        from deltalake import DeltaTable
-
+    def __init__(self, folder: Path, *, cut_torn: bool = False) -> None:
+        """`cut_torn`: a newest commit that was not whole on disk is put aside (see `torn`)."""
         self.folder = folder
+        self.torn = cut_torn_commit(folder) if cut_torn else None
+        self._failure: StorageError | None = None
         try:
-            self._handle = DeltaTable(folder)
+            self._handle = _opened(folder)
         except Exception as error:  # delta-rs raises many types; all mean an unreadable log
             raise StorageError(
                 f"the Delta log of {folder} cannot be read",
@@ -52,6 +56,7 @@ class DeltaLog:
                 detail=str(error).splitlines()[0],
                 hint="restore the folder from a copy",
             ) from error
+        self._sync_commit()  # the process that made it may have died before it did so
 
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema) -> DeltaLog:
@@ -108,24 +113,80 @@ class DeltaLog:
         transactions: Mapping[str, int] | None = None,
     ) -> int:
         """Adds and removes files in one commit; the new version, durable when this returns."""
-        from deltalake import CommitProperties, Transaction
+        from deltalake import CommitProperties, PostCommitHookProperties, Transaction
         from deltalake.transaction import AddAction, RemoveAction
 
+        if self._failure is not None:
+            raise StorageError(
+                self._failure.message,
+                sqlstate=self._failure.sqlstate,
+                detail=self._failure.detail,
+                hint=self._failure.hint,
+            )
         now = int(time.time() * 1000)
-        self._sync_data(added)
+        try:
+            self._sync_data(added)
+        except OSError as error:
+            raise storage_error("sync", str(error.filename or self.folder), error) from error
         actions: list[Any] = [
             AddAction(f.path, f.size, {}, now, True, json.dumps(dict(f.statistics))) for f in added
         ]
         actions += [RemoveAction(path, True, now) for path in removed]
         names = [Transaction(name, number) for name, number in (transactions or {}).items()]
-        properties = CommitProperties(app_transactions=names) if names else None
-        self._handle.create_write_transaction(
-            actions, "append", self._handle.schema(), commit_properties=properties
+        mark = uuid.uuid4().hex
+        properties = CommitProperties(
+            {"headwater.commit": mark, COUNT: str(len(actions) + len(names))},
+            app_transactions=names or None,
         )
-        self._handle.update_incremental()
-        sync_file(_commit_file(self.folder, self.version))
-        sync_folder(self.folder / "_delta_log")
+        before = self.version
+        try:
+            self._handle.create_write_transaction(
+                actions,
+                "append",
+                self._handle.schema(),
+                commit_properties=properties,
+                post_commithook_properties=PostCommitHookProperties(False, False),
+            )
+        except Exception as error:
+            if not _made(self.folder, before + 1, mark):
+                raise _commit_error(self.folder, error) from error
+        self._settle()
         return self.version
+
+    def _settle(self) -> None:
+        """Makes the commit that is there durable; if that fails, no other may follow it."""
+        try:
+            self._handle.update_incremental()
+            self._sync_commit()
+        except Exception as error:
+            self._failure = _commit_error(self.folder, error)
+            self._failure.hint = "close and open the database; no acknowledged row is lost"
+            raise self._failure from error
+        if self.version % CHECKPOINT_INTERVAL == 0:
+            self._checkpoint()
+
+    @property
+    def failed(self) -> bool:
+        """Whether a commit is there that could not be made durable; nothing may follow it."""
+        return self._failure is not None
+
+    def _sync_commit(self) -> None:
+        path = _commit_file(self.folder, self.version)
+        if path.exists():
+            sync_file(path)
+        sync_folder(self.folder / "_delta_log")
+
+    def _checkpoint(self) -> None:
+        """A checkpoint only makes opening faster: a failure is left at that."""
+        try:
+            self._handle.create_checkpoint()
+            self._handle.cleanup_metadata()
+            log = self.folder / "_delta_log"
+            for path in log.glob(f"{self.version:020d}.checkpoint*.parquet"):
+                sync_file(path)
+            sync_folder(log)
+        except Exception:
+            _drop_bad_checkpoints(self.folder)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> int:
         """Adds columns that are NULL in all rows there are."""
@@ -139,14 +200,111 @@ class DeltaLog:
         return self.version
 
     def _sync_data(self, added: Sequence[DataFile]) -> None:
-        folders = {self.folder}
-        for file in added:
-            path = self.folder / file.path
-            sync_file(path)
-            folders.add(path.parent)
-        if added:
-            for folder in folders:
-                sync_folder(folder)
+        sync_files(self.folder, [file.path for file in added])
+
+
+def sync_files(folder: Path, names: Iterable[str]) -> None:
+    """Makes files under a folder durable, with their entries in all folders up to that one."""
+    folders: set[Path] = set()
+    for name in names:
+        sync_file(folder / name)
+        folders.update(folder / parent for parent in Path(name).parents)
+    for inside in sorted(folders, reverse=True):
+        sync_folder(inside)
+
+
+def _opened(folder: Path) -> Any:
+    """A handle; a checkpoint that a power cut left unfinished is removed, the commits are there."""
+    from deltalake import DeltaTable
+
+    try:
+        return _read(DeltaTable(folder))
+    except Exception:
+        if not _drop_bad_checkpoints(folder) and not _set_checkpoints_aside(folder):
+            raise
+        return _read(DeltaTable(folder))
+
+
+def _read(handle: Any) -> Any:
+    handle.get_add_actions()  # delta-rs reads the log only when it is asked for its files
+    return handle
+
+
+def _set_checkpoints_aside(folder: Path) -> bool:
+    """Renames checkpoints that can be read and make no sense, if all commits are there."""
+    log = folder / "_delta_log"
+    commits = sorted(int(path.stem) for path in log.glob(f"{'[0-9]' * 20}.json"))
+    found = list(log.glob("*.checkpoint*.parquet"))
+    if not found or commits != list(range(len(commits))):
+        return False
+    for path in (*found, log / "_last_checkpoint"):
+        if path.exists():
+            path.rename(path.with_name(path.name + ".damaged"))
+    return True
+
+
+def _drop_bad_checkpoints(folder: Path) -> bool:
+    """Removes checkpoints that cannot be read; whether anything was removed."""
+    log = folder / "_delta_log"
+    bad = []
+    for path in log.glob("*.checkpoint*.parquet"):
+        try:
+            pq.read_table(path)
+        except Exception:
+            bad.append(path)
+    hint = log / "_last_checkpoint"
+    if hint.exists() and (bad or not any(log.glob("*.checkpoint*.parquet"))):
+        bad.append(hint)
+    for path in bad:
+        path.unlink(missing_ok=True)
+    return bool(bad)
+
+
+def cut_torn_commit(folder: Path) -> Path | None:
+    """Puts the newest commit aside if a power cut left only a part of it; where it is now.
+
+    Such a commit was never synced, so nothing relies on it yet. A commit is torn if its last line is
+    not whole or lines are missing at its end; any other damage is not.
+    """
+    newest = max((folder / "_delta_log").glob(f"{'[0-9]' * 20}.json"), default=None)
+    if newest is None or int(newest.stem) == 0:
+        return None
+    if _whole(newest.read_bytes().splitlines()):
+        return None
+    aside = newest.with_suffix(".json.torn")
+    newest.rename(aside)
+    sync_folder(newest.parent)
+    return aside
+
+
+def _whole(lines: list[bytes]) -> bool:
+    """Whether a commit's end is there; its first line says how many lines of ours follow."""
+    try:
+        json.loads(lines[-1])
+    except (ValueError, IndexError):
+        return False
+    wanted = re.search(rf'"{COUNT}":"(\d+)"'.encode(), lines[0])
+    return wanted is None or len(lines) > int(wanted.group(1))
+
+
+def _made(folder: Path, version: int, mark: str) -> bool:
+    """Whether our commit is there although delta-rs reported an error after it."""
+    while (path := _commit_file(folder, version)).exists():
+        if mark.encode() in path.read_bytes():
+            return True
+        version += 1
+    return False
+
+
+def _commit_error(folder: Path, error: Exception) -> StorageError:
+    if isinstance(error, OSError) and error.errno:
+        return storage_error("commit to", str(folder), error)
+    full = "No space left" in str(error) or "os error 28" in str(error)
+    return StorageError(
+        f"cannot commit to {folder}" + (": the disk is full" if full else ""),
+        sqlstate="53100" if full else "58030",
+        detail=str(error).splitlines()[0][:300] if str(error) else repr(error),
+    )
 
 
 def _commit_file(folder: Path, version: int) -> Path:
@@ -156,7 +314,7 @@ def _commit_file(folder: Path, version: int) -> Path:
 def write_file(folder: Path, table: pa.Table) -> DataFile:
     """Writes rows as one new Parquet file of the table; not part of it until it is committed."""
     path = folder / f"part-{uuid.uuid4().hex}.parquet"
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table, path, compression="zstd", write_page_checksum=True)
     return described(folder, path)
 
 

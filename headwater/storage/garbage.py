@@ -7,6 +7,7 @@ readers outside for the set time. Shared by standard and streaming tables.
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 import time
 from collections import Counter
@@ -31,6 +32,7 @@ class Garbage:
         self._lock = threading.Lock()
         self._readers: Counter[int] = Counter()
         self._removed: list[_Removed] = []
+        self._dropped = False
 
     @contextlib.contextmanager
     def reading(self, version: int) -> Iterator[None]:
@@ -52,6 +54,17 @@ class Garbage:
             self._readers[version] -= 1
             if not self._readers[version]:
                 del self._readers[version]
+            last = self._dropped and not self._readers
+        if last:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def drop_folder(self) -> None:
+        """Deletes the whole folder, once the last reader of this process is done."""
+        with self._lock:
+            self._dropped = True
+            busy = bool(self._readers)
+        if not busy:
+            shutil.rmtree(self._folder, ignore_errors=True)
 
     def add(self, paths: Iterable[Path], version: int) -> None:
         """Files that the commit of this version removed."""
@@ -67,6 +80,12 @@ class Garbage:
             if str(path) not in used and "_delta_log" not in path.parts
         ]
         self.add(found, version)
+
+    def keep(self, paths: Iterable[Path]) -> None:
+        """These files turned out to be in use: the write-ahead log names them."""
+        kept = set(paths)
+        with self._lock:
+            self._removed = [r for r in self._removed if r.path not in kept]
 
     def collect(self) -> None:
         """Deletes what nobody needs any more."""

@@ -8,11 +8,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
 from headwater.plan.predicate import And, Predicate, columns_of, compares_floats, conjuncts
 from headwater.plan.scan import OrderBy, ScanPlan
 from headwater.sql.types import result_schema
+
+# Damage inside a page is an error, not a wrong row; kernel/spark.py asks the same of Spark.
+CHECKED_PARQUET = ds.ParquetFileFormat(
+    default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+)
 
 
 def scan_table(plan: ScanPlan, table: pa.Table) -> pa.Table:
@@ -33,7 +39,7 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     names = [name for name in schema.names if name in needed]
     predicate = None if pushed is None else pushed.arrow()
     try:
-        dataset = ds.dataset(list(files), schema=schema, format="parquet")
+        dataset = ds.dataset(list(files), schema=schema, format=CHECKED_PARQUET)
         if plan.limit is not None and not plan.order and kept is None:
             table = dataset.head(plan.limit, columns=names, filter=predicate)
         else:
@@ -42,9 +48,20 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
         raise StorageError(
             "a file of the table cannot be read",
             sqlstate="XX001",
-            detail=str(error).splitlines()[0],
+            detail=f"{_unreadable(files)}: {str(error).splitlines()[0]}",
+            hint="restore the file from a copy",
         ) from error
     return finish(plan, table if kept is None else table.filter(kept.arrow()))
+
+
+def _unreadable(files: Sequence[str]) -> str:
+    """The first file that cannot be read; Arrow's errors do not always name it."""
+    for file in files:
+        try:
+            pq.read_table(file, page_checksum_verification=True)
+        except (OSError, pa.ArrowException):
+            return file
+    return "one of the files"
 
 
 def split_for_files(predicate: Predicate | None) -> tuple[Predicate | None, Predicate | None]:

@@ -152,9 +152,9 @@ class StandardTable:
         self._garbage.collect()
 
     def drop(self) -> None:
-        """Deletes everything; the catalog no longer knows the table."""
+        """Deletes everything once its readers are done; the catalog no longer knows the table."""
         with self.writing:
-            shutil.rmtree(self.folder, ignore_errors=True)
+            self._garbage.drop_folder()
 
 
 def _batch_name(batch_id: str) -> str:

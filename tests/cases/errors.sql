@@ -94,7 +94,7 @@ SELECT CAST(300 AS TINYINT);
 SELECT map(1, 2) = map(1, 2);
 --! 42K09 1:8 cannot resolve "(map(1, 2) = map(1, 2))" due to data type mismatch: The `=` does not support ordering on type "MAP<INT, INT>"
 
-SELECT sum('x' || id) FROM range(2);
+SELECT sum('x' || id) FROM range(1);
 --! 22018 1:8 the value 'x0' of the type "STRING" cannot be cast to "DOUBLE" because it is malformed ~ use try_cast to get NULL for values that do not fit
 
 SELECT explode(5);

@@ -166,4 +166,5 @@ CREATE TABLE t (i INT, a ARRAY<INT>, m MAP<STRING, INT>, s STRUCT<x: INT, y: ARR
 INSERT INTO t VALUES (1, array(), map(), named_struct('x', NULL, 'y', array()));
 INSERT INTO t VALUES (2, array(NULL), NULL, named_struct('x', 1, 'y', NULL));
 SELECT * FROM t ORDER BY i;
---?
+--| 1 | [] | {} | {x: NULL, y: []}
+--| 2 | [NULL] | NULL | {x: 1, y: NULL}

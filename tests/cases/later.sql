@@ -10,14 +10,11 @@ CREATE MATERIALIZED VIEW m AS SELECT count(*) FROM s [INTERVAL '1' SECOND] SAMPL
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s [ROWS 5] SAMPLE 5 ROWS;
 --! 0A000 CREATE CONTINUOUS
 
-CREATE SOURCE src INTO t FROM 'csv:/tmp/x';
---! 0A000 CREATE SOURCE
+CREATE SOURCE src INTO t FROM 'kafka://host/topic';
+--! 0A000 sources of kind kafka are not supported yet
 
 CREATE SINK k FROM q INTO 'csv:/tmp/x';
 --! 0A000 CREATE SINK
-
-CREATE INDEX i ON t (a);
---! 0A000 CREATE INDEX
 
 CREATE USER u PASSWORD 'p' ROLE READER;
 --! 0A000 CREATE USER
@@ -46,8 +43,6 @@ ALTER QUERY q RESET LANDMARK;
 COPY t FROM STDIN;
 --! 0A000 COPY with ~ COPY t FROM 'file' CSV reads a file
 
-SELECT * FROM t [ROWS 3];
---! 0A000 windows, cuts and the other clauses of continuous queries are not supported yet
 
 FLUSH;
 --# FLUSH

@@ -7,7 +7,8 @@ INSERT INTO a VALUES (1, 'a1'), (2, 'a2'), (NULL, 'a0'), (2, 'a2b');
 INSERT INTO b VALUES (2, 'b2'), (3, 'b3'), (NULL, 'b0');
 -- sorted
 SELECT a.k, v, w FROM a JOIN b ON a.k = b.k;
---?
+--| 2 | 'a2' | 'b2'
+--| 2 | 'a2b' | 'b2'
 
 -- sorted
 SELECT v, w FROM a FULL OUTER JOIN b USING (k);
@@ -80,7 +81,11 @@ SELECT item FROM s WHERE shop = 'A' EXCEPT SELECT item FROM s WHERE shop = 'B';
 
 -- sorted
 SELECT shop FROM s UNION SELECT item FROM s;
---?
+--| 'A'
+--| 'B'
+--| 'x'
+--| 'y'
+--| NULL
 
 -- sorted
 SELECT item FROM s INTERSECT ALL SELECT item FROM s WHERE shop = 'B';
@@ -146,7 +151,8 @@ WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 4) SELE
 --| 10
 
 SELECT * FROM VALUES (1, 'x'), (2, 'y') AS v(a, b) ORDER BY a DESC;
---?
+--| 2 | 'y'
+--| 1 | 'x'
 
 VALUES (1), (2);
 --| 1

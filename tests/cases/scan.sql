@@ -130,7 +130,7 @@ EXPLAIN ANALYZE SELECT a FROM t WHERE a > 5;
 
 EXPLAIN SELECT name FROM headwater.tables;
 --| 'plain scan, in line (no Spark)'
---| 'reads 1 rows of a system table'
+--| 'reads headwater.tables'
 --| 'columns: name'
 
 EXPLAIN DELETE FROM t;

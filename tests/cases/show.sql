@@ -22,16 +22,6 @@ DESC TABLE t;
 --| 'a' | 'INT' | false
 --| 'b c' | 'ARRAY<STRUCT<x: INT>>' | true
 
--- tier: inline
-DESCRIBE headwater.tables;
---| 'name' | 'STRING' | true
---| 'kind' | 'STRING' | true
---| 'row_count' | 'BIGINT' | true
---| 'file_count' | 'BIGINT' | true
---| 'version' | 'BIGINT' | true
---| 'location' | 'STRING' | true
---| 'created_at' | 'STRING' | true
-
 DESCRIBE SELECT a, sum(a) AS s, INTERVAL '1' DAY AS i FROM t GROUP BY a;
 --| 'a' | 'INT' | true
 --| 's' | 'BIGINT' | true

@@ -121,6 +121,7 @@ INSERT INTO t VALUES
     (1, array(1, NULL, 3), map('k', 1.5D), named_struct('x', 1, 'y', 'z'), array(named_struct('k', 'q', 'v', map('w', array(1.25))))),
     (2, array(), map(), named_struct('x', NULL, 'y', NULL), array()),
     (3, NULL, NULL, NULL, NULL);
+
 -- tier: inline
 SELECT * FROM t ORDER BY i;
 --| 1 | [1, NULL, 3] | {'k' -> 1.5} | {x: 1, y: 'z'} | [{k: 'q', v: [['w', [1.25BD]]]}]
@@ -207,7 +208,7 @@ SELECT CAST(TIMESTAMP '2024-01-01 00:00:00Z' AS STRING), TIMESTAMP '2024-01-01 0
 --| '2024-01-01 05:30:00' | 2023-12-31 18:30:00+00:00
 
 SET time_zone = 'Mars/Olympus';
---?
+--! 22023 setting time_zone cannot be 'Mars/Olympus' ~ time_zone is a region such as Europe/Berlin, or an offset such as +02:00
 
 -- case: a struct field that may not be NULL
 CREATE TABLE t (s STRUCT<x: INT NOT NULL>);

@@ -290,7 +290,8 @@ class History:
         table = self.opened.table(subject.name)
         with table.reading() as snapshot:
             found = set(select(snapshot, Wanted(("id",))).rows.column("id").to_pylist())
-        model.remove([r for r in model.rows if r.was_hidden and r.values["id"] not in found])
+        shown = model.visible()
+        model.remove([r for r in shown if r.was_hidden and r.values["id"] not in found])
 
     def restart(self) -> None:
         self.opened.close()
@@ -305,8 +306,9 @@ class History:
     def read_as_delta(self) -> None:
         """Any Delta reader sees the sealed rows; blocks that RANGE hides may still be there."""
         subject, table = self.pick()
-        self.opened.store.seal(table)
-        found = DeltaTable(table.folder).to_pyarrow_table(columns=["id", "_seq"])
+        with table.upkeep:  # removed_files_kept_s is 0: no file may go meanwhile
+            self.opened.store.seal(table)
+            found = DeltaTable(table.folder).to_pyarrow_table(columns=["id", "_seq"])
         numbers = found.column("id").to_pylist()
         assert len(set(numbers)) == len(numbers), "a row is in two blocks"
         visible = {row.values["id"] for row in subject.model.visible()}

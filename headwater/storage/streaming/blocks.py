@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.storage.clock import ClockState, Mark
+from headwater.storage.clock import DIRECT, NO_TICKS, ClockState, Mark, Ticks
 from headwater.storage.delta import DataFile, DeltaLog
+from headwater.storage.disk import storage_error
 from headwater.storage.interval_index import IntervalIndex
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
-from headwater.storage.streaming.records import Stamp
+from headwater.storage.streaming.records import Delivery, Stamp
 
 ROW_GROUP_ROWS = 100_000
 GONE = -1
@@ -65,6 +67,27 @@ def block_of(file: DataFile) -> Block | None:
     return Block(file.path, compartment, low, high, first, last, rows, late, file.size)
 
 
+def known_block(file: DataFile) -> Block:
+    """The block that a file of ours is."""
+    block = block_of(file)
+    assert block is not None, file.path
+    return block
+
+
+def ticks_beyond(
+    folder: Path, definition: Definition, blocks: Iterable[Block], clock: int | None
+) -> Ticks:
+    """Sorted ticks of rows in blocks that came in time and lie beyond the clock."""
+    found = [NO_TICKS]
+    for block in blocks:
+        if clock is None or block.high > clock:
+            rows = pq.read_table(folder / block.path, columns=[definition.time, LATE])
+            rows = rows.filter(pc.invert(rows.column(LATE)))
+            ticks = definition.ticks(rows.column(definition.time))
+            found.append(ticks if clock is None else ticks[ticks > clock])
+    return np.sort(np.concatenate(found))
+
+
 def ordered(rows: pa.Table, definition: Definition) -> pa.Table:
     """The rows in the order (T, _seq)."""
     if rows.num_rows < 2:
@@ -103,9 +126,21 @@ def write(
         f"_{rows.num_rows}_{late}_{uuid.uuid4().hex[:16]}.parquet"
     )
     path = folder / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(rows, path, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-    size = path.stat().st_size
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(
+            rows,
+            path,
+            compression="zstd",
+            row_group_size=ROW_GROUP_ROWS,
+            write_page_checksum=True,
+        )
+        size = path.stat().st_size
+    except BaseException as error:
+        path.unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise storage_error("write", str(path), error) from error
+        raise
     file = DataFile(name, size, rows.num_rows, _statistics(definition, rows))
     block = block_of(file)
     assert block is not None
@@ -132,6 +167,20 @@ def _json(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a source has come: its last micro-batch, and the rows it has delivered, late ones too."""
+
+    batch: int | None = None
+    row_count: int = 0
+
+    def after(self, row_count: int, delivery: Delivery | None) -> Progress:
+        """The progress after one more record of the source."""
+        if delivery is None:
+            return Progress(self.batch, self.row_count + row_count)
+        return Progress(delivery.number, self.row_count + delivery.row_count)
+
+
+@dataclass(frozen=True)
 class TableState:
     """The table's state: what the last visible record left, or what the last commit keeps of it."""
 
@@ -140,16 +189,26 @@ class TableState:
     late_total: int = 0
     arrival_us: int = 0
     time: ClockState = field(default_factory=ClockState)
+    progress: Mapping[str, Progress] = field(default_factory=dict)
 
-    def after(self, lsn: int, stamp: Stamp, source: str) -> TableState:
+    def after(
+        self, lsn: int, stamp: Stamp, source: str, delivery: Delivery | None = None
+    ) -> TableState:
         """The state after one more record."""
-        marks = dict(self.time.marks)
+        marks, progress = dict(self.time.marks), dict(self.progress)
         if stamp.removed:
             marks.pop(source, None)
+            marks[DIRECT] = stamp.mark  # what was the source's is part of it now
+            progress.pop(source, None)
         else:
             marks[source] = stamp.mark
+        if source and not stamp.removed:
+            before = progress.get(source, Progress())
+            progress[source] = before.after(stamp.row_count, delivery)
         time = ClockState(stamp.time.clock, stamp.time.closed, marks)
-        return TableState(lsn, stamp.next_sequence, stamp.late_total, stamp.arrival_us, time)
+        return TableState(
+            lsn, stamp.next_sequence, stamp.late_total, stamp.arrival_us, time, progress
+        )
 
     def transactions(self, before: TableState) -> dict[str, int]:
         """The state as `txn` actions; sources that are gone since the commit before are ended."""
@@ -168,6 +227,10 @@ class TableState:
             found |= {head + name: tick for name, tick in marks.items() if tick is not None}
         for source in before.time.marks.keys() - self.time.marks.keys():
             found[f"headwater.source.{source}.live"] = GONE
+        for source, progress in self.progress.items():
+            found[f"headwater.rows.{source}"] = progress.row_count
+            if progress.batch is not None:
+                found[f"headwater.batch.{source}"] = progress.batch
         return found
 
 
@@ -177,8 +240,11 @@ def sealed_state(log: DeltaLog, sources: Iterable[str]) -> TableState:
     def number(name: str) -> int | None:
         return log.transaction(f"headwater.{name}")
 
-    marks = {}
+    marks, progress = {}, {}
     for source in ("", *sources):
+        delivered = number(f"rows.{source}")
+        if delivered is not None:
+            progress[source] = Progress(number(f"batch.{source}"), delivered)
         live = number(f"source.{source}.live")
         if live is not None and live != GONE:
             head = f"source.{source}."
@@ -189,6 +255,7 @@ def sealed_state(log: DeltaLog, sources: Iterable[str]) -> TableState:
         late_total=number("late") or 0,
         arrival_us=number("arrival") or 0,
         time=ClockState(number("clock"), number("closed"), marks),
+        progress=progress,
     )
 
 

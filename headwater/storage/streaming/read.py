@@ -20,9 +20,9 @@ import pyarrow.dataset as ds
 from headwater.errors import StorageError
 from headwater.plan.predicate import And, Comparison, Predicate, columns_of, conjuncts
 from headwater.storage.interval_index import Intervals
-from headwater.storage.scan import split_for_files
+from headwater.storage.scan import CHECKED_PARQUET, split_for_files
 from headwater.storage.sidecar import Sidecar
-from headwater.storage.streaming.blocks import Block
+from headwater.storage.streaming.blocks import ROW_GROUP_ROWS, Block
 from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.tail import TailPiece
 
@@ -147,14 +147,21 @@ def _condition(
 ) -> pc.Expression | None:
     parts = [] if predicate is None else [predicate.arrow()]
     column = pc.field(definition.time)
-    if low is not None:
-        parts.append(column >= _ceiling(definition, low))
-    if high is not None:
-        parts.append(column <= definition.scalar(high))
+    lowest, highest = _type_bounds(definition)
+    if low is not None and low > lowest:
+        parts.append(pc.scalar(False) if low > highest else column >= _ceiling(definition, low))
+    if high is not None and high < highest:
+        parts.append(pc.scalar(False) if high < lowest else column <= definition.scalar(high))
     whole = None
     for part in parts:
         whole = part if whole is None else whole & part
     return whole
+
+
+def _type_bounds(definition: Definition) -> tuple[int, int]:
+    """Ticks that the time column's type can hold."""
+    bits = definition.time_type.bit_width if pa.types.is_integer(definition.time_type) else 64
+    return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
 
 def _ceiling(definition: Definition, tick: int) -> pa.Scalar:
@@ -213,7 +220,7 @@ def _block_reader(
         if rows is not None and not len(rows):
             return None
     counts.blocks_after_values += 1
-    groups = block.row_groups if rows is None else len(np.unique(rows // 100_000))
+    groups = block.row_groups if rows is None else _group_count(rows)
     counts.row_groups_after_values += groups
     held = snapshot.memory.get(block.path)
     if held is not None:
@@ -222,6 +229,10 @@ def _block_reader(
     if snapshot.sidecar is not None and snapshot.sidecar.has(block.path):
         return _sidecar_reader(snapshot, block, rows, counts)
     return _file_reader(snapshot.folder / block.path, rows, counts)
+
+
+def _group_count(rows: np.ndarray[Any, Any]) -> int:
+    return len(np.unique(rows // ROW_GROUP_ROWS))
 
 
 def _sidecar_reader(
@@ -239,7 +250,7 @@ def _sidecar_reader(
             held = sidecar.take(block.path, rows, needed)
         if held is None:
             return _file_reader(snapshot.folder / block.path, rows, counts)(columns, condition)
-        counts.row_groups_read += block.row_groups if rows is None else 0
+        counts.row_groups_read += block.row_groups if rows is None else _group_count(rows)
         return _memory_reader(held)(columns, condition)
 
     return read
@@ -248,9 +259,9 @@ def _sidecar_reader(
 def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCounts) -> Reader:
     def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
         try:
-            fragment = next(iter(ds.dataset(str(path), format="parquet").get_fragments()))
+            fragment = next(iter(ds.dataset(str(path), format=CHECKED_PARQUET).get_fragments()))
             if rows is not None:
-                groups = np.unique(rows // 100_000).tolist()
+                groups = np.unique(rows // ROW_GROUP_ROWS).tolist()
                 fragment = fragment.subset(row_group_ids=groups)
             if condition is not None:
                 fragment = fragment.subset(condition)

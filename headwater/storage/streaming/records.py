@@ -7,6 +7,7 @@ are the first `late_count`.
 
 from __future__ import annotations
 
+import json
 import struct
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ import pyarrow as pa
 
 from headwater.storage.clock import Mark
 from headwater.storage.clock import Stamp as ClockStamp
+from headwater.storage.delta import DataFile
 
-ROWS, ADVANCE, SOURCE, BARRIER = 1, 2, 3, 4
+ROWS, ADVANCE, SOURCE, BARRIER, BLOCKS = 1, 2, 3, 4, 5
 
 _STAMP = struct.Struct("<qqqqqqqiiB")
 _NAMES = struct.Struct("<HH")
@@ -86,6 +88,27 @@ class StreamRecord:
     batch_id: str | None
     source: str
     batch: pa.RecordBatch | None
+    delivery: Delivery | None = None
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A micro-batch of a source: blocks that executors wrote, and how many rows came in it."""
+
+    number: int
+    row_count: int
+    files: tuple[DataFile, ...] = ()
+
+    def pack(self) -> bytes:
+        """The delivery as it stands after the names."""
+        files = [[f.path, f.size, f.row_count, dict(f.statistics)] for f in self.files]
+        return json.dumps([self.number, self.row_count, files]).encode()
+
+    @classmethod
+    def unpack(cls, data: bytes) -> Delivery:
+        """The delivery that pack() wrote."""
+        number, row_count, files = json.loads(data)
+        return cls(number, row_count, tuple(DataFile(*file) for file in files))
 
 
 def read_record(data: memoryview, kind: int, schema: pa.Schema) -> StreamRecord:
@@ -95,8 +118,10 @@ def read_record(data: memoryview, kind: int, schema: pa.Schema) -> StreamRecord:
     start = STAMP_BYTES + _NAMES.size
     batch_id = bytes(data[start : start + first]).decode()
     source = bytes(data[start + first : start + first + second]).decode()
-    batch = None
+    batch = delivery = None
+    rest = bytes(data[start + first + second :])
     if kind == ROWS:
-        buffer = pa.py_buffer(bytes(data[start + first + second :]))
-        batch = pa.ipc.read_record_batch(buffer, schema)
-    return StreamRecord(stamp, batch_id or None, source, batch)
+        batch = pa.ipc.read_record_batch(pa.py_buffer(rest), schema)
+    elif kind == BLOCKS:
+        delivery = Delivery.unpack(rest)
+    return StreamRecord(stamp, batch_id or None, source, batch, delivery)

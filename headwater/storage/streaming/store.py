@@ -7,16 +7,23 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from headwater.errors import StorageError
 from headwater.settings import MEBIBYTE, Settings
-from headwater.storage.catalog import Catalog
+from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.table import Limits, StreamingTable
 from headwater.storage.wal import LogState, WriteAheadLog
 
 UPKEEP_PERIOD_S = 0.25
 INDEX_BLOCKS_PER_ROUND = 4
+FOREIGN_PERIOD_S = 5.0  # how often commits of other Delta writers are looked for
+
+
+def source_key(source: CatalogObject) -> str:
+    """What a source is called in logs: unlike its name, never given twice."""
+    return f"{source.name}-{source.id}"
 
 
 class StreamStore:
@@ -29,11 +36,17 @@ class StreamStore:
         self._batches = _BatchIds(folder / "batches.db", settings)
         self._lock = threading.Lock()
         self._tables: dict[int, StreamingTable] = {}
+        self._settled: set[int] = set()  # tables with new blocks of sources
         self.visibility = threading.Lock()  # held to see several tables at one instant
         self._stopping = False
+        self._looked_at = time.monotonic()
         self._wanted = threading.Event()
         self.last_error: Exception | None = None
-        self._wal = self._opened(folder / "wal")
+        try:
+            self._wal = self._opened(folder / "wal")
+        except BaseException:
+            self._batches.close()
+            raise
         self._keeper = threading.Thread(target=self._keep, name="headwater-keeper", daemon=True)
         self._keeper.start()
 
@@ -61,6 +74,8 @@ class StreamStore:
                     detail=f"it ends at {wal.next_lsn - 1}, blocks go up to {sealed}",
                     hint="files of the log are missing; restore the folder from a copy",
                 )
+            for table in self._tables.values():
+                _check_torn(table, wal.state().first_lsn)
         except BaseException:
             wal.close()
             raise
@@ -70,7 +85,7 @@ class StreamStore:
 
     def _table(self, definition: Definition) -> StreamingTable:
         sources = [
-            o.name
+            source_key(o)
             for o in self._catalog.all("source")
             if o.definition.get("table_id") == definition.id
         ]
@@ -139,15 +154,34 @@ class StreamStore:
     def keep_once(self) -> None:
         """One round of upkeep over all tables."""
         sealed = False
+        look = time.monotonic() - self._looked_at >= FOREIGN_PERIOD_S
+        if look:
+            self._looked_at = time.monotonic()
+        failure: Exception | None = None
         for table in self.all():
-            if table.due():
-                sealed |= table.seal(self._batches.remember)
-                table.compact()
-            table.expire()
-            if table.build_indexes(INDEX_BLOCKS_PER_ROUND):
-                self._wanted.set()
+            try:
+                sealed |= self._keep_table(table, look)
+            except Exception as error:  # the other tables get their upkeep all the same
+                failure = error
         if sealed:
             self.free_log()
+        if failure is not None:
+            raise failure
+
+    def _keep_table(self, table: StreamingTable, look: bool) -> bool:
+        """One round of upkeep of one table; whether it was sealed."""
+        sealed = False
+        if look:
+            table.look_for_foreign_commits()
+        if table.due():
+            sealed = table.seal(self._batches.remember)
+            table.compact()
+        self._compact(table)
+        table.expire()
+        table.collect_garbage()
+        if table.build_indexes(INDEX_BLOCKS_PER_ROUND):
+            self._wanted.set()
+        return sealed
 
     def log_state(self) -> LogState:
         """What the write-ahead log looks like now."""
@@ -172,6 +206,21 @@ class StreamStore:
     def seal(self, table: StreamingTable) -> None:
         """Seals one table, whatever its size."""
         table.seal(self._batches.remember)
+
+    def settle(self, table: StreamingTable) -> None:
+        """After a source's micro-batch: its blocks go into the Delta log; upkeep may compact."""
+        table.seal(self._batches.remember)
+        self.free_log()
+        with self._lock:
+            self._settled.add(table.definition.id)
+        self._wanted.set()
+
+    def _compact(self, table: StreamingTable) -> None:
+        with self._lock:
+            if table.definition.id not in self._settled:
+                return
+            self._settled.discard(table.definition.id)
+        table.compact()
 
     def free_log(self) -> None:
         """Lets go of log segments that every table has sealed past."""
@@ -211,39 +260,84 @@ class StreamStore:
                 table.indexes.close()
 
 
+def _check_torn(table: StreamingTable, first_lsn: int) -> None:
+    """A commit put aside as torn was never synced; then the log still has everything after it."""
+    torn = table.torn_commit
+    if torn is not None and first_lsn > table.sealed_lsn + 1:
+        commit = torn.with_suffix("")
+        torn.rename(commit)
+        raise StorageError(
+            f"the commit {commit} is damaged",
+            sqlstate="XX001",
+            detail=f"the write-ahead log begins at {first_lsn}, blocks go up to {table.sealed_lsn}",
+            hint="restore the file from a copy",
+        )
+
+
 class _BatchIds:
     """Batch ids of sealed rows, kept for `dedup_window_s`; those of the log are in the log."""
 
     def __init__(self, path: Path, settings: Settings) -> None:
         self._settings = settings
         self._lock = threading.Lock()
+        self._path = path
         self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.execute(
-            "CREATE TABLE IF NOT EXISTS batches (table_id INTEGER, batch_id TEXT, at REAL,"
-            " PRIMARY KEY (table_id, batch_id))"
+        try:
+            self._run("PRAGMA journal_mode = WAL")
+            self._run("PRAGMA synchronous = FULL")
+            found = self._run("PRAGMA quick_check")[0][0]
+            if found != "ok":
+                raise self._damaged(found)
+            self._run(
+                "CREATE TABLE IF NOT EXISTS batches (table_id INTEGER, batch_id TEXT, at REAL,"
+                " PRIMARY KEY (table_id, batch_id))"
+            )
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _run(self, text: str, values: Sequence[object] = ()) -> list[Any]:
+        try:
+            return self._connection.execute(text, values).fetchall()
+        except sqlite3.OperationalError as error:
+            full = "full" in str(error)
+            raise StorageError(
+                f"cannot write {self._path}: " + ("the disk is full" if full else str(error)),
+                sqlstate="53100" if full else "58030",
+            ) from error
+        except sqlite3.DatabaseError as error:
+            raise self._damaged(str(error)) from error
+
+    def _damaged(self, detail: str) -> StorageError:
+        return StorageError(
+            f"the file {self._path} is damaged",
+            sqlstate="XX001",
+            detail=detail,
+            hint="restore it from a copy; without it, batches repeated after a restart count twice",
         )
 
     def remember(self, ids: Sequence[str], table: int) -> None:
         now = time.time()
         oldest = now - self._settings.number("dedup_window_s")
         with self._lock:
-            self._connection.execute("BEGIN")
-            self._connection.executemany(
-                "INSERT OR IGNORE INTO batches VALUES (?, ?, ?)",
-                [(table, name, now) for name in ids],
-            )
-            self._connection.execute("DELETE FROM batches WHERE at < ?", (oldest,))
-            self._connection.execute("COMMIT")
+            self._run("BEGIN")
+            try:
+                for name in ids:
+                    self._run("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", (table, name, now))
+                self._run("DELETE FROM batches WHERE at < ?", (oldest,))
+                self._run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.rollback()
+                raise
 
     def known(self, table: int) -> list[str]:
-        rows = self._connection.execute("SELECT batch_id FROM batches WHERE table_id = ?", (table,))
+        rows = self._run("SELECT batch_id FROM batches WHERE table_id = ?", (table,))
         return [name for (name,) in rows]
 
     def forget(self, table: int) -> None:
         with self._lock:
-            self._connection.execute("DELETE FROM batches WHERE table_id = ?", (table,))
+            self._run("DELETE FROM batches WHERE table_id = ?", (table,))
 
     def close(self) -> None:
         self._connection.close()

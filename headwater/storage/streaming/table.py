@@ -10,14 +10,14 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from headwater.errors import BindError, DataError, Error, OverloadError, StorageError
 from headwater.storage.arrival import ArrivalClock
@@ -28,7 +28,7 @@ from headwater.storage.garbage import Garbage
 from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
-from headwater.storage.streaming.definition import LATE, Definition
+from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
 from headwater.storage.streaming.indexes import TableIndexes
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.records import (
@@ -37,6 +37,7 @@ from headwater.storage.streaming.records import (
     LONGEST_NAME,
     ROWS,
     STAMP_BYTES,
+    Delivery,
     Stamp,
     names_payload,
     read_record,
@@ -45,6 +46,7 @@ from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
+FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
@@ -78,11 +80,16 @@ class _Commit:
     event: Callable[[], ClockStamp] | None = None  # what the clock is told instead of rows
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
     stamp: Stamp | None = None
+    rejected: int = 0  # late rows for which the whole insert was refused
 
     def decide(self, _lsn: int) -> None:
         """In commit order, before the write: sequence numbers, lateness, the clock."""
         self.stamp = self.table._decide(self)
         self.buffer[:] = self.stamp.pack()
+
+    def take_back(self, _lsn: int) -> None:
+        """The disk is full and the record was not written."""
+        self.table._take_back(self.batch_id)
 
     def show(self, lsn: int) -> None:
         """In commit order, after the sync: the rows become visible."""
@@ -115,10 +122,11 @@ class StreamingTable:
         self.folder = folder
         self.limits = limits
         self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
+        self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
         self.indexes = TableIndexes(folder, limits.sidecar_bytes)
         self._wal: WriteAheadLog | None = None
         self._wake = wake
-        self._log = DeltaLog(folder)
+        self._log = DeltaLog(folder, cut_torn=True)
         state = block_files.sealed_state(self._log, sources)
         # Of the log's writer alone:
         self._clock = TableClock()
@@ -126,6 +134,8 @@ class StreamingTable:
         self._next_sequence = state.next_sequence
         self._late_total = state.late_total
         self._ids = set(known_ids)
+        self._taken_back = False
+        self._held_us: int | None = None  # the arrival clock stands here for a micro-batch
         # Of everybody, under the lock:
         self._visibility = visibility or threading.Lock()
         self._lock = threading.Lock()
@@ -139,12 +149,7 @@ class StreamingTable:
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
         self._garbage.find_left_overs(used, self._version)
-        self._clock = TableClock.restore(
-            state.time,
-            self._waiting_ticks(),
-            watermark=definition.watermark_ticks,
-            max_step=definition.max_step_ticks,
-        )
+        self._clock = self._restored_clock(state)
 
     @classmethod
     def make(cls, folder: Path, definition: Definition) -> None:
@@ -156,6 +161,11 @@ class StreamingTable:
         self._wal = wal
 
     # Recovery
+
+    @property
+    def torn_commit(self) -> Path | None:
+        """A commit that a power cut left unfinished, put aside: its rows must be in the log."""
+        return self._log.torn
 
     @property
     def sealed_lsn(self) -> int:
@@ -179,8 +189,26 @@ class StreamingTable:
             ticks = NO_TICKS
             if batch is not None and batch.num_rows and not self.definition.by_arrival:
                 ticks = self.definition.ticks(batch.column(self.definition.time))
+            elif found.delivery is not None:
+                ticks = self._delivered_ticks(found.delivery, stamp.time.clock)
             self._clock.replay(stamp.time, ticks, found.source)
-        self._show(record.lsn, stamp, batch, found.batch_id, found.source)
+        self._show(record.lsn, stamp, batch, found.batch_id, found.source, found.delivery)
+
+    def _delivered_ticks(self, delivery: Delivery, clock: int | None) -> Ticks:
+        """Ticks of rows in a source's blocks, which the log names, beyond the clock."""
+        self._garbage.keep(self.folder / file.path for file in delivery.files)
+        blocks = [block_files.known_block(file) for file in delivery.files]
+        if self.definition.by_arrival or not blocks:
+            return NO_TICKS
+        return block_files.ticks_beyond(self.folder, self.definition, blocks, clock)
+
+    def _restored_clock(self, state: TableState) -> TableClock:
+        return TableClock.restore(
+            state.time,
+            self._waiting_ticks(),
+            watermark=self.definition.watermark_ticks,
+            max_step=self.definition.max_step_ticks,
+        )
 
     def _waiting_ticks(self) -> Ticks:
         """Ticks of stored rows that a watermark still holds back."""
@@ -212,16 +240,33 @@ class StreamingTable:
         try:
             self._append(commit, ROWS)
         except RepeatedBatch:
-            self._barrier()  # the first one may be in the same group: wait until it is durable
-            return 0
+            self.barrier()  # the first one may be in the same group: wait until it is durable
+            if batch_id in self._ids:
+                return 0
+            return self.insert(batch, batch_id, source)  # a full disk refused the first one
+        except DataError:
+            if commit.rejected:
+                self._count_late(commit.rejected, source)
+            raise
         stamp = commit.stamp
         assert stamp is not None
         return batch.num_rows - (stamp.time.late_count if stamp.late_dropped else 0)
 
     def _append(self, commit: _Commit, kind: int) -> None:
         self._open_log.append(
-            [commit.record(kind)], on_assigned=commit.decide, on_durable=commit.show
+            [commit.record(kind)],
+            on_assigned=commit.decide,
+            on_durable=commit.show,
+            on_refused=commit.take_back,
         ).wait()
+
+    def _count_late(self, count: int, source: str) -> None:
+        """Late rows are counted also where the whole insert was refused for them."""
+
+        def event() -> ClockStamp:
+            return replace(self._clock.rows(NO_TICKS, source), late_count=count)
+
+        self._append(_Commit(self, None, NO_TICKS, None, source, event), ADVANCE)
 
     @property
     def _open_log(self) -> WriteAheadLog:
@@ -264,18 +309,25 @@ class StreamingTable:
                 hint="every row of a streaming table needs its time; nothing was written",
             )
         ticks = self.definition.ticks(column)
-        if ticks.size and max(int(ticks.max()), -int(ticks.min())) >= LARGEST_TICK:
+        if ticks.size and not all(map(self._in_range, (int(ticks.min()), int(ticks.max())))):
             raise DataError(
                 f"a time in column {self.definition.time} is out of range", sqlstate="22008"
             )
         return ticks
 
+    def _in_range(self, tick: int) -> bool:
+        if pa.types.is_integer(self.definition.time_type):
+            return abs(tick) < LARGEST_TICK
+        return FIRST_TIME <= tick <= LAST_TIME
+
     def _decide(self, commit: _Commit) -> Stamp:
         """Called by the log's writer, in commit order."""
+        if self._taken_back:
+            self._restore()
         if commit.batch_id is not None and commit.batch_id in self._ids:
             raise RepeatedBatch("the batch was stored before")
         count = 0 if commit.batch is None else commit.batch.num_rows
-        arrival = self._arrival.stamp(time.time_ns() // 1000)
+        arrival = self._arrival.stamp(self._wall_us())
         found = self._tell_clock(commit, arrival)
         if commit.batch_id is not None:
             self._ids.add(commit.batch_id)
@@ -285,16 +337,29 @@ class StreamingTable:
         self._next_sequence = stamp.next_sequence
         return stamp
 
+    def _take_back(self, batch_id: str | None) -> None:
+        """Called by the log's writer: what was decided last did not come to pass."""
+        self._taken_back = True
+        if batch_id is not None:
+            self._ids.discard(batch_id)
+
+    def _restore(self) -> None:
+        """Goes on from the last record that is durable; every such one is visible by now."""
+        state = self.state
+        self._next_sequence, self._late_total = state.next_sequence, state.late_total
+        self._clock = self._restored_clock(state)
+        self._taken_back = False
+
     def _tell_clock(self, commit: _Commit, arrival: int) -> ClockStamp:
         if commit.event is not None:
             return commit.event()
         if self.definition.by_arrival:
             return ClockStamp(0, arrival, arrival - 1, arrival, None, False)
-        self._refuse_late(commit.ticks)
+        self._refuse_late(commit)
         return self._clock.rows(commit.ticks, commit.source)
 
-    def _refuse_late(self, ticks: Ticks) -> None:
-        closed = self._clock.closed
+    def _refuse_late(self, commit: _Commit) -> None:
+        closed, ticks = self._clock.closed, commit.ticks
         if (
             self.definition.late != "reject"
             or closed is None
@@ -302,7 +367,7 @@ class StreamingTable:
             or ticks[0] > closed
         ):
             return
-        late = int(np.searchsorted(ticks, closed, side="right"))
+        late = commit.rejected = int(np.searchsorted(ticks, closed, side="right"))
         raise DataError(
             f"{late} rows of the insert are late, and table {self.definition.name} rejects late rows",
             sqlstate="22023",
@@ -317,16 +382,20 @@ class StreamingTable:
         batch: pa.RecordBatch | None,
         batch_id: str | None,
         source: str,
+        delivery: Delivery | None = None,
     ) -> None:
         """Called by the log's writer, in commit order, after the sync."""
         if batch is not None and self.definition.kind == "stream":
             batch = None  # a stream without readers keeps no row
         low, high = self._ends(batch, stamp)
         size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
-        shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size)
+        files = () if delivery is None else delivery.files
+        shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size, files)
         with self._visibility, self._lock:
             self._tail.append(shown)
-            self._visible = self._visible.after(lsn, stamp, source)
+            for block in map(block_files.known_block, files):
+                self._blocks.add(block, block.low, block.high)
+            self._visible = self._visible.after(lsn, stamp, source, delivery)
             full = self._tail.bytes >= self.limits.block_bytes
         if full:
             self._wake()
@@ -350,12 +419,16 @@ class StreamingTable:
                 hint="TIMESTAMP BY a column gives a table its own time",
             )
         tick = self.definition.tick(value)
-        if abs(tick) >= LARGEST_TICK:
+        if not self._in_range(tick):
             raise DataError("the time is out of range", sqlstate="22008")
-        event = partial(self._clock.advance, tick, source)
+
+        def event() -> ClockStamp:
+            return self._clock.advance(tick, source)
+
         self._append(_Commit(self, None, NO_TICKS, None, source or "", event), ADVANCE)
 
-    def _barrier(self) -> None:
+    def barrier(self) -> None:
+        """Waits until all that was appended to the log before is visible."""
         self._open_log.append([Record(BARRIER, self.definition.id, (b"",))]).wait()
 
     # Reads
@@ -385,7 +458,12 @@ class StreamingTable:
     def _now(self) -> int | None:
         if not self.definition.by_arrival:
             return self._visible.time.clock
-        return max(time.time_ns() // 1000, self._visible.time.clock or 0)
+        return max(self._wall_us(), self._visible.time.clock or 0)
+
+    def _wall_us(self) -> int:
+        """The wall clock, held while executors write rows that have their arrival time already."""
+        now, held = time.time_ns() // 1000, self._held_us
+        return now if held is None else min(now, held)
 
     @property
     def state(self) -> TableState:
@@ -409,7 +487,9 @@ class StreamingTable:
     def blocks(self) -> tuple[Block, ...]:
         """The sealed blocks, by time."""
         with self._lock:
-            return tuple(self._blocks.snapshot())
+            blocks = tuple(self._blocks.snapshot())
+            unsealed = {file.path for batch in self._tail.batches for file in batch.files}
+        return tuple(b for b in blocks if b.path not in unsealed) if unsealed else blocks
 
     # Upkeep
 
@@ -419,7 +499,8 @@ class StreamingTable:
             if not self._tail.batches:
                 return False
             old = time.monotonic() - self._tail.since >= self.limits.block_age_s
-            return old or self._tail.bytes >= self.limits.block_bytes
+            most = min(self.limits.block_bytes, self.limits.unsealed_bytes)
+            return old or self._tail.bytes >= most
 
     def seal(self, remember: Callable[[Sequence[str], int], None] | None = None) -> bool:
         """Moves the tail into blocks; one commit holds the files and the table's state."""
@@ -443,9 +524,9 @@ class StreamingTable:
             remember(ids, self.definition.id)
         rows = stored_rows(self.definition, batches)
         written = self._write(self._unexpired(rows, state.time.clock))
-        version = self._log.commit(
-            [file for _, file, _ in written], (), transactions=state.transactions(self._sealed)
-        )
+        files = [file for _, file, _ in written]
+        files += [file for batch in batches for file in batch.files]
+        version = self._commit(written, files, (), state.transactions(self._sealed))
         with self._lock:
             self._version = version
             self._tail.drop(len(batches))
@@ -458,12 +539,34 @@ class StreamingTable:
         if not rows.num_rows:
             return []
         rows = block_files.ordered(rows.combine_chunks(), self.definition)
-        written = []
-        for compartment, part in block_files.split(rows, self.definition, self.limits.block_rows):
-            written.append(
-                (*block_files.write(self.folder, self.definition, compartment, part), part)
-            )
+        written: list[tuple[Block, DataFile, pa.Table]] = []
+        try:
+            for number, part in block_files.split(rows, self.definition, self.limits.block_rows):
+                made = block_files.write(self.folder, self.definition, number, part)
+                written.append((*made, part))
+        except BaseException:
+            self._unlink(written)
+            raise
         return written
+
+    def _commit(
+        self,
+        written: Sequence[tuple[Block, DataFile, pa.Table]],
+        files: Sequence[DataFile],
+        removed: Sequence[str],
+        transactions: Mapping[str, int] | None = None,
+    ) -> int:
+        """One commit; the files that were written for it go if it does not come about."""
+        try:
+            return self._log.commit(files, removed, transactions=transactions)
+        except BaseException:
+            if not self._log.failed:
+                self._unlink(written)
+            raise
+
+    def _unlink(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
+        for block, _, _ in written:
+            (self.folder / block.path).unlink(missing_ok=True)
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
         """The rows whose compartment has not gone yet; what RANGE hides need not be written."""
@@ -492,16 +595,16 @@ class StreamingTable:
 
     def expire(self) -> int:
         """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
-        width, limit = self.definition.compartment_ticks, self.definition.range_ticks
-        if width is None or limit is None:
+        if self.definition.range_ticks is None:
             return 0
         with self.upkeep:
+            limit = self.definition.range_ticks  # under the lock: ALTER may just have changed it
             clock = self.state.time.clock if not self.definition.by_arrival else self._now()
-            if clock is None:
+            if clock is None or limit is None:
                 return 0
-            gone = sorted(
-                {b.compartment for b in self.blocks if (b.compartment + 1) * width <= clock - limit}
-            )
+            # By the bounds of blocks: their numbers may be those of an earlier RANGE.
+            kept = {b.compartment for b in self.blocks if b.high >= clock - limit}
+            gone = sorted({b.compartment for b in self.blocks} - kept)
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)
             return len(gone)
@@ -509,7 +612,8 @@ class StreamingTable:
     def replace(self, old: Sequence[Block], rows: pa.Table | None) -> list[Block]:
         """Puts rows in the place of blocks, in one commit; the caller holds `upkeep`."""
         written = self._write(rows) if rows is not None else []
-        version = self._log.commit([file for _, file, _ in written], [b.path for b in old])
+        files = [file for _, file, _ in written]
+        version = self._commit(written, files, [b.path for b in old])
         paths = {b.path for b in old}
         with self._lock:
             self._version = version
@@ -563,7 +667,7 @@ class StreamingTable:
         with self.upkeep, self.reading() as snapshot:
             moved = [
                 b
-                for b in snapshot.blocks
+                for b in self.blocks
                 if self.definition.compartment_of(b.low) != b.compartment
                 or self.definition.compartment_of(b.high) != b.compartment
             ]
@@ -575,18 +679,50 @@ class StreamingTable:
         self._garbage.collect()
 
     def look_for_foreign_commits(self) -> bool:
-        """Takes in what another Delta writer committed; whether there was anything."""
+        """Takes in what another Delta writer committed; whether there was anything.
+
+        Files that others added are written again as blocks of ours, so that they carry bounds and
+        sequence numbers; rows without a sequence count as late, for no window has seen them.
+        """
         with self.upkeep:
-            if not self._log.refresh():
+            if not self._log.refresh() and not self.foreign:
                 return False
-            blocks, foreign = block_files.read_blocks(self._log)
+            blocks, self.foreign = block_files.read_blocks(self._log)
             with self._lock:
-                self._blocks, self.foreign = block_files.interval_index(blocks), foreign
-                self._memory = {
-                    b.path: self._memory[b.path] for b in blocks if b.path in self._memory
-                }
+                unsealed = [f for batch in self._tail.batches for f in batch.files]
+                blocks += map(block_files.known_block, unsealed)
+                gone = set(self._blocks.snapshot()) - set(blocks)
+                self._blocks = block_files.interval_index(blocks)
+                for block in gone:
+                    self._memory.pop(block.path, None)
                 self._version = self._log.version
+            self.indexes.forget(list(gone))
+            for file in self.foreign:
+                self._adopt(file)
+            self.foreign = []
             return True
+
+    def _adopt(self, file: DataFile) -> None:
+        """Takes the rows of a file that another writer added, and lets the file go.
+
+        Rows with our sequence numbers (somebody rewrote blocks) become blocks again; others are
+        inserted, under a batch id that makes a second try after a crash harmless.
+        """
+        rows = pq.read_table(self.folder / file.path)
+        known = SEQUENCE in rows.column_names and not rows.column(SEQUENCE).null_count
+        written: list[tuple[Block, DataFile, pa.Table]] = []
+        if known:
+            columns = [rows.column(f.name).cast(f.type) for f in self.definition.stored_schema]
+            written = self._write(
+                pa.Table.from_arrays(columns, schema=self.definition.stored_schema)
+            )
+        else:
+            self.insert(rows.select(self.schema.names), batch_id=f"foreign:{file.path}")
+        version = self._log.commit([added for _, added, _ in written], [file.path])
+        with self._lock:
+            self._version = version
+            self._add_blocks(written)
+        self._garbage.add([self.folder / file.path], version)
 
 
 def read_block(snapshot: StreamSnapshot, block: Block) -> pa.Table:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.storage.delta import DataFile
 from headwater.storage.streaming.definition import ARRIVAL, Definition
 from headwater.storage.streaming.records import Stamp
 
@@ -33,6 +34,7 @@ class TailBatch:
     low: int  # smallest and largest tick
     high: int
     bytes: int
+    files: tuple[DataFile, ...] = ()  # blocks of a source that no commit holds yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,15 +132,17 @@ class WriteAheadLog:
         *,
         on_assigned: Hook | None = None,
         on_durable: Hook | None = None,
+        on_refused: Hook | None = None,
     ) -> Ticket:
         """Queue the records, which become durable all together or not at all.
 
-        Both hooks get the first LSN and are called by the writer, in commit order:
+        All hooks get the first LSN and are called by the writer, in commit order:
         `on_assigned` before the write, to stamp payload buffers in place (if it raises, this
         append is refused); `on_durable` after the sync, before wait() returns (if it raises,
-        the log fails). A hook must not wait for the log.
+        the log fails); `on_refused` if a full disk refuses the append after `on_assigned` ran, to
+        take back what that decided. A hook must not wait for the log.
         """
-        ticket = Ticket(records, on_assigned, on_durable)
+        ticket = Ticket(records, on_assigned, on_durable, on_refused)
         self._check(ticket)
         self._queue.put(ticket, None if self._use_threads else self.flush)
         return ticket

@@ -63,6 +63,8 @@ class SegmentPool:
     def _adopt(self, name: str) -> None:
         """Keep a spare file of an earlier run, or remove what cannot be used."""
         path = os.path.join(self.folder, name)
+        digits = "".join(filter(str.isdigit, name))
+        self._names_used = max(self._names_used, int(digits or 0))
         keep = name.endswith(".wal") and len(self._spares) < self._spare_segments
         if keep and self._disk.size(path) == self.segment_bytes:
             self._spares.append(path)
@@ -123,12 +125,10 @@ class SegmentPool:
         return file
 
     def _unused_name(self) -> str:
+        """A name never used before: a spare that is just going live still has its old one."""
         with self._lock:
-            while True:
-                self._names_used += 1
-                path = os.path.join(self.folder, f"spare-{self._names_used:06d}")
-                if path + ".wal" not in self._spares:
-                    return path
+            self._names_used += 1
+            return os.path.join(self.folder, f"spare-{self._names_used:06d}")
 
     def _write_header(self, file: File, header: Header) -> None:
         data, offset = segments.encode_header(header), 0

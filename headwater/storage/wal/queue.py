@@ -21,14 +21,19 @@ class Ticket:
     """One append: all of its records become durable together, or none does."""
 
     __slots__ = ("_done", "_error", "_help", "bytes", "lengths", "lsn", "on_assigned",
-                 "on_durable", "records")  # fmt: skip
+                 "on_durable", "on_refused", "records")  # fmt: skip
 
     def __init__(
-        self, records: Sequence[Record], on_assigned: Hook | None, on_durable: Hook | None
+        self,
+        records: Sequence[Record],
+        on_assigned: Hook | None,
+        on_durable: Hook | None,
+        on_refused: Hook | None = None,
     ) -> None:
         self.records = records
         self.on_assigned = on_assigned
         self.on_durable = on_durable
+        self.on_refused = on_refused
         self.lengths = [payload_bytes(record.payload) for record in records]
         self.bytes = sum(self.lengths) + HEADER_BYTES * len(records)
         self.lsn = 0

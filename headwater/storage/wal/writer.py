@@ -77,9 +77,12 @@ class GroupWriter:
                     self._commit_group(tickets[start:end])
             except Refused as refused:
                 end = len(tickets) if end == start else end
-                for ticket in tickets[start:end]:
-                    if not ticket.done:
-                        ticket.refuse(refused.error)
+                waiting = [ticket for ticket in tickets[start:end] if not ticket.done]
+                for ticket in waiting:
+                    if ticket.lsn and ticket.on_refused is not None:
+                        ticket.on_refused(ticket.lsn)
+                for ticket in waiting:
+                    ticket.refuse(refused.error)
             start = end
 
     def _fitting(self, tickets: Sequence[Ticket], start: int) -> int:

@@ -1,0 +1,187 @@
+"""The equi-join of two windowed streams under an aggregate.
+
+Owns: the keys that both sides share, the groups of the result, and the walk of a new pane through
+the other side. A pair of nodes stands for rows × rows pairs of rows: each side's partial counts as
+often as the other side has rows. Rows with a NULL in their key match nothing and are dropped.
+Must never: build joined rows. Follows DataCell §3, "multi-stream queries".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.errors import NotSupportedError
+from headwater.fold.aggregates import Aggregate
+from headwater.fold.aggregation import Aggregation, Partial, take
+from headwater.fold.chunk import Grouper
+from headwater.fold.codes import IntegerCodes
+from headwater.fold.columns import Column, Slots
+from headwater.fold.families import Edge, Vectors, quiet
+from headwater.fold.join_cells import Cells
+from headwater.fold.join_nodes import Nodes
+from headwater.fold.lookup import PAIR_BITS, Lookup
+
+LEFT, RIGHT = 0, 1
+WORTH_CLEANING = 4096
+
+
+@dataclass(frozen=True)
+class JoinSide:
+    """What a query needs of one side: its own grouping columns and its own aggregates."""
+
+    groups: tuple[pa.Field, ...]
+    aggregates: tuple[Aggregate, ...]
+
+
+class StreamJoin:
+    """left ⋈ right on equal keys, grouped by columns of either side, aggregated."""
+
+    def __init__(self, key_types: Sequence[pa.DataType], left: JoinSide, right: JoinSide) -> None:
+        self.sides = (left, right)
+        self._keys = Lookup(key_types)
+        self._aggregations = [Aggregation((), side.aggregates) for side in self.sides]
+        families = [family for a in self._aggregations for family in a.families]
+        if any(a.distinct for a in self._aggregations) or any(
+            isinstance(family, Edge) for family in families
+        ):
+            raise NotSupportedError("distinct values, first and last do not cross a join in line")
+        self._side_groups = [Lookup([f.type for f in side.groups]) for side in self.sides]
+        self._groups = IntegerCodes()  # (left group, right group) → group of the result
+        self._nodes = [Nodes(aggregation) for aggregation in self._aggregations]
+        self._cells = Cells(families)
+        self._grouper = Grouper()
+        fields = [pa.field(a.schema.field(i).name, a.schema.field(i).type)
+                  for a in self._aggregations for i in range(len(a.aggregates))]  # fmt: skip
+        self.schema = pa.schema([*left.groups, *right.groups, *fields])
+
+    def push(
+        self,
+        side: int,
+        expiry: int,
+        keys: Sequence[Column | pa.Array],
+        groups: Sequence[Column | pa.Array],
+        columns: Sequence[Column],
+    ) -> None:
+        """Add rows of a pane that is in the window until just before the instant `expiry`.
+
+        A side's panes come in the order of their expiry; one may come in several parts.
+        """
+        given = [key if isinstance(key, Column) else Column(key) for key in keys]
+        grouping = [group if isinstance(group, Column) else Column(group) for group in groups]
+        there = _without_nulls(given)
+        if there is not None:
+            given, grouping, columns = (
+                [Column(column.array.take(pa.array(there))) for column in some]
+                for some in (given, grouping, columns)
+            )
+        if not len(given[0]):
+            return
+        partial, side_groups = self._fold(side, given, grouping, columns)
+        self._probe(side, expiry, partial, side_groups)
+        self._nodes[side].add(partial.slots, side_groups, expiry, partial.vectors, len(self._keys))
+
+    def _fold(
+        self, side: int, keys: list[Column], groups: list[Column], columns: Sequence[Column]
+    ) -> tuple[Partial, Slots]:
+        """One entry per (key, group) of the pane; its slots are keys."""
+        slots, aggregation = self._keys.slots(keys), self._aggregations[side]
+        if not groups:
+            partial = aggregation.fold(slots, len(self._keys), columns, self._grouper)
+            return partial, np.zeros(partial.size, np.int64)
+        side_groups = self._side_groups[side].slots(groups)
+        both, ids = np.unique(slots << PAIR_BITS | side_groups, return_inverse=True)
+        partial = aggregation.fold(ids.reshape(-1), len(both), columns, self._grouper)
+        return Partial(both >> PAIR_BITS, partial.vectors), both & 0xFFFFFFFF
+
+    def _probe(self, side: int, expiry: int, partial: Partial, side_groups: Slots) -> None:
+        other = self._nodes[1 - side]
+        rounds = list(other.matches(partial.slots))
+        if not rounds:
+            return
+        asking = np.concatenate([mine for mine, _ in rounds])
+        places = np.concatenate([theirs for _, theirs in rounds])
+        pairs = (side_groups[asking], other.groups(places))
+        left, right = pairs if side == LEFT else pairs[::-1]
+        groups = self._groups.codes(left << PAIR_BITS | right)
+        values = self._paired(side, take(partial.vectors, asking), other.vectors(places))
+        expiries = np.minimum(other.expiries(places), expiry)
+        self._cells.add(expiries, groups, values, len(self._groups))
+
+    @quiet
+    def _paired(self, side: int, mine: list[Vectors], theirs: list[Vectors]) -> list[Vectors]:
+        """The partials of the joined rows: each side's, as often as the other has rows."""
+        halves = [mine, theirs] if side == LEFT else [theirs, mine]
+        counts = [halves[RIGHT][0][0], halves[LEFT][0][0]]
+        return [
+            list(vectors) if family.idempotent else family.scale(vectors, times)
+            for aggregation, half, times in zip(self._aggregations, halves, counts, strict=True)
+            for family, vectors in zip(aggregation.families, half, strict=True)
+        ]
+
+    def advance(self, instant: int) -> None:
+        """The window moves to an instant: what expires then or before is gone."""
+        self._cells.expire(instant)
+        for nodes in self._nodes:
+            nodes.expire(instant)
+        live = len(self._nodes[LEFT]) + len(self._nodes[RIGHT])
+        if len(self._keys) > 2 * live + WORTH_CLEANING:
+            self._clean_keys()
+
+    def _clean_keys(self) -> None:
+        live = np.union1d(*(nodes.live_keys() for nodes in self._nodes))
+        new = np.full(len(self._keys), -1, np.int64)
+        new[live] = np.arange(len(live))
+        self._keys.keep(live)
+        for nodes in self._nodes:
+            nodes.remap(new)
+
+    def result(self) -> pa.Table:
+        """The groups that have joined rows; without grouping always one row."""
+        grouped = bool(self.sides[LEFT].groups or self.sides[RIGHT].groups)
+        count = len(self._groups) if grouped else 1
+        vectors = self._cells.merged(count)
+        present = np.flatnonzero(vectors[0][0]) if grouped else np.zeros(1, np.int64)
+        if grouped and count > 2 * len(present) + WORTH_CLEANING:
+            self._groups.keep(present)
+            self._cells.remap(present)
+            vectors, present = take(vectors, present), np.arange(len(present))
+        wanted, codes = take(vectors, present), self._groups.values[present] if grouped else present
+        split = len(self._aggregations[LEFT].families)
+        columns = [
+            *self._side_groups[LEFT].keys(codes >> PAIR_BITS),
+            *self._side_groups[RIGHT].keys(codes & 0xFFFFFFFF),
+            *self._aggregations[LEFT].finish(wanted[:split]),
+            *self._aggregations[RIGHT].finish(wanted[split:]),
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot needs."""
+        return {
+            "keys": self._keys.state(),
+            "side_groups": [lookup.state() for lookup in self._side_groups],
+            "groups": self._groups.values,
+            "nodes": [nodes.state() for nodes in self._nodes],
+            "cells": self._cells.state(),
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._keys.restore(state["keys"])
+        self._groups.load(state["groups"])
+        for lookup, inner in zip(self._side_groups, state["side_groups"], strict=True):
+            lookup.restore(inner)
+        for nodes, inner in zip(self._nodes, state["nodes"], strict=True):
+            nodes.restore(inner)
+        self._cells.restore(state["cells"])
+
+
+def _without_nulls(columns: Sequence[Column]) -> Slots | None:
+    """The rows whose key has no NULL; None if all."""
+    valid = [column.valid for column in columns if column.valid is not None]
+    return np.flatnonzero(np.logical_and.reduce(valid)) if valid else None

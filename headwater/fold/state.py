@@ -1,0 +1,195 @@
+"""Group state: aggregates over all rows so far, for landmark windows and continuous views.
+
+Owns: one vector entry per slot, folded into in place, and which groups changed since the last
+read, found by claims and not by looking at all groups. Must never: keep rows or panes. Follows
+DataCell §3, "landmark window queries": one cumulative result, no basic windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.fold.aggregation import Aggregation, Partial, pairs_of, take
+from headwater.fold.chunk import Chunk, Grouper, Groups
+from headwater.fold.columns import Column, Slots, Vector
+from headwater.fold.distinct import DistinctValues
+from headwater.fold.families import Family, Vectors, quiet
+from headwater.fold.lookup import Lookup
+
+NORMAL_ROWS = 1 << 31  # the exact sums take so many rows before they must be brought to form
+SMALLEST = 1024
+
+
+class ChangedSlots:
+    """Which slots were touched since the last read, each once."""
+
+    def __init__(self) -> None:
+        self._marks: Vector = np.zeros(0, np.bool_)
+        self._slots: list[Slots] = []
+
+    def add(self, slots: Slots, slot_count: int) -> None:
+        """Distinct slots that were touched."""
+        if slot_count > len(self._marks):
+            marks = np.zeros(max(slot_count, 2 * len(self._marks), SMALLEST), np.bool_)
+            marks[: len(self._marks)] = self._marks
+            self._marks = marks
+        fresh = slots[~self._marks[slots]]
+        self._marks[fresh] = True
+        if len(fresh):
+            self._slots.append(fresh)
+
+    def peek(self) -> Slots:
+        """The slots, in the order of their first change."""
+        if len(self._slots) > 1:
+            self._slots = [np.concatenate(self._slots)]
+        return self._slots[0] if self._slots else np.empty(0, np.int64)
+
+    def take(self) -> Slots:
+        """The slots; from now on none has changed."""
+        slots = self.peek()
+        self._marks[slots] = False
+        self._slots = []
+        return slots
+
+
+class GroupState:
+    """Aggregates per group, without end."""
+
+    def __init__(self, aggregation: Aggregation, lookup: Lookup | None = None) -> None:
+        self.aggregation = aggregation
+        self.lookup = Lookup(aggregation.key_types) if lookup is None else lookup
+        self._owns_lookup = lookup is None
+        self._grouper = Grouper()
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew: the landmark was reset. Keys keep their slots."""
+        self._vectors = self.aggregation.empty(0)
+        self._distinct = [DistinctValues(t, False) for t in self.aggregation.distinct_types]
+        self._changed = ChangedSlots()
+        self._rows = 0  # since sums were brought to form
+
+    def __len__(self) -> int:
+        return len(self.aggregation.present(self._vectors)) if self.aggregation.keys else 1
+
+    @quiet
+    def fold(
+        self,
+        keys: Sequence[Column | pa.Array],
+        columns: Sequence[Column],
+        order: tuple[Vector, Vector] | None = None,
+        row_count: int | None = None,
+    ) -> None:
+        """Fold a chunk in."""
+        if row_count is None:
+            row_count = len(keys[0]) if keys else len(columns[0])
+        slots = self.lookup.slots(keys, row_count)
+        self._grow(len(self.lookup), row_count)
+        straight = Groups(slots, np.empty(0, np.int64), np.empty(0, np.int64), True)
+        chunk = Chunk(straight, columns, order)
+        rest = []
+        for number, family in enumerate(self.aggregation.families):
+            if family.direct:
+                family.fold_into(self._vectors[number], chunk)
+            else:
+                rest.append(number)
+        changed = self._fold_groups(rest, slots, columns, order)
+        self._changed.add(changed, len(self.lookup))
+        self._fold_pairs(slots, columns)
+
+    def _fold_groups(
+        self,
+        numbers: Sequence[int],
+        slots: Slots,
+        columns: Sequence[Column],
+        order: tuple[Vector, Vector] | None,
+    ) -> Slots:
+        """Families that cannot be folded row by row go by a partial; gives the slots touched."""
+        if not numbers:
+            return self._grouper.distinct(slots, len(self.lookup))
+        groups = self._grouper.group(slots, len(self.lookup))
+        chunk = Chunk(groups, columns, order)
+        there = np.flatnonzero(groups.row_counts)
+        for number in numbers:
+            family = self.aggregation.families[number]
+            values = [vector[there] for vector in family.fold(chunk)]
+            _merge_at(family, self._vectors[number], groups.slots[there], values)
+        return groups.slots[there]
+
+    def _fold_pairs(self, slots: Slots, columns: Sequence[Column]) -> None:
+        for values, argument in zip(self._distinct, self.aggregation.distinct, strict=True):
+            values.push(0, pairs_of(slots, columns[argument]))
+
+    def merge(self, partial: Partial) -> None:
+        """Fold in a partial that was made elsewhere."""
+        self._grow(len(self.lookup), int(partial.vectors[0][0].sum()))
+        self.aggregation.merge_at(self._vectors, partial.slots, partial.vectors)
+        self._changed.add(partial.slots, len(self.lookup))
+        for values, pairs in zip(self._distinct, partial.pairs, strict=True):
+            values.push(0, pairs)
+
+    def _grow(self, slot_count: int, row_count: int) -> None:
+        size = len(self._vectors[0][0])
+        if slot_count > size:
+            wanted = max(slot_count, size + size // 2, SMALLEST)
+            self._vectors = self.aggregation.grow(self._vectors, wanted)
+        self._rows += row_count
+        if self._rows >= NORMAL_ROWS:
+            self._rows = row_count
+            for family, vectors in zip(self.aggregation.families, self._vectors, strict=True):
+                family.normalise(vectors)
+
+    def result(self) -> pa.Table:
+        """All groups; what has changed stays marked."""
+        self._grow(len(self.lookup), 0)
+        return self._rows_of(self.aggregation.present(self._vectors))
+
+    def changed(self) -> pa.Table:
+        """The groups touched since the last call, as they are now."""
+        self._grow(len(self.lookup), 0)
+        return self._rows_of(self._changed.take())
+
+    def get(self, keys: Sequence[Column | pa.Array]) -> pa.Table:
+        """The groups of the given keys that are there."""
+        self._grow(len(self.lookup), 0)
+        slots = self.lookup.find(keys)
+        slots = slots[slots >= 0]
+        return self._rows_of(slots[self._vectors[0][0][slots] > 0])
+
+    def _rows_of(self, slots: Slots) -> pa.Table:
+        distinct = [values.counts(slots) for values in self._distinct]
+        columns = self.aggregation.finish(take(self._vectors, slots), distinct)
+        return self.aggregation.table(self.lookup.keys(slots), columns)
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot needs; the lookup only if it is this state's own."""
+        size = len(self.lookup)
+        vectors = self.aggregation.grow(self._vectors, size)
+        return {
+            "lookup": self.lookup.state() if self._owns_lookup else None,
+            "vectors": [[vector[:size] for vector in family] for family in vectors],
+            "distinct": [values.state() for values in self._distinct],
+            "changed": self._changed.peek(),
+            "rows": self._rows,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self.clear()
+        if state["lookup"] is not None:
+            self.lookup.restore(state["lookup"])
+        self._vectors, self._rows = state["vectors"], state["rows"]
+        self._changed.add(state["changed"], len(self.lookup))
+        for values, inner in zip(self._distinct, state["distinct"], strict=True):
+            values.restore(inner)
+
+
+def _merge_at(family: Family, target: Vectors, slots: Slots, values: Vectors) -> None:
+    taken = [vector[slots] for vector in target]
+    family.merge(taken, values)
+    for vector, new in zip(target, taken, strict=True):
+        vector[slots] = new

@@ -1,0 +1,81 @@
+"""What the sources of files have in common: a folder that files are put into."""
+
+from __future__ import annotations
+
+import glob
+import re
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from headwater.errors import SettingError
+from headwater.sources.frames import fitted, spark_schema
+from headwater.sources.runner import Feed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_PATTERN = re.compile(r"[*?\[{]")
+
+
+def absolute(path: str) -> str:
+    """The path of a folder, or a pattern of folders, that does not depend on where we run."""
+    if _SCHEME.match(path) or path.startswith("file:"):
+        return path
+    return str(Path(path).expanduser().absolute())
+
+
+def check_folder(path: str) -> None:
+    """SettingError if a local path is no folder."""
+    if _SCHEME.match(path) or _PATTERN.search(path):
+        return
+    if Path(path).is_file():
+        raise SettingError(
+            f"{path} is a file, a source reads a folder",
+            hint="give the folder; COPY t FROM '…' CSV takes in one file",
+        )
+    if not Path(path).is_dir():
+        raise SettingError(
+            f"the folder {path} does not exist", sqlstate="58P01", hint="make it first"
+        )
+
+
+def first_file(path: str) -> Path | None:
+    """A file that is in a local folder now, the first by name; Spark skips `.` and `_` names."""
+    places = glob.glob(path) if _PATTERN.search(path) else [path]
+    files = []
+    for place in map(Path, places):
+        inside = place.iterdir() if place.is_dir() else [place]
+        files += [f for f in inside if f.is_file() and not f.name.startswith((".", "_"))]
+    return min(files, default=None)
+
+
+class FileKind(ABC):
+    """How Spark reads one format of files."""
+
+    format: str
+    defaults: dict[str, str]
+
+    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
+        """Whether the stream can begin; false while it must wait for a first file."""
+        return True
+
+    @abstractmethod
+    def columns(self, feed: Feed) -> pa.Schema:
+        """The columns to read, with the table's types."""
+
+    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+        """The streaming frame, with the table's columns."""
+        options = feed.options
+        reader = session.readStream.format(self.format).schema(spark_schema(self.columns(feed)))
+        reader = reader.option("maxFilesPerTrigger", options.max_files_per_trigger)
+        lower = {name.lower() for name in options.spark}
+        for name, value in self.defaults.items():
+            if name.lower() not in lower:
+                reader = reader.option(name, value)
+        for name, value in options.spark.items():
+            reader = reader.option(name, value)
+        return fitted(reader.load(feed.address.rest), feed.table.definition)

@@ -1,0 +1,90 @@
+"""Options of sources: ours, and those that Spark's reader gets as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from headwater.errors import SettingError
+from headwater.sql.duration import Duration
+from headwater.sql.statements.base import Options
+
+TRIGGER_S = 0.5
+FILES_PER_TRIGGER = 1000
+BATCH_ROWS = 1000
+INTERVALS = ("idle_timeout", "trigger")
+WHOLE_NUMBERS = ("max_files_per_trigger", "batch_rows")
+COLUMNS = "columns"
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """What WITH (…) says."""
+
+    idle_timeout_s: float | None = None
+    trigger_s: float = TRIGGER_S
+    max_files_per_trigger: int = FILES_PER_TRIGGER
+    batch_rows: int = BATCH_ROWS
+    columns: str | None = None  # a SELECT list over what Spark reads
+    spark: Mapping[str, str] = field(default_factory=dict)
+
+
+def parse_options(given: Options, kind: str) -> SourceOptions:
+    """The options, checked; those we do not know are Spark's, for kinds that Spark reads."""
+    found: dict[str, Any] = {}
+    spark: dict[str, str] = {}
+    for name, value in given.items():
+        key = name.lower()
+        if key in INTERVALS:
+            found[f"{key}_s"] = _seconds(key, value)
+        elif key in WHOLE_NUMBERS:
+            found[key] = _whole_number(key, value)
+        elif key == COLUMNS and kind == "spark":
+            found[key] = str(value)
+        elif kind == "python":
+            raise SettingError(
+                f"there is no option {name} of a python source",
+                hint="options: idle_timeout, batch_rows",
+            )
+        else:
+            spark[name] = _text(value)
+    return SourceOptions(**found, spark=spark)
+
+
+def _seconds(name: str, value: object) -> float:
+    if not isinstance(value, Duration) or value.microseconds <= 0:
+        raise SettingError(
+            f"{name} is an interval above zero", hint=f"{name} = INTERVAL '10' SECONDS"
+        )
+    return value.seconds
+
+
+def _whole_number(name: str, value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+        raise SettingError(f"{name} is a whole number of at least 1")
+    return value
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Duration):
+        return f"{value.microseconds // 1000} milliseconds"
+    return str(value)
+
+
+def to_json(given: Options) -> dict[str, Any]:
+    """The options for the catalog."""
+    return {
+        name: {"microseconds": value.microseconds} if isinstance(value, Duration) else value
+        for name, value in given.items()
+    }
+
+
+def from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
+    """The options from the catalog."""
+    return {
+        name: Duration(value["microseconds"]) if isinstance(value, dict) else value
+        for name, value in saved.items()
+    }

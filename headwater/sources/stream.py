@@ -1,0 +1,214 @@
+"""Sources on Spark Structured Streaming: executors write blocks, the driver commits them.
+
+A micro-batch is committed once, whatever happens: its number is part of the record that names its
+blocks, and a number that the table knows is skipped. The driver sees reports, never rows.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from headwater.errors import Error, KernelError
+from headwater.kernel.failure import translate
+from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
+from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
+from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.streaming import micro_batch
+from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Written
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+ATTEMPTS = 10
+STREAM_SETTINGS = {
+    "spark.sql.streaming.noDataMicroBatches.enabled": "false",
+    "spark.sql.streaming.stopTimeout": "10s",
+    "spark.sql.streaming.numRecentProgressUpdates": "2",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+    "spark.sql.shuffle.partitions": "2",
+}
+
+
+class StreamKind(Protocol):
+    """How Spark reads one kind of source."""
+
+    def ready(self, feed: Feed) -> bool:
+        """Whether the stream can begin."""
+
+    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+        """The streaming frame, with the table's columns."""
+
+
+class StreamRunner(Runner):
+    """One run of a source that Spark reads."""
+
+    def __init__(self, feed: Feed, around: Surroundings, kind: StreamKind) -> None:
+        super().__init__(feed, around)
+        self._kind = kind
+        self._query: StreamingQuery | None = None
+        self._synced: dict[Path, float] = {}
+        self.reports: list[Report] = []  # of the last micro-batch
+        self.after_commit: Callable[[int], None] | None = None  # for tests of crashes
+
+    def run(self) -> None:
+        """Starts the stream and waits for its end."""
+        if not self._begin():
+            return
+        query = self._query
+        assert query is not None
+        try:
+            while not self.stopping.is_set() and not _ended(query):
+                self.watch_idle()
+            if not self.stopping.is_set() and self.error is not None:
+                raise self.error
+        except Exception:
+            if self.error is not None:
+                raise self.error from None
+            raise
+        finally:
+            query.stop()
+
+    def _begin(self) -> bool:
+        """Waits for Spark and for what the kind needs; False if the run is stopped before."""
+        while not self.around.kernel.wait_ready(POLL_S) or not self._kind.ready(self.feed):
+            self.watch_idle()
+            if self.stopping.wait(POLL_S):
+                return False
+        logging.getLogger("py4j.clientserver").addFilter(_says_more)
+        session = self.around.kernel.stream_session(STREAM_SETTINGS)
+        frame = self._kind.frame(session, self.feed)
+        self.feed.checkpoint.mkdir(parents=True, exist_ok=True)
+        self._query = (
+            frame.writeStream.option("checkpointLocation", str(self.feed.checkpoint))
+            .trigger(
+                processingTime=f"{max(round(self.feed.options.trigger_s * 1000), 1)} milliseconds"
+            )
+            .foreachBatch(self._take)
+            .start()
+        )
+        return True
+
+    def interrupt(self) -> None:
+        """Ends the stream, also in the middle of a micro-batch."""
+        query = self._query
+        if query is not None:
+            query.stop()
+
+    # Micro-batches
+
+    def _take(self, frame: DataFrame, number: int) -> None:
+        """Called by Spark for each micro-batch, one at a time."""
+        self.busy = True
+        try:
+            if self.stopping.is_set():
+                raise KernelError("the source is being stopped")
+            self._commit_once(frame, number)
+        except Exception as error:
+            self.error = _failure(error)
+            raise self.error from None
+        finally:
+            self.busy = False
+
+    def _commit_once(self, frame: DataFrame, number: int) -> None:
+        table = self.feed.table
+        progress = table.state.progress.get(self.feed.key)
+        if progress is not None and progress.batch is not None and number <= progress.batch:
+            return  # committed before, though Spark does not know: the process ended in between
+        self._sync_checkpoint()
+        partitions = frame.rdd.getNumPartitions()
+        for _ in range(ATTEMPTS):
+            written = self._try(frame, number, partitions)
+            if written is not None:
+                break
+        else:
+            raise KernelError(
+                f"the clock of {table.definition.name} overtook a micro-batch {ATTEMPTS} times",
+                sqlstate="40001",
+                hint="ADVANCE and other sources move it; RESUME SOURCE tries again",
+            )
+        if self.after_commit is not None:
+            self.after_commit(number)
+        self.around.streams.settle(table)
+        self.delivered(written.row_count)
+
+    def _try(self, frame: DataFrame, number: int, partitions: int) -> Written | None:
+        """Writes and commits; None if the clock moved so that rows must be written again."""
+        table = self.feed.table
+        with micro_batch.handed_out(table, self.feed.key, partitions) as handout:
+            written = self._written(frame, handout, partitions)
+            try:
+                micro_batch.refuse_late(table, handout, written)
+                micro_batch.commit(table, handout, number, written)
+            except ClockMoved:
+                micro_batch.discard(table.folder, written.files)
+                return None
+            except Error:
+                micro_batch.discard(table.folder, written.files)
+                raise
+        return written
+
+    def _written(self, frame: DataFrame, handout: Handout, partitions: int) -> Written:
+        """Has executors write the rows; what they report."""
+        table = self.feed.table
+        task = Task(
+            handout.definition,
+            str(table.folder.absolute()),
+            handout.base_sequence,
+            partitions,
+            handout.arrival_us,
+            handout.closed,
+            handout.sole,
+            table.limits.block_rows,
+        )
+        rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
+        found = [read_report(row["report"], bytes(row["ticks"])) for row in rows]
+        self.reports = [report for report in found if isinstance(report, Report)]
+        written = micro_batch.merged([report.written for report in self.reports])
+        for report in found:
+            if isinstance(report, Error):
+                micro_batch.discard(table.folder, written.files)
+                raise report
+        return written
+
+    def _sync_checkpoint(self) -> None:
+        """Makes Spark's note of what this micro-batch holds durable, which Spark itself does not.
+
+        Otherwise, after a power cut, the same number could stand for other rows.
+        """
+        folders: set[Path] = set()
+        for folder, _, names in os.walk(self.feed.checkpoint):
+            for path in (Path(folder) / name for name in names):
+                changed = path.stat().st_mtime
+                if self._synced.get(path) != changed:
+                    sync_file(path)
+                    self._synced[path] = changed
+                    folders.update((path.parent, path.parent.parent))
+        for inside in folders:
+            sync_folder(inside)
+
+
+def _says_more(record: logging.LogRecord) -> bool:
+    """False for py4j's report of an error that SHOW SOURCES tells."""
+    return not (record.exc_info and isinstance(record.exc_info[1], Error))
+
+
+def _failure(error: Exception) -> Error:
+    """What ended a micro-batch, with its last cause: Spark names the file, that says what is wrong."""
+    if isinstance(error, Error):
+        return error
+    found = translate(error, "")
+    causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", str(error), re.MULTILINE)
+    if causes and found.detail is None:
+        found.detail = causes[-1].strip()
+    return found
+
+
+def _ended(query: StreamingQuery) -> bool:
+    """Waits a moment for the end of a stream; raises what ended it."""
+    return bool(query.awaitTermination(POLL_S))  # type: ignore[arg-type]  # fractions work
