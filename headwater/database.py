@@ -61,6 +61,7 @@ from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
 Handler = Callable[[Running, Any], Result]
+CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 
 
 def drop_relation(running: Running, statement: Drop) -> Result:
@@ -133,6 +134,7 @@ class Database:
 
     def __init__(self, path: str | Path, settings: Settings) -> None:
         self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)  # told whenever a statement has ended
         self._running: set[Cancellation] = set()
         self._closed = True  # until it is open: what fails below is closed here, not by __del__
         folder = DataFolder(path)
@@ -192,8 +194,9 @@ class Database:
         finally:
             if timer is not None:
                 timer.cancel()
-            with self._lock:
+            with self._ended:
                 self._running.discard(cancellation)
+                self._ended.notify_all()
 
     def _carry_out(
         self, handler: Handler | None, running: Running, statement: Statement, depth: int
@@ -293,6 +296,8 @@ class Database:
                 return
             self._closed = True
         self.cancel()
+        with self._ended:
+            self._ended.wait_for(lambda: not self._running, CLOSE_PATIENCE_S)
         sources.close_sources(self._context)
         self._context.streams.close()
         for table in self._context.tables.values():

@@ -119,6 +119,12 @@ def _copy_to(running: Running, statement: Copy, path: Path) -> Result:
         columns = ", ".join(quoted(c) for c in statement.columns) if statement.columns else "*"
         query = make_query(f"SELECT {columns} FROM {quoted(statement.table)}")
     table = run_query(running, query).arrow()
+    nested = [f.name for f in table.schema if pa.types.is_nested(f.type)]
+    if nested and statement.format != "parquet":
+        raise NotSupportedError(
+            f"column {nested[0]} cannot be written as {statement.format.upper()}",
+            hint="use to_json(column), or COPY … TO 'file' PARQUET",
+        )
     try:
         if statement.format == "parquet":
             pq.write_table(table, path)

@@ -150,24 +150,36 @@ class IntegerCodes:
         if 3 * (self._count + len(fresh)) > 2 * len(self._table):
             distinct = np.unique(values[fresh]) if len(fresh) > len(self._table) else fresh
             self._rebuild(self._count + len(distinct))
-        mask, pending = len(self._table) - 1, fresh[::-1]
-        places = self._places(values)[pending]
+        mask, pending, before = len(self._table) - 1, fresh, self._count
+        places, claimed = self._places(values)[pending], []
         while len(pending):
-            found = self._table[places].astype(np.int64)
-            empty = found < 0
+            empty = self._table[places] < 0
             if empty.any():
-                self._claim(values, pending[empty], places[empty])
-                found = self._table[places].astype(np.int64)
+                claimed.append(self._claim(values, pending[empty], places[empty]))
+            found = self._table[places].astype(np.int64)
             same = self._values[found] == values[pending]
             codes[pending[same]] = found[same]
             pending, places = pending[~same], (places[~same] + 1) & mask
+        self._put_in_order(codes, fresh, np.concatenate(claimed), before)
 
-    def _claim(self, values: Vector, rows: Slots, places: Slots) -> None:
+    def _claim(self, values: Vector, rows: Slots, places: Slots) -> Slots:
+        """Give free places to rows, one row each; gives the places that were taken."""
         marks = -2 - np.arange(len(rows), dtype=np.int32)
         self._table[places] = marks
-        won = (self._table[places] == marks)[::-1]
-        rows, places = rows[::-1][won], places[::-1][won]
-        self._table[places] = self._append(values[rows])
+        won = self._table[places] == marks
+        self._table[places[won]] = self._append(values[rows[won]])
+        return places[won]
+
+    def _put_in_order(self, codes: Slots, fresh: Slots, places: Slots, before: int) -> None:
+        """Renumber new codes, found in the order of their places, by their first appearance."""
+        firsts = np.empty(self._count - before, np.int64)
+        firsts[codes[fresh[::-1]] - before] = fresh[::-1]  # the last write is the first row
+        order = np.argsort(firsts)
+        ranks = np.empty_like(order)
+        ranks[order] = np.arange(len(order))
+        self._values[before : self._count] = self._values[before : self._count][order]
+        codes[fresh] = ranks[codes[fresh] - before] + before
+        self._table[places] = ranks[self._table[places] - before] + before
 
     def _rebuild(self, count: int) -> None:
         """A table at most a third full, holding every value."""

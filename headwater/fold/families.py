@@ -2,8 +2,9 @@
 
 Owns: identities and merges. A family is a few vectors addressed by slot that only make sense
 together (a sum's two words; count, mean and squares of a variance). Merges work in place on
-aligned vectors: target = target ⊕ values; callers are `quiet` around them. Must never: know a key, a pane or a result type.
-Follows DataCell §3, "concatenation plus compensation" and "expanding replication".
+aligned vectors: target = target ⊕ values; callers are `quiet` around them. Must never: know a
+key, a pane or a result type. Follows DataCell §3, "concatenation plus compensation" and
+"expanding replication".
 """
 
 from __future__ import annotations
@@ -194,13 +195,18 @@ class FloatSum(AddedFamily):
 
     def fold(self, chunk: Chunk) -> Vectors:
         ids, values = chunk.ids(self.argument), chunk.values(self.argument)
-        return [np.bincount(ids, values, chunk.groups.size)]
+        return [added(ids, values, chunk.groups.size)]
 
     def scale(self, values: Sequence[Vector], times: Vector) -> Vectors:
         return [values[0] * times]
 
     def fold_into(self, target: Vectors, chunk: Chunk) -> None:
         np.add.at(target[0], chunk.ids(self.argument), chunk.values(self.argument))
+
+
+def added(ids: Slots, values: Vector, size: int) -> Vector:
+    """Sums by group, in the order of the rows; a float also where there are no rows."""
+    return np.bincount(ids, values, size).astype(np.float64, copy=False)
 
 
 class LongSum(AddedFamily):
@@ -320,9 +326,9 @@ class Moments(Family):
         ids, size = chunk.ids(self.argument), chunk.groups.size
         values = chunk.values(self.argument).astype(np.float64) / self._unit
         counts = np.bincount(ids, minlength=size).astype(np.float64)
-        means = np.bincount(ids, values, size) / np.maximum(counts, 1.0)
+        means = added(ids, values, size) / np.maximum(counts, 1.0)
         distances = values - means[ids]
-        return [counts, means, np.bincount(ids, distances * distances, size)]
+        return [counts, means, added(ids, distances * distances, size)]
 
     def merge(self, target: Vectors, values: Sequence[Vector]) -> None:
         count, mean, squares = target

@@ -6,6 +6,7 @@ blocks, and a number that the table knows is skipped. The driver sees reports, n
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import re
@@ -13,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from headwater.errors import Error, KernelError
+from headwater.errors import DataError, Error, KernelError
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
@@ -72,7 +73,7 @@ class StreamRunner(Runner):
                 raise self.error from None
             raise
         finally:
-            query.stop()
+            _stop(query)
 
     def _begin(self) -> bool:
         """Waits for Spark and for what the kind needs; False if the run is stopped before."""
@@ -98,7 +99,7 @@ class StreamRunner(Runner):
         """Ends the stream, also in the middle of a micro-batch."""
         query = self._query
         if query is not None:
-            query.stop()
+            _stop(query)
 
     # Micro-batches
 
@@ -142,15 +143,18 @@ class StreamRunner(Runner):
         table = self.feed.table
         with micro_batch.handed_out(table, self.feed.key, partitions) as handout:
             written = self._written(frame, handout, partitions)
+            if not written.row_count:
+                return written  # nothing to keep: were the batch repeated, it would be empty again
             try:
                 micro_batch.refuse_late(table, handout, written)
                 micro_batch.commit(table, handout, number, written)
             except ClockMoved:
                 micro_batch.discard(table.folder, written.files)
                 return None
-            except Error:
+            except DataError:
                 micro_batch.discard(table.folder, written.files)
                 raise
+            # After any other error the record may be on disk, and then it needs the files.
         return written
 
     def _written(self, frame: DataFrame, handout: Handout, partitions: int) -> Written:
@@ -191,6 +195,11 @@ class StreamRunner(Runner):
                     folders.update((path.parent, path.parent.parent))
         for inside in folders:
             sync_folder(inside)
+
+
+def _stop(query: StreamingQuery) -> None:
+    with contextlib.suppress(Exception):  # a Java process that has ended has stopped it too
+        query.stop()
 
 
 def _says_more(record: logging.LogRecord) -> bool:

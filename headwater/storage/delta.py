@@ -226,7 +226,8 @@ def _opened(folder: Path) -> Any:
 
 
 def _read(handle: Any) -> Any:
-    handle.get_add_actions()  # delta-rs reads the log only when it is asked for its files
+    handle.get_add_actions()  # delta-rs reads the log only when it is asked
+    handle.transaction_version("")
     return handle
 
 

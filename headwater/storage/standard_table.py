@@ -41,6 +41,8 @@ class StandardTable:
         self.writing = threading.RLock()
         self._state = threading.Lock()
         self._log = DeltaLog(folder)
+        # ADD COLUMN commits here first: after a crash the catalog may know fewer columns.
+        self.schema = pa.schema([*schema, *list(self._log.schema)[len(schema) :]])
         self._garbage = Garbage(folder, kept_s)
         self._snapshot = self._read_log()
         self._garbage.find_left_overs(set(self._snapshot.files), self._snapshot.version)

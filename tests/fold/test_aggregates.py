@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from decimal import Decimal
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -47,9 +48,9 @@ def test_partials_merge_to_the_whole(type_, seed):
     columns = [random_array(rng, type_, count, nulls)]
     aggregates = [a for a in all_aggregates(type_) if a.function != "count_distinct"]
     fields = [pa.field(f"k{i}", k.type) for i, k in enumerate(keys)]
-    cuts = sorted(rng.sample(range(count + 1), min(count, 4)) + [0, count])
+    cuts = sorted([*rng.sample(range(count + 1), min(count, 4)), 0, count])
     expected = grouped(aggregates, keys, list(range(count)), columns)
-    spans = list(zip(cuts, cuts[1:], strict=False))
+    spans = list(pairwise(cuts))
     check(folded(Aggregation(fields, aggregates), keys, columns, spans), len(keys), expected)
 
 
@@ -115,7 +116,7 @@ def test_decimal_sums_and_averages():
     nines = Decimal("9" * 32 + ".999999")
     with pytest.raises(DataError):
         one("sum", [nines, nines], pa.decimal128(38, 6), 2)
-    assert one("sum", [nines, -nines, None], pa.decimal128(38, 6)) == 0
+    assert one("sum", [nines, nines.copy_negate(), None], pa.decimal128(38, 6)) == 0
     largest = Decimal("99999999999999.9999")
     assert one("sum", [largest] * 30, pa.decimal128(18, 4), 3) == largest * 30
     assert one("avg", [Decimal("1.67"), Decimal("1.68")], pa.decimal128(10, 2)) == Decimal(

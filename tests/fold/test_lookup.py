@@ -39,9 +39,10 @@ def check_against_dictionary(seed: int, types: list[pa.DataType]) -> None:
             back = list(model)
             lookup.keep(live)
             model = {back[old]: new for new, old in enumerate(live.tolist())}
-    keys = [column.to_pylist() for column in lookup.keys()]
-    assert [column.type for column in lookup.keys()] == types
-    assert [key(row) for row in zip(*keys, strict=True)] == list(model)
+    keys = lookup.keys()
+    assert [column.type for column in keys] == types
+    rows = zip(*(column.to_pylist() for column in keys), strict=True)
+    assert [key(row) for row in rows] == list(model)
 
 
 @pytest.mark.parametrize("type_", ALL_TYPES, ids=str)

@@ -37,7 +37,7 @@ def test_every_tick_is_in_one_pane_and_boundaries_are_needed(panes):
     numbers = panes.panes_of(ticks)
     assert numbers.tolist() == [panes.pane_of(t) for t in ticks.tolist()]
     assert (np.diff(numbers) >= 0).all()
-    edges = {t for k in range(-60, 60) for w in panes.windows for t in _edges(w, k * panes.slide)}
+    edges = {t for k in range(-160, 160) for w in panes.windows for t in _edges(w, k * panes.slide)}
     for tick, number in zip(ticks.tolist(), numbers.tolist(), strict=True):
         start, end = panes.bounds(number)
         assert start <= tick < end

@@ -145,7 +145,7 @@ def by_hypothesis(examples: int) -> Any:
     )
 
 
-@by_hypothesis(3)
+@by_hypothesis(2)
 @given(st.lists(PREDICATE, min_size=40, max_size=40, unique=True))
 def test_random_predicates(db: headwater.Database, predicates: list[str]) -> None:
     compare(db, predicates)

@@ -120,7 +120,9 @@ class Model:
         """[INTERVAL i] and [INTERVAL i BEFORE] at an instant, newest first."""
         if at is None:
             return []
-        rows = [r for r in self.visible() if at - size <= r.t and (r.t < at if before else r.t <= at)]
+        rows = [
+            r for r in self.visible() if at - size <= r.t and (r.t < at if before else r.t <= at)
+        ]
         return rows[::-1]
 
     def last(self, at: int | None, count: int, key: Callable[[Row], Any] | None) -> list[Row]:

@@ -68,7 +68,9 @@ def test_executors_write_the_blocks(tmp_path: Path) -> None:
     told = json.loads(found.stdout.splitlines()[-1])
     assert (told["rows"], told["numbers"]) == (4000, 4000)
     writers = [w for w in told["writers"] if w[2]]
-    assert told["driver"] not in {pid for process, parent, _ in writers for pid in (process, parent)}
+    assert told["driver"] not in {
+        pid for process, parent, _ in writers for pid in (process, parent)
+    }
     assert len({parent for _, parent, _ in writers}) == 2  # each executor starts its own workers
     written = {path for _, _, files in writers for path in files}
     assert {path.partition("blocks/")[2] for path in told["blocks"]} == {

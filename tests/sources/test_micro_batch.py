@@ -101,23 +101,25 @@ def test_one_delta_commit_holds_blocks_state_and_the_number(store: Opened) -> No
 @pytest.mark.parametrize("sealed", [False, True])
 @pytest.mark.parametrize("clean", [False, True])
 def test_a_micro_batch_survives(folder: Path, sealed: bool, clean: bool) -> None:
-    with Opened(folder) as opened:
-        table = opened.create("t", watermark_ticks=5)
-        key = source(opened, table)
-        table.insert(rows_of([1], 100))
-        deliver(table, key, 7, rows_of([3, 20]), rows_of([16, 18], 2))
-        if sealed:
-            opened.store.settle(table)
-        table.insert(rows_of([17], 101))
-        expected = scanned(table, ("t", "id", "_seq", "_late")), table.state
-        if not clean:
-            opened.drop()
+    opened = Opened(folder)
+    table = opened.create("t", watermark_ticks=5)
+    key = source(opened, table)
+    table.insert(rows_of([1], 100))
+    deliver(table, key, 7, rows_of([3, 20]), rows_of([16, 18], 2))
+    if sealed:
+        opened.store.settle(table)
+    table.insert(rows_of([17], 101))
+    rows, state = scanned(table, ("t", "id", "_seq", "_late")), table.state
+    if clean:
+        opened.close()
+    else:
+        opened.drop()
     with Opened(folder, removed_files_kept_s=0) as opened:
         table = opened.table("t")
         table.collect_garbage()
-        assert scanned(table, ("t", "id", "_seq", "_late")) == expected[0]
-        assert table.state.progress == expected[1].progress
-        assert table.state.time == expected[1].time
+        assert scanned(table, ("t", "id", "_seq", "_late")) == rows
+        assert table.state.progress == state.progress
+        assert table.state.time == state.time
         assert table._clock.waiting_count == 4  # 16, 17, 18, 20 wait beyond 20 - 5
         deliver(table, key, 8, rows_of([30], 50))
         assert clock_of(table) == (20, 19)
@@ -182,21 +184,20 @@ def test_the_clock_is_the_minimum_over_live_sources(store: Opened) -> None:
 
 
 def test_a_removed_source_stays_removed(folder: Path) -> None:
-    with Opened(folder) as opened:
-        table = opened.create("t")
-        one = source(opened, table, "one")
-        source(opened, table, "two")
-        deliver(table, one, 0, rows_of([10]))
-        micro_batch.tell(table, "remove", "two-3")
-        state = table.state
-        assert clock_of(table) == (10, 9)
-        opened.drop()
+    opened = Opened(folder)
+    table = opened.create("t")
+    one = source(opened, table, "one")
+    source(opened, table, "two")
+    deliver(table, one, 0, rows_of([10]))
+    micro_batch.tell(table, "remove", "two-3")
+    state = table.state
+    assert clock_of(table) == (10, 9)
+    opened.drop()
     with Opened(folder) as opened:
         table = opened.table("t")
         assert table.state.time == state.time
         micro_batch.tell(table, "remove", one)
         state = table.state
-        opened.store.seal_all()
     with Opened(folder) as opened:
         assert opened.table("t").state.time == state.time
 

@@ -75,7 +75,9 @@ def test_a_bad_row_refuses_the_whole_insert(tmp_path: Path, case: str) -> None:
         assert table.insert([GOOD], "batch") == 1, "the refused batch's id is taken"
 
 
-@pytest.mark.parametrize(("tick", "good"), [((1 << 62) - 1, True), (1 << 62, False), (-(1 << 62), False)])
+@pytest.mark.parametrize(
+    ("tick", "good"), [((1 << 62) - 1, True), (1 << 62, False), (-(1 << 62), False)]
+)
 def test_the_bounds_of_integer_times(tmp_path: Path, tick: int, good: bool) -> None:
     schema = pa.schema([("t", pa.int64()), ("id", pa.int64())])
     with Opened(tmp_path / "data") as opened:
@@ -161,6 +163,8 @@ def test_a_csv_line_that_does_not_parse(db: headwater.Database, tmp_path: Path) 
 def test_a_second_process_is_refused(db: headwater.Database) -> None:
     path = db._context.folder.path
     text = f"import headwater.storage.folder as f; from pathlib import Path; f.DataFolder({str(path)!r})"
-    second = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    second = subprocess.run(
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60
+    )
     assert second.returncode == 1
     assert "55006" in second.stderr

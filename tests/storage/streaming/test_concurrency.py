@@ -189,7 +189,9 @@ def test_readers_keep_their_files_while_expiry_removes_them(tmp_path: Path) -> N
                     assert rows.column("id").to_pylist() == list(range(60))
         assert scanned(table) == []
         table.collect_garbage()
-        assert not list((table.folder / "blocks").rglob("*.parquet")), "disk space did not come back"
+        assert not list((table.folder / "blocks").rglob("*.parquet")), (
+            "disk space did not come back"
+        )
 
 
 def test_a_reader_in_the_middle_of_everything(tmp_path: Path) -> None:
