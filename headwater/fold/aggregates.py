@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,7 @@ def _number_type(type_: pa.DataType) -> pa.DataType:
     raise NotSupportedError(f"type {type_} cannot be summed in line")
 
 
+@lru_cache(maxsize=256)
 def _sum_type(type_: pa.DataType) -> pa.DataType:
     type_ = _number_type(_value_type(type_))
     if pa.types.is_decimal128(type_):
@@ -77,6 +79,7 @@ def _sum_type(type_: pa.DataType) -> pa.DataType:
     return pa.float64() if pa.types.is_floating(type_) else pa.int64()
 
 
+@lru_cache(maxsize=256)
 def _average_type(type_: pa.DataType) -> pa.DataType:
     type_ = _number_type(_value_type(type_))
     if not pa.types.is_decimal128(type_):

@@ -9,7 +9,7 @@ NULLs into floats. Must never: change a value, or hand out memory that a structu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ SHORT_DIGITS = 18  # decimals of so many digits fit a 64-bit integer
 WORD = 1 << 64
 
 
+@lru_cache(maxsize=256)
 def kind_of(type_: pa.DataType) -> str:
     """Which kind of vector stands for a type; a type without one is refused."""
     if pa.types.is_dictionary(type_):
@@ -126,6 +127,7 @@ def _long_integers(array: pa.Array) -> Vector:
     return high * WORD + low
 
 
+@lru_cache(maxsize=256)
 def storage_dtype(type_: pa.DataType) -> np.dtype[Any]:
     """How Arrow stores a fixed-width type of ours."""
     if pa.types.is_floating(type_):
@@ -146,19 +148,31 @@ def vector_dtype(type_: pa.DataType) -> np.dtype[Any]:
 
 def decode(values: Vector, valid: npt.NDArray[np.bool_] | None, type_: pa.DataType) -> pa.Array:
     """A vector as an Arrow array of its type; always a copy, because states are written to."""
-    if pa.types.is_dictionary(type_):
-        type_ = type_.value_type
-    if pa.types.is_decimal128(type_):
+    form = _form(type_)
+    if form == "numbers":
+        data = pa.py_buffer(values.astype(storage_dtype(type_), copy=True))
+        return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), data])
+    if form == "decimals":
         return _decimals(values, valid, type_)
-    if kind_of(type_) == OBJECT:
-        mask = None if valid is None else ~valid
-        return pa.array(values, type_, mask=mask, from_pandas=False)
-    if pa.types.is_null(type_):
+    if form == "nulls":
         return pa.nulls(len(values))
+    if form == "dictionary":
+        return decode(values, valid, type_.value_type)
+    given = values != 0 if form == "booleans" else values
+    return pa.array(given, type_, mask=None if valid is None else ~valid, from_pandas=False)
+
+
+@lru_cache(maxsize=256)
+def _form(type_: pa.DataType) -> str:
+    if pa.types.is_dictionary(type_):
+        return "dictionary"
+    if pa.types.is_decimal128(type_):
+        return "decimals"
+    if pa.types.is_null(type_):
+        return "nulls"
     if pa.types.is_boolean(type_):
-        return pa.array(values != 0, type_, mask=None if valid is None else ~valid)
-    data = pa.py_buffer(values.astype(storage_dtype(type_), copy=True))
-    return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), data])
+        return "booleans"
+    return "objects" if kind_of(type_) == OBJECT else "numbers"
 
 
 def _bitmap(valid: npt.NDArray[np.bool_] | None) -> pa.Buffer | None:

@@ -83,7 +83,7 @@ class LastRowsPerKey:
         size = max(slot_count, 2 * len(self._counts), SMALLEST)
         self._counts = np.concatenate([self._counts, np.zeros(size - len(self._counts), np.int64)])
         for number, values in enumerate(self._values):
-            wide = np.zeros(size * self.k, values.dtype)
+            wide = np.full(size * self.k, None if values.dtype == object else 0, values.dtype)
             wide[: len(values)] = values
             self._values[number] = wide
             valid = self._valid[number]

@@ -91,19 +91,22 @@ def _put(value: Any, arrays: list[pa.Array]) -> Any:
 
 
 def _put_vector(vector: np.ndarray[Any, Any], arrays: list[pa.Array]) -> Any:
-    if vector.dtype == object:
-        kinds = {type(value) for value in vector.tolist()} - {type(None)}
-        if kinds <= {int}:
-            digits = [None if v is None else str(v) for v in vector.tolist()]
-            arrays.append(pa.array(digits, pa.large_string()))
-        else:
-            text = pa.large_string() if kinds == {str} else pa.large_binary()
-            arrays.append(pa.array(vector, text))
-        kind = "int" if kinds <= {int} else "other"
-        return {OBJECTS: [len(arrays) - 1, kind, list(vector.shape)]}
     flat = np.ascontiguousarray(vector).reshape(-1)
+    if vector.dtype == object:
+        kind = _put_objects(flat.tolist(), arrays)
+        return {OBJECTS: [len(arrays) - 1, kind, list(vector.shape)]}
     arrays.append(pa.array(flat.view(np.uint8) if flat.dtype == np.bool_ else flat))
     return {VECTOR: [len(arrays) - 1, vector.dtype.str, list(vector.shape)]}
+
+
+def _put_objects(values: list[Any], arrays: list[pa.Array]) -> str:
+    kinds = {type(value) for value in values} - {type(None)}
+    if kinds <= {int}:
+        digits = [None if value is None else str(value) for value in values]
+        arrays.append(pa.array(digits, pa.large_string()))
+        return "int"
+    arrays.append(pa.array(values, pa.large_string() if kinds == {str} else pa.large_binary()))
+    return "other"
 
 
 def _get(tree: Any, arrays: list[pa.Array]) -> Any:

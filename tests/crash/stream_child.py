@@ -18,7 +18,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater.storage.streaming.table import StreamingTable, read_block
+from headwater.storage.streaming.stored import read_block
+from headwater.storage.streaming.table import StreamingTable
 from tests.crash.stream_store import Opened
 
 TABLES = ("a", "b")

@@ -35,6 +35,7 @@ def test_a_segment_is_retired_while_a_spare_of_an_earlier_run_goes_live(tmp_path
     first, file = pool.activate(1, 1, 0)
     os.close(file.descriptor)
     live.append(first)
+    pool._unused_name()  # of a spare that was made meanwhile: the next number is that of the next spare
     second, file = pool.activate(2, 100, 0)
     assert os.fstat(file.descriptor).st_ino == os.stat(second.path).st_ino
     assert pool.segment(2).header.first_lsn == 100

@@ -30,6 +30,7 @@ from tests.crash.stream_store import Opened, ids, rows_of, scanned
 ROOT = Path(__file__).parents[2]
 STRACE = shutil.which("strace")
 THREADS = 3
+FILLED = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("filler", pa.string())])
 CALLS = ("fdatasync", "fsync", "link,linkat", "pwritev", "rename,renameat,renameat2",
          "unlink,unlinkat", "mkdir,mkdirat", "ftruncate", "pwrite64", "write")  # fmt: skip
 
@@ -291,8 +292,7 @@ def test_a_torn_commit_whose_rows_the_log_no_longer_has_is_an_error(tmp_path: Pa
     """Then it was synced once, and is damaged: no row may vanish without a word."""
     folder = tmp_path / "data"
     with Opened(folder) as found:
-        schema = pa.schema([("t", pa.int64()), ("id", pa.int64()), ("filler", pa.string())])
-        table = found.create("a", schema)
+        table = found.create("a", FILLED)
         for number in range(40):
             table.insert([{"t": number, "id": number, "filler": "x" * 60_000}])
         found.store.seal_all()
@@ -303,6 +303,26 @@ def test_a_torn_commit_whose_rows_the_log_no_longer_has_is_an_error(tmp_path: Pa
         Opened(folder)
     assert caught.value.sqlstate == "XX001"
     assert str(commit) in caught.value.message
+
+
+def test_the_log_keeps_what_one_table_has_not_sealed(tmp_path: Path) -> None:
+    """Segments go only when every table has sealed past them."""
+    found = Opened(tmp_path / "data")
+    slow, fast = found.create("slow"), found.create("fast", FILLED)
+    slow.insert(rows_of([1, 2]))
+    for number in range(60):
+        fast.insert([{"t": number, "id": number, "filler": "x" * 60_000}])
+        if number % 10 == 5:
+            found.store.seal(fast)
+            found.store.free_log()
+    assert found.store.log_state().segments > 2, "the log has one segment: the test shows nothing"
+    found.drop()
+    found = Opened(tmp_path / "data")
+    assert ids(found.table("slow")) == [0, 1]
+    assert ids(found.table("fast")) == list(range(60))
+    found.store.seal_all()
+    assert found.store.log_state().segments == 1, "the log is not freed"
+    found.drop()
 
 
 def test_a_commit_is_synced_again_by_the_next_process(

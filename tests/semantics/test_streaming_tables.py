@@ -30,7 +30,8 @@ from headwater.sql.extensions import Window
 from headwater.sql.text import Name, Span
 from headwater.storage.streaming.definition import DAY
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
-from headwater.storage.streaming.table import StreamingTable, read_block
+from headwater.storage.streaming.stored import read_block
+from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import window_rows
 from tests.crash.stream_store import Opened
 from tests.semantics.streaming_model import Model, Row, both, compared, either, negated

@@ -13,7 +13,8 @@ from headwater.errors import StorageError
 from headwater.settings import MEBIBYTE, Settings
 from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming.definition import Definition
-from headwater.storage.streaming.table import Limits, StreamingTable
+from headwater.storage.streaming.stored import Limits
+from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.wal import LogState, WriteAheadLog
 
 UPKEEP_PERIOD_S = 0.25

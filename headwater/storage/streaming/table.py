@@ -1,4 +1,4 @@
-"""A streaming table at work: insert, advance, snapshot, seal, compact, expire.
+"""A streaming table at work: insert, advance, recovery.
 
 An insert touches the write-ahead log and the tail only: no read and no upkeep can stop it. What is
 decided in commit order (sequence, lateness, the clock) is decided by the log's writer just before
@@ -7,10 +7,9 @@ the write and becomes visible just after the sync; `_Commit` is that pair of ste
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,11 @@ from headwater.storage.arrival import ArrivalClock
 from headwater.storage.clock import NO_TICKS, TableClock, Ticks
 from headwater.storage.clock import Stamp as ClockStamp
 from headwater.storage.delta import DataFile, DeltaLog
-from headwater.storage.garbage import Garbage
 from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
-from headwater.storage.streaming.indexes import TableIndexes
-from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
+from headwater.storage.streaming.read import Wanted, select
 from headwater.storage.streaming.records import (
     ADVANCE,
     BARRIER,
@@ -42,26 +39,13 @@ from headwater.storage.streaming.records import (
     names_payload,
     read_record,
 )
-from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
+from headwater.storage.streaming.stored import Limits, StoredTable
+from headwater.storage.streaming.tail import TailBatch
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
 FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 HIDDEN_BYTES = 9  # a sequence number and a late flag
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of one table, from the settings."""
-
-    block_rows: int
-    block_bytes: int
-    block_age_s: float
-    unsealed_bytes: int
-    recent_bytes: int
-    insert_timeout_s: float
-    compact_files: int
-    sidecar_bytes: int
 
 
 class RepeatedBatch(Error):
@@ -104,7 +88,7 @@ class _Commit:
         return Record(kind, self.table.definition.id, payload)
 
 
-class StreamingTable:
+class StreamingTable(StoredTable):
     """One streaming table, or a stream."""
 
     def __init__(
@@ -118,37 +102,18 @@ class StreamingTable:
         sources: Iterable[str] = (),
         visibility: threading.Lock | None = None,
     ) -> None:
-        self.definition = definition
-        self.folder = folder
-        self.limits = limits
-        self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
+        super().__init__(definition, folder, limits, kept_s, sources)
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
-        self.indexes = TableIndexes(folder, limits.sidecar_bytes)
         self._wal: WriteAheadLog | None = None
         self._wake = wake
-        self._log = DeltaLog(folder, cut_torn=True)
-        state = block_files.sealed_state(self._log, sources)
+        self._visibility = visibility or threading.Lock()
+        state = self._visible
         # Of the log's writer alone:
-        self._clock = TableClock()
         self._arrival = ArrivalClock(state.arrival_us)
         self._next_sequence = state.next_sequence
         self._late_total = state.late_total
         self._ids = set(known_ids)
         self._taken_back = False
-        self._held_us: int | None = None  # the arrival clock stands here for a micro-batch
-        # Of everybody, under the lock:
-        self._visibility = visibility or threading.Lock()
-        self._lock = threading.Lock()
-        self._room = threading.Condition(self._lock)
-        found, self.foreign = block_files.read_blocks(self._log)
-        self._blocks = block_files.interval_index(found)
-        self._tail = Tail(definition)
-        self._memory: dict[str, pa.Table] = {}
-        self._visible = self._sealed = state
-        self._version = self._log.version
-        self._garbage = Garbage(folder, kept_s)
-        used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
-        self._garbage.find_left_overs(used, self._version)
         self._clock = self._restored_clock(state)
 
     @classmethod
@@ -161,16 +126,6 @@ class StreamingTable:
         self._wal = wal
 
     # Recovery
-
-    @property
-    def torn_commit(self) -> Path | None:
-        """A commit that a power cut left unfinished, put aside: its rows must be in the log."""
-        return self._log.torn
-
-    @property
-    def sealed_lsn(self) -> int:
-        """Records up to here are in blocks."""
-        return self._sealed.lsn
 
     def replay(self, record: Record) -> None:
         """Takes in one record of the log that is not in a block yet."""
@@ -221,11 +176,6 @@ class StreamingTable:
         return np.sort(self.definition.ticks(rows.column(self.definition.time)))
 
     # Inserts
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The user's columns."""
-        return self.definition.schema
 
     def insert(self, rows: Any, batch_id: str | None = None, source: str = "") -> int:
         """Adds rows; returns once they are durable. 0 if the batch was there already."""
@@ -431,252 +381,7 @@ class StreamingTable:
         """Waits until all that was appended to the log before is visible."""
         self._open_log.append([Record(BARRIER, self.definition.id, (b"",))]).wait()
 
-    # Reads
-
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[StreamSnapshot]:
-        """The table as of now; its files stay until the reader is done."""
-        with self._lock:
-            snapshot = StreamSnapshot(
-                definition=self.definition,
-                folder=self.folder,
-                version=self._version,
-                blocks=self._blocks.snapshot(),
-                tail=self._tail.pieces(),
-                clock=self._now(),
-                closed=self._visible.time.closed,
-                memory=dict(self._memory),
-                find_rows=self.indexes.find_rows,
-                sidecar=self.indexes.sidecar,
-            )
-            self._garbage.hold(self._version)
-        try:
-            yield snapshot
-        finally:
-            self._garbage.let_go(snapshot.version)
-
-    def _now(self) -> int | None:
-        if not self.definition.by_arrival:
-            return self._visible.time.clock
-        return max(self._wall_us(), self._visible.time.clock or 0)
-
-    def _wall_us(self) -> int:
-        """The wall clock, held while executors write rows that have their arrival time already."""
-        now, held = time.time_ns() // 1000, self._held_us
-        return now if held is None else min(now, held)
-
-    @property
-    def state(self) -> TableState:
-        """Clock, closed mark, sequence and late rows, as visible now."""
-        with self._lock:
-            return self._visible
-
-    @property
-    def tail_bytes(self) -> int:
-        """Bytes not sealed yet."""
-        with self._lock:
-            return self._tail.bytes
-
-    @property
-    def first_unsealed_lsn(self) -> int | None:
-        """The oldest record of the log that this table still needs; None if there is none."""
-        with self._lock:
-            return self._tail.batches[0].lsn if self._tail.batches else None
-
-    @property
-    def blocks(self) -> tuple[Block, ...]:
-        """The sealed blocks, by time."""
-        with self._lock:
-            blocks = tuple(self._blocks.snapshot())
-            unsealed = {file.path for batch in self._tail.batches for file in batch.files}
-        return tuple(b for b in blocks if b.path not in unsealed) if unsealed else blocks
-
-    # Upkeep
-
-    def due(self) -> bool:
-        """Whether the tail should be sealed now."""
-        with self._lock:
-            if not self._tail.batches:
-                return False
-            old = time.monotonic() - self._tail.since >= self.limits.block_age_s
-            most = min(self.limits.block_bytes, self.limits.unsealed_bytes)
-            return old or self._tail.bytes >= most
-
-    def seal(self, remember: Callable[[Sequence[str], int], None] | None = None) -> bool:
-        """Moves the tail into blocks; one commit holds the files and the table's state."""
-        with self.upkeep:
-            with self._lock:
-                batches = list(self._tail.batches)
-                state = self._visible
-            if not batches:
-                return False
-            self._seal(batches, state, remember)
-            return True
-
-    def _seal(
-        self,
-        batches: list[TailBatch],
-        state: TableState,
-        remember: Callable[[Sequence[str], int], None] | None,
-    ) -> None:
-        ids = [batch.batch_id for batch in batches if batch.batch_id is not None]
-        if ids and remember is not None:
-            remember(ids, self.definition.id)
-        rows = stored_rows(self.definition, batches)
-        written = self._write(self._unexpired(rows, state.time.clock))
-        files = [file for _, file, _ in written]
-        files += [file for batch in batches for file in batch.files]
-        version = self._commit(written, files, (), state.transactions(self._sealed))
-        with self._lock:
-            self._version = version
-            self._tail.drop(len(batches))
-            self._add_blocks(written)
-            self._sealed = state
-            self._room.notify_all()
-
-    def _write(self, rows: pa.Table) -> list[tuple[Block, DataFile, pa.Table]]:
-        """Writes rows as blocks, at most `block_rows` each, none across compartments."""
-        if not rows.num_rows:
-            return []
-        rows = block_files.ordered(rows.combine_chunks(), self.definition)
-        written: list[tuple[Block, DataFile, pa.Table]] = []
-        try:
-            for number, part in block_files.split(rows, self.definition, self.limits.block_rows):
-                made = block_files.write(self.folder, self.definition, number, part)
-                written.append((*made, part))
-        except BaseException:
-            self._unlink(written)
-            raise
-        return written
-
-    def _commit(
-        self,
-        written: Sequence[tuple[Block, DataFile, pa.Table]],
-        files: Sequence[DataFile],
-        removed: Sequence[str],
-        transactions: Mapping[str, int] | None = None,
-    ) -> int:
-        """One commit; the files that were written for it go if it does not come about."""
-        try:
-            return self._log.commit(files, removed, transactions=transactions)
-        except BaseException:
-            if not self._log.failed:
-                self._unlink(written)
-            raise
-
-    def _unlink(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
-        for block, _, _ in written:
-            (self.folder / block.path).unlink(missing_ok=True)
-
-    def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
-        """The rows whose compartment has not gone yet; what RANGE hides need not be written."""
-        limit = self.definition.range_ticks
-        if limit is None or clock is None or not rows.num_rows:
-            return rows
-        ticks = self.definition.ticks(rows.column(self.definition.time))
-        return (
-            rows if ticks.min() >= clock - limit else rows.filter(pa.array(ticks >= clock - limit))
-        )
-
-    def _add_blocks(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
-        for block, _, rows in written:
-            self._blocks.add(block, block.low, block.high)
-            self._memory[block.path] = rows
-        self._forget_old()
-
-    def _forget_old(self) -> None:
-        """Lets the oldest blocks leave memory until the rest fits (ST7)."""
-        held = sum(rows.nbytes for rows in self._memory.values())
-        for block in self._blocks.snapshot() if held > self.limits.recent_bytes else ():
-            if held <= self.limits.recent_bytes:
-                return
-            gone = self._memory.pop(block.path, None)
-            held -= 0 if gone is None else gone.nbytes
-
-    def expire(self) -> int:
-        """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
-        if self.definition.range_ticks is None:
-            return 0
-        with self.upkeep:
-            limit = self.definition.range_ticks  # under the lock: ALTER may just have changed it
-            clock = self.state.time.clock if not self.definition.by_arrival else self._now()
-            if clock is None or limit is None:
-                return 0
-            # By the bounds of blocks: their numbers may be those of an earlier RANGE.
-            kept = {b.compartment for b in self.blocks if b.high >= clock - limit}
-            gone = sorted({b.compartment for b in self.blocks} - kept)
-            for compartment in gone:
-                self.replace([b for b in self.blocks if b.compartment == compartment], None)
-            return len(gone)
-
-    def replace(self, old: Sequence[Block], rows: pa.Table | None) -> list[Block]:
-        """Puts rows in the place of blocks, in one commit; the caller holds `upkeep`."""
-        written = self._write(rows) if rows is not None else []
-        files = [file for _, file, _ in written]
-        version = self._commit(written, files, [b.path for b in old])
-        paths = {b.path for b in old}
-        with self._lock:
-            self._version = version
-            for block in old:
-                self._blocks.remove(block)
-                self._memory.pop(block.path, None)
-            self._add_blocks(written)
-        self.indexes.forget(old)
-        self._garbage.add([self.folder / path for path in paths], version)
-        self._garbage.collect()
-        return [block for block, _, _ in written]
-
-    def compact(self) -> int:
-        """Joins small neighbours of one compartment into larger blocks; how many were joined."""
-        with self.upkeep:
-            run = self._small_run()
-            if not run:
-                return 0
-            with self.reading() as snapshot:
-                tables = [read_block(snapshot, block) for block in run]
-            self.replace(run, pa.concat_tables(tables))
-            return len(run)
-
-    def _small_run(self) -> list[Block]:
-        run: list[Block] = []
-        rows = 0
-        for block in self.blocks:
-            small = block.row_count * 2 <= self.limits.block_rows
-            if run and (
-                not small
-                or block.compartment != run[0].compartment
-                or rows >= self.limits.block_rows
-            ):
-                if len(run) >= self.limits.compact_files:
-                    return run
-                run, rows = [], 0
-            if small:
-                run.append(block)
-                rows += block.row_count
-        return run if len(run) >= self.limits.compact_files else []
-
-    def build_indexes(self, most: int) -> int:
-        """Indexes up to `most` blocks that have no index file yet; how many."""
-        with self.reading() as snapshot:
-            return self.indexes.build(
-                list(snapshot.blocks), lambda b: read_block(snapshot, b), most
-            )
-
-    def rebuild_compartments(self) -> None:
-        """After a change of RANGE: blocks go into the compartments of the new one."""
-        with self.upkeep, self.reading() as snapshot:
-            moved = [
-                b
-                for b in self.blocks
-                if self.definition.compartment_of(b.low) != b.compartment
-                or self.definition.compartment_of(b.high) != b.compartment
-            ]
-            if moved:
-                self.replace(moved, pa.concat_tables([read_block(snapshot, b) for b in moved]))
-
-    def collect_garbage(self) -> None:
-        """Deletes removed files that nobody needs any more."""
-        self._garbage.collect()
+    # Commits of others
 
     def look_for_foreign_commits(self) -> bool:
         """Takes in what another Delta writer committed; whether there was anything.
@@ -723,19 +428,6 @@ class StreamingTable:
             self._version = version
             self._add_blocks(written)
         self._garbage.add([self.folder / file.path], version)
-
-
-def read_block(snapshot: StreamSnapshot, block: Block) -> pa.Table:
-    """All rows and columns of one block."""
-    held = snapshot.memory.get(block.path)
-    if held is not None:
-        return held
-    columns = tuple(snapshot.definition.stored_schema.names)
-    alone = block_files.interval_index([block]).snapshot()
-    one = StreamSnapshot(
-        snapshot.definition, snapshot.folder, snapshot.version, alone, (), None, None, {}
-    )
-    return select(one, Wanted(columns)).rows
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:
