@@ -298,13 +298,15 @@ class Database:
         self.cancel()
         with self._ended:
             self._ended.wait_for(lambda: not self._running, CLOSE_PATIENCE_S)
-        sources.close_sources(self._context)
-        self._context.streams.close()
-        for table in self._context.tables.values():
-            table.collect_garbage()
-        self._context.catalog.close()
-        self._context.kernel.close()
-        self._context.folder.close()
+        context = self._context
+        with contextlib.ExitStack() as rest:  # a full disk may fail the first; the lock must go
+            rest.callback(context.folder.close)
+            rest.callback(context.kernel.close)
+            rest.callback(context.catalog.close)
+            rest.callback(context.streams.close)
+            sources.close_sources(context)
+            for table in context.tables.values():
+                table.collect_garbage()
 
     def _check_open(self) -> None:
         if self._closed:

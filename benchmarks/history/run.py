@@ -151,18 +151,21 @@ def _duckdb(batches: int, queries: Any, answers: Any, figures: Any) -> bool:
     import duckdb
 
     right = True
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        with contextlib.closing(duckdb.connect(f"{folder}/db")) as connection:
-            connection.execute(f"CREATE TABLE p ({reports.DDL})")
-            for number in range(batches):
-                connection.register("rows_in", _batch(number))
-                connection.execute("INSERT INTO p SELECT * FROM rows_in")
-            for name, some in queries.items():
-                ask: Callable[[Query], int] = lambda q: (
-                    connection.sql(_sql(q)).to_arrow_table().num_rows
-                )  # noqa: E731
-                figures[name]["DuckDB"], counts = _measured(some, ask)
-                right &= counts == answers[name]
+    with (
+        tempfile.TemporaryDirectory(dir=".") as folder,
+        contextlib.closing(duckdb.connect(f"{folder}/db")) as connection,
+    ):
+        connection.execute(f"CREATE TABLE p ({reports.DDL})")
+        for number in range(batches):
+            connection.register("rows_in", _batch(number))
+            connection.execute("INSERT INTO p SELECT * FROM rows_in")
+
+        def ask(query: Query) -> int:
+            return int(connection.sql(_sql(query)).to_arrow_table().num_rows)
+
+        for name, some in queries.items():
+            figures[name]["DuckDB"], counts = _measured(some, ask)
+            right &= counts == answers[name]
     return right
 
 
@@ -182,8 +185,11 @@ def _postgres(batches: int, queries: Any, answers: Any, figures: Any) -> bool:
         rate = batches * BATCH / (time.perf_counter() - started)
         figures["insert_rows_per_s"]["PostgreSQL, two B-trees"] = rate
         connection.execute("ANALYZE p")
+
+        def ask(query: Query) -> int:
+            return len(connection.execute(_sql(query)).fetchall())
+
         for name, some in queries.items():
-            ask: Callable[[Query], int] = lambda q: len(connection.execute(_sql(q)).fetchall())  # noqa: E731
             figures[name]["PostgreSQL"], counts = _measured(some, ask)
             right &= counts == answers[name]
         connection.close()

@@ -143,23 +143,24 @@ def duckdb_(data: list[pa.Table], threads: int) -> tuple[float, int]:
     """DuckDB: a file, one cursor a thread, a checkpoint at the end."""
     import duckdb
 
-    with tempfile.TemporaryDirectory(dir=".") as folder:
-        with contextlib.closing(duckdb.connect(f"{folder}/db")) as connection:
-            connection.execute(f"CREATE TABLE p ({reports.DDL})")
+    with (
+        tempfile.TemporaryDirectory(dir=".") as folder,
+        contextlib.closing(duckdb.connect(f"{folder}/db")) as connection,
+    ):
+        connection.execute(f"CREATE TABLE p ({reports.DDL})")
 
-            def insert() -> Insert:
-                cursor = connection.cursor()
+        def insert() -> Insert:
+            cursor = connection.cursor()
 
-                def one(rows: pa.Table) -> None:
-                    cursor.register("rows_in", rows)
-                    cursor.execute("INSERT INTO p SELECT * FROM rows_in")
+            def one(rows: pa.Table) -> None:
+                cursor.register("rows_in", rows)
+                cursor.execute("INSERT INTO p SELECT * FROM rows_in")
 
-                return one
+            return one
 
-            rate = _timed(
-                _count(data), data, threads, insert, lambda: connection.execute("CHECKPOINT")
-            )
-            return rate, int(connection.execute("SELECT count(*) FROM p").fetchone()[0])
+        rate = _timed(_count(data), data, threads, insert, lambda: connection.execute("CHECKPOINT"))
+        found = connection.execute("SELECT count(*) FROM p").fetchone()
+        return rate, int(found[0]) if found else 0
 
 
 def postgresql(data: list[pa.Table], threads: int) -> tuple[float, int]:

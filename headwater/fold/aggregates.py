@@ -57,7 +57,7 @@ class Function:
 
     parts: tuple[str, ...]
     result: Callable[[pa.DataType], pa.DataType]
-    finish: Callable[[Aggregate, list[Vectors]], pa.Array]
+    finish: Callable[[Aggregate, Sequence[Vectors]], pa.Array]
 
 
 def _value_type(type_: pa.DataType) -> pa.DataType:
@@ -109,7 +109,7 @@ def overflow(aggregate: Aggregate, type_: pa.DataType) -> DataError:
     )
 
 
-def _count(_: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _count(_: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
     return decode(parts[0][0], None, pa.int64())
 
 
@@ -126,7 +126,7 @@ def _totals(parts: Vectors) -> Vector:
     return low.astype(object) + (missing_words(low, high).astype(object) << 64)
 
 
-def _sum(aggregate: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _sum(aggregate: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
     sums, counts = parts[0], parts[1][0]
     type_, valid = _sum_type(aggregate.type), _there(counts)
     if pa.types.is_floating(type_):
@@ -149,7 +149,7 @@ def _checked(
     return decode(totals, valid, type_)
 
 
-def _average(aggregate: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _average(aggregate: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
     sums, counts = parts[0], parts[1][0]
     type_, valid = _average_type(aggregate.type), _there(counts)
     divisors = np.maximum(counts, 1)
@@ -175,17 +175,17 @@ def _objects(values: Sequence[int]) -> Vector:
     return out
 
 
-def _extreme(aggregate: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _extreme(aggregate: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
     return decode(parts[0][0], _there(parts[1][0]), _value_type(aggregate.type))
 
 
-def _edge(aggregate: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _edge(aggregate: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
     _, _, valid, values = parts[0]
     return decode(values, None if valid.all() else valid.copy(), _value_type(aggregate.type))
 
 
-def _moments(sample: bool, root: bool) -> Callable[[Aggregate, list[Vectors]], pa.Array]:
-    def finish(_: Aggregate, parts: list[Vectors]) -> pa.Array:
+def _moments(sample: bool, root: bool) -> Callable[[Aggregate, Sequence[Vectors]], pa.Array]:
+    def finish(_: Aggregate, parts: Sequence[Vectors]) -> pa.Array:
         counts, _mean, squares = parts[0]
         valid = _there(counts, 2 if sample else 1)
         variances = squares / np.maximum(counts - sample, 1.0)

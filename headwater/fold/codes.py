@@ -196,14 +196,21 @@ class IntegerCodes:
 
     def keep(self, codes: Slots) -> None:
         """Forget all but these codes, which become 0, 1, 2, …"""
-        values = self._values[codes]
-        self.__init__()  # type: ignore[misc]
-        self.load(values)
+        self.load(self._values[codes])
 
     def load(self, values: Vector) -> None:
         """Start with distinct values as codes 0, 1, 2, …"""
-        if len(values):
-            self.codes(values)
+        self.__init__()  # type: ignore[misc]
+        if not len(values):
+            return
+        if self._cover(values):
+            codes = self._append(values)
+            assert self._direct is not None
+            self._direct[values - np.int64(self._base)] = codes
+        else:
+            self._append(values)
+            self._direct = None
+            self._rebuild(self._count)
 
 
 class ValueCodes:

@@ -8,6 +8,7 @@ share of the flip. Must never: be used where panes × slots is large; `undo_log`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from headwater.fold.aggregation import Aggregation, Partial, copied, take
@@ -23,8 +24,8 @@ class DenseTwoStack(SlidingMerge):
 
     def __init__(self, aggregation: Aggregation) -> None:
         super().__init__(aggregation)
-        self._front: list[tuple[int, list[Vectors]]] = []  # the oldest pane last
-        self._back: list[tuple[int, list[Vectors]]] = []  # the newest pane last
+        self._front: list[tuple[int, Sequence[Vectors]]] = []  # the oldest pane last
+        self._back: list[tuple[int, Sequence[Vectors]]] = []  # the newest pane last
         self._merged = aggregation.empty(0)  # of the back
 
     @property
@@ -45,7 +46,7 @@ class DenseTwoStack(SlidingMerge):
         else:
             self._back.append((pane, vectors))
 
-    def _dense(self, partial: Partial, slot_count: int) -> list[Vectors]:
+    def _dense(self, partial: Partial, slot_count: int) -> Sequence[Vectors]:
         slots = partial.slots
         if partial.size == slot_count and (slots[1:] > slots[:-1]).all():
             return partial.vectors
@@ -61,7 +62,7 @@ class DenseTwoStack(SlidingMerge):
         if not self._front and self._back and self._back[0][0] < up_to:
             self._flip([entry for entry in self._back if entry[0] >= up_to])
 
-    def _flip(self, panes: list[tuple[int, list[Vectors]]]) -> None:
+    def _flip(self, panes: list[tuple[int, Sequence[Vectors]]]) -> None:
         size = len(self._merged[0][0])
         self._back, self._merged = [], self.aggregation.empty(size)
         while panes:
@@ -73,7 +74,7 @@ class DenseTwoStack(SlidingMerge):
                 self.aggregation.merge(vectors, self._front[-1][1])
             self._front.append((pane, vectors))
 
-    def vectors(self, slot_count: int) -> list[Vectors]:
+    def vectors(self, slot_count: int) -> Sequence[Vectors]:
         size = max(slot_count, len(self._merged[0][0]))
         self._merged = self.aggregation.grow(self._merged, size)
         if not self._front:
@@ -85,7 +86,7 @@ class DenseTwoStack(SlidingMerge):
         return [[vector[:slot_count] for vector in family] for family in whole]
 
     def remap(self, live: Slots, slot_count: int) -> None:
-        def renumbered(vectors: list[Vectors]) -> list[Vectors]:
+        def renumbered(vectors: Sequence[Vectors]) -> Sequence[Vectors]:
             return take(self.aggregation.grow(vectors, slot_count), live)
 
         self._merged = renumbered(self._merged)

@@ -18,7 +18,7 @@ import numpy as np
 from headwater.fold.chunk import Chunk
 from headwater.fold.columns import FLOAT, INTEGER, Slots, Vector
 
-Vectors = list[Vector]
+Vectors = Sequence[Vector]  # their arrays are written to, the sequence is not
 HALF = 31  # a sum's second word counts multiples of 2^32, rounded to the nearest
 INTEGERS = np.iinfo(np.int64)
 # NaN and infinity are values like others; integer sums wrap and are checked at the end.

@@ -27,7 +27,8 @@ from headwater.fold.join_nodes import Nodes
 from headwater.fold.lookup import PAIR_BITS, Lookup
 
 LEFT, RIGHT = 0, 1
-WORTH_CLEANING = 4096
+WORTH_CLEANING = 4096  # fewer keys or groups than this are never worth a clean-up
+KEYS_PER_NODE = 4  # so many times the live nodes, and keys are cleaned up
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class StreamJoin:
 
     def __init__(self, key_types: Sequence[pa.DataType], left: JoinSide, right: JoinSide) -> None:
         self.sides = (left, right)
+        self._grouped = bool(left.groups or right.groups)
         self._keys = Lookup(key_types)
         self._aggregations = [Aggregation((), side.aggregates) for side in self.sides]
         families = [family for a in self._aggregations for family in a.families]
@@ -105,15 +107,19 @@ class StreamJoin:
             return
         asking = np.concatenate([mine for mine, _ in rounds])
         places = np.concatenate([theirs for _, theirs in rounds])
-        pairs = (side_groups[asking], other.groups(places))
-        left, right = pairs if side == LEFT else pairs[::-1]
-        groups = self._groups.codes(left << PAIR_BITS | right)
+        groups = np.zeros(len(places), np.int64)
+        if self._grouped:
+            pairs = (side_groups[asking], other.groups(places))
+            left, right = pairs if side == LEFT else pairs[::-1]
+            groups = self._groups.codes(left << PAIR_BITS | right)
         values = self._paired(side, take(partial.vectors, asking), other.vectors(places))
         expiries = np.minimum(other.expiries(places), expiry)
-        self._cells.add(expiries, groups, values, len(self._groups))
+        self._cells.add(expiries, groups, values, len(self._groups) if self._grouped else 1)
 
     @quiet
-    def _paired(self, side: int, mine: list[Vectors], theirs: list[Vectors]) -> list[Vectors]:
+    def _paired(
+        self, side: int, mine: Sequence[Vectors], theirs: Sequence[Vectors]
+    ) -> Sequence[Vectors]:
         """The partials of the joined rows: each side's, as often as the other has rows."""
         halves = [mine, theirs] if side == LEFT else [theirs, mine]
         counts = [halves[RIGHT][0][0], halves[LEFT][0][0]]
@@ -129,11 +135,14 @@ class StreamJoin:
         for nodes in self._nodes:
             nodes.expire(instant)
         live = len(self._nodes[LEFT]) + len(self._nodes[RIGHT])
-        if len(self._keys) > 2 * live + WORTH_CLEANING:
+        if len(self._keys) > KEYS_PER_NODE * live + WORTH_CLEANING:
             self._clean_keys()
 
     def _clean_keys(self) -> None:
-        live = np.union1d(*(nodes.live_keys() for nodes in self._nodes))
+        marks = np.zeros(len(self._keys), np.bool_)
+        for nodes in self._nodes:
+            nodes.mark_keys(marks)
+        live = np.flatnonzero(marks)
         new = np.full(len(self._keys), -1, np.int64)
         new[live] = np.arange(len(live))
         self._keys.keep(live)
@@ -142,8 +151,7 @@ class StreamJoin:
 
     def result(self) -> pa.Table:
         """The groups that have joined rows; without grouping always one row."""
-        grouped = bool(self.sides[LEFT].groups or self.sides[RIGHT].groups)
-        count = len(self._groups) if grouped else 1
+        grouped, count = self._grouped, len(self._groups) if self._grouped else 1
         vectors = self._cells.merged(count)
         present = np.flatnonzero(vectors[0][0]) if grouped else np.zeros(1, np.int64)
         if grouped and count > 2 * len(present) + WORTH_CLEANING:

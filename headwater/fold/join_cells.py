@@ -33,13 +33,20 @@ class Cells:
         return len(self._bins)
 
     @quiet
-    def add(self, expiries: Slots, groups: Slots, values: list[Vectors], group_count: int) -> None:
+    def add(
+        self, expiries: Slots, groups: Slots, values: Sequence[Vectors], group_count: int
+    ) -> None:
         """Merge the partials of pairs into their bins."""
-        fresh = np.setdiff1d(expiries, self._bins)
-        if len(fresh) or group_count > self._shape[1]:
+        self._grow(0, group_count)
+        bins = np.searchsorted(self._bins, expiries)
+        known = bins < len(self._bins)
+        known[known] = self._bins[bins[known]] == expiries[known]
+        if not known.all():
+            fresh = np.unique(expiries[~known])
             self._grow(len(self._bins) + len(fresh), group_count)
             self._open(fresh)
-        places = self._rows[np.searchsorted(self._bins, expiries)] * self._shape[1] + groups
+            bins = np.searchsorted(self._bins, expiries)
+        places = self._rows[bins] * self._shape[1] + groups
         for family, matrices, mine in zip(self.families, self._matrices, values, strict=True):
             family.merge_many([matrix.reshape(-1) for matrix in matrices], places, mine)
 
@@ -56,14 +63,18 @@ class Cells:
             rows if bins <= rows else max(bins, 2 * rows, SMALLEST),
             columns if groups <= columns else max(groups, 2 * columns),
         )
-        for family, matrices in zip(self.families, self._matrices, strict=True):
+        for number, (family, matrices) in enumerate(
+            zip(self.families, self._matrices, strict=True)
+        ):
             wide = [vector.reshape(shape) for vector in family.empty(shape[0] * shape[1])]
             for new, old in zip(wide, matrices, strict=True):
                 new[:rows, :columns] = old
-            matrices[:] = wide
+            self._matrices[number] = wide
 
     def _open(self, expiries: Slots) -> None:
-        free = np.setdiff1d(np.arange(self._shape[0]), self._rows)[: len(expiries)]
+        taken = np.zeros(self._shape[0], np.bool_)
+        taken[self._rows] = True
+        free = np.flatnonzero(~taken)[: len(expiries)]
         bins = np.concatenate([self._bins, expiries])
         order = np.argsort(bins)
         self._bins, self._rows = bins[order], np.concatenate([self._rows, free])[order]
@@ -79,7 +90,7 @@ class Cells:
         self._bins, self._rows = self._bins[gone:], self._rows[gone:]
 
     @quiet
-    def merged(self, group_count: int) -> list[Vectors]:
+    def merged(self, group_count: int) -> Sequence[Vectors]:
         """All live bins merged, the first to expire first."""
         self._grow(0, group_count)
         result = []

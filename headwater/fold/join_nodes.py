@@ -7,7 +7,7 @@ number is not below the oldest live one. Must never: hold rows, or walk a chain 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,23 +36,24 @@ class Nodes:
         return self._base + self._count - self._oldest
 
     def add(
-        self, keys: Slots, groups: Slots, expiry: int, vectors: list[Vectors], key_count: int
+        self, keys: Slots, groups: Slots, expiry: int, vectors: Sequence[Vectors], key_count: int
     ) -> None:
         """Add the nodes of a pane; a key may have several, one per group."""
         self._grow(len(keys), key_count)
-        order = np.argsort(keys, kind="stable")
-        numbers = np.empty(len(keys), np.int64)
-        numbers[order] = np.arange(len(keys)) + self._base + self._count
-        place = slice(self._count, self._count + len(keys))
-        keys = keys[order]
+        numbers = np.arange(len(keys)) + self._base + self._count
+        if (keys[1:] < keys[:-1]).any():
+            order = np.argsort(keys, kind="stable")
+            keys, groups, vectors = keys[order], groups[order], take(vectors, order)
         older = self._newest[keys]
-        same = np.concatenate([[False], keys[1:] == keys[:-1]])
-        older[same] = (np.arange(len(keys)) + self._base + self._count - 1)[same]
-        self._fields[:, place] = keys, groups[order], np.full(len(keys), expiry), older
-        self._newest[keys] = np.arange(len(keys)) + self._base + self._count
+        same = np.flatnonzero(keys[1:] == keys[:-1]) + 1
+        older[same] = numbers[same] - 1
+        place = slice(self._count, self._count + len(keys))
+        self._fields[:2, place] = keys, groups
+        self._fields[2, place], self._fields[3, place] = expiry, older
+        self._newest[keys] = numbers  # the last write is the newest
         for mine, theirs in zip(self._vectors, vectors, strict=True):
             for vector, values in zip(mine, theirs, strict=True):
-                vector[place] = values[order]
+                vector[place] = values
         self._count += len(keys)
 
     def _grow(self, more: int, key_count: int) -> None:
@@ -99,13 +100,13 @@ class Nodes:
         """When nodes expire."""
         return self._fields[2, places]
 
-    def vectors(self, places: Slots) -> list[Vectors]:
+    def vectors(self, places: Slots) -> Sequence[Vectors]:
         """The partials of nodes."""
         return take(self._vectors, places)
 
-    def live_keys(self) -> Slots:
-        """The keys that have live nodes."""
-        return np.unique(self._fields[0, self._oldest - self._base : self._count])
+    def mark_keys(self, marks: Vector) -> None:
+        """Mark the keys that have live nodes."""
+        marks[self._fields[0, self._oldest - self._base : self._count]] = True
 
     def remap(self, new: Slots) -> None:
         """Keys were renumbered: `new` gives each old one's new number, -1 for none."""

@@ -7,6 +7,7 @@ oldest; `vectors` is the merge of what is left, one entry per slot. Must never: 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ class SlidingMerge(ABC):
         """Drop all panes before `up_to`."""
 
     @abstractmethod
-    def vectors(self, slot_count: int) -> list[Vectors]:
+    def vectors(self, slot_count: int) -> Sequence[Vectors]:
         """The merge of all panes; the caller may write to it."""
 
     @property

@@ -135,7 +135,7 @@ class SlidingWindow:
         columns = self.aggregation.finish(wanted, distinct)
         return self.aggregation.table(self.lookup.keys(None if whole else present), columns)
 
-    def _vectors(self) -> list[Vectors]:
+    def _vectors(self) -> Sequence[Vectors]:
         vectors = self._merges[0].vectors(len(self.lookup))
         for merge in self._merges[1:]:
             self.aggregation.merge(vectors, merge.vectors(len(self.lookup)))

@@ -8,9 +8,10 @@ extremes, which cannot be taken out.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Any
 
-from headwater.fold.aggregation import Aggregation, Partial, copied, take
+from headwater.fold.aggregation import Aggregation, Partial, copied, frozen, take
 from headwater.fold.columns import Slots
 from headwater.fold.families import Vectors
 from headwater.fold.merges import SlidingMerge, renumbering
@@ -26,7 +27,7 @@ class SubtractOnEvict(SlidingMerge):
         if not aggregation.invertible:
             raise ValueError("only counts and exact sums can be subtracted")
         self._total = aggregation.empty(0)
-        self._panes: deque[tuple[int, Slots, list[Vectors]]] = deque()
+        self._panes: deque[tuple[int, Slots, Sequence[Vectors]]] = deque()
 
     @property
     def pane_count(self) -> int:
@@ -42,7 +43,7 @@ class SubtractOnEvict(SlidingMerge):
             _, slots, vectors = self._panes.popleft()
             self.aggregation.subtract_at(self._total, slots, vectors)
 
-    def vectors(self, slot_count: int) -> list[Vectors]:
+    def vectors(self, slot_count: int) -> Sequence[Vectors]:
         self._grow(slot_count)
         return [[vector[:slot_count].copy() for vector in family] for family in self._total]
 
@@ -62,4 +63,4 @@ class SubtractOnEvict(SlidingMerge):
 
     def restore(self, state: dict[str, Any]) -> None:
         self._total = state["total"]
-        self._panes = deque(tuple(pane) for pane in state["panes"])
+        self._panes = deque((pane, slots, frozen(values)) for pane, slots, values in state["panes"])

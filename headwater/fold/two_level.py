@@ -9,6 +9,7 @@ merges √panes block totals. Must never: merge more than a constant number of p
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from math import isqrt
 from typing import Any
 
@@ -18,7 +19,7 @@ from headwater.fold.aggregation import Aggregation, Partial, copied, take
 from headwater.fold.columns import Slots
 from headwater.fold.families import Vectors
 from headwater.fold.merges import SlidingMerge, renumbering
-from headwater.fold.undo_log import Front, SparsePane, UndoLogTwoStack
+from headwater.fold.undo_log import Front, SparsePane, UndoLogTwoStack, sparse_panes
 
 Block = list[SparsePane]
 
@@ -88,7 +89,7 @@ class TwoLevel(SlidingMerge):
         self._first_block += 1
         self._middle.evict(self._first_block)
 
-    def vectors(self, slot_count: int) -> list[Vectors]:
+    def vectors(self, slot_count: int) -> Sequence[Vectors]:
         self._grow(slot_count)
         whole = [[vector[:slot_count].copy() for vector in f] for f in self._head.merged]
         self.aggregation.merge(whole, self._middle.vectors(slot_count))
@@ -133,6 +134,6 @@ class TwoLevel(SlidingMerge):
         self._head.restore(state["head"])
         self._next.restore(state["next"])
         self._middle.restore(state["middle"])
-        self._blocks = deque([tuple(entry) for entry in block] for block in state["blocks"])
-        self._tail = [tuple(entry) for entry in state["tail"]]
+        self._blocks = deque(sparse_panes(block) for block in state["blocks"])
+        self._tail = sparse_panes(state["tail"])
         self._tail_merged = state["tail_merged"]

@@ -9,15 +9,20 @@ sum of the panes' groups plus two vectors per slot, not panes × slots. Must nev
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headwater.fold.aggregation import Aggregation, Partial, copied, take
+from headwater.fold.aggregation import Aggregation, Partial, copied, frozen, take
 from headwater.fold.columns import Slots
 from headwater.fold.families import Vectors
 from headwater.fold.merges import SlidingMerge, renumbering
 
-SparsePane = tuple[int, Slots, list[Vectors]]
+SparsePane = tuple[int, Slots, Sequence[Vectors]]
+
+
+def sparse_panes(entries: Sequence[Sequence[Any]]) -> list[SparsePane]:
+    """Panes out of a snapshot."""
+    return [(pane, slots, frozen(vectors)) for pane, slots, vectors in entries]
 
 
 class Front:
@@ -32,7 +37,7 @@ class Front:
         """Make room for so many slots."""
         self.merged = self.aggregation.grow(self.merged, slot_count)
 
-    def add(self, pane: int, slots: Slots, values: list[Vectors]) -> None:
+    def add(self, pane: int, slots: Slots, values: Sequence[Vectors]) -> None:
         """Put a pane under those that are there: it is older than all of them."""
         old = take(self.merged, slots)
         new = copied(values)
@@ -48,7 +53,7 @@ class Front:
             self._write(slots, old)
         return before - len(self.log)
 
-    def _write(self, slots: Slots, values: list[Vectors]) -> None:
+    def _write(self, slots: Slots, values: Sequence[Vectors]) -> None:
         for mine, theirs in zip(self.merged, values, strict=True):
             for vector, value in zip(mine, theirs, strict=True):
                 vector[slots] = value
@@ -67,7 +72,7 @@ class Front:
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self.merged = state["merged"]
-        self.log = [tuple(entry) for entry in state["log"]]
+        self.log = sparse_panes(state["log"])
 
 
 class UndoLogTwoStack(SlidingMerge):
@@ -102,7 +107,7 @@ class UndoLogTwoStack(SlidingMerge):
             self._front.add(pane, slots, values)
         self._back, self._merged = deque(), self.aggregation.empty(size)
 
-    def vectors(self, slot_count: int) -> list[Vectors]:
+    def vectors(self, slot_count: int) -> Sequence[Vectors]:
         self._grow(slot_count)
         whole = [[vector[:slot_count].copy() for vector in f] for f in self._front.merged]
         back = [[vector[:slot_count] for vector in family] for family in self._merged]
@@ -128,5 +133,5 @@ class UndoLogTwoStack(SlidingMerge):
 
     def restore(self, state: dict[str, Any]) -> None:
         self._front.restore(state["front"])
-        self._back = deque(tuple(entry) for entry in state["back"])
+        self._back = deque(sparse_panes(state["back"]))
         self._merged = state["merged"]

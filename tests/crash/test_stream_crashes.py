@@ -106,7 +106,7 @@ def kills(folder: Path, count: int, seed: int) -> int:
 
 
 def test_kills_at_random_moments(tmp_path: Path) -> None:
-    assert kills(tmp_path / "data", 5, seed=1) > 20
+    assert kills(tmp_path / "data", 4, seed=1) > 20
 
 
 @pytest.mark.large
@@ -148,10 +148,9 @@ def _made(folder: Path) -> bool:
 @needs_strace
 def test_kills_at_chosen_calls(tmp_path: Path) -> None:
     """A few of the calls, other ones for each kind; the whole list is in the large test."""
-    points = [("fdatasync", 9), ("fsync", 17), ("fsync", 30), ("link,linkat", 4), ("pwritev", 12),
-              ("unlink,unlinkat", 2), ("rename,renameat,renameat2", 2), ("write", 90)]  # fmt: skip
+    points = [("fdatasync", 9), ("fsync", 30), ("link,linkat", 4), ("write", 90)]
     reached = [killed_at(tmp_path / f"at{n}", *point) for n, point in enumerate(points)]
-    assert sum(reached) >= 6, f"{reached}: choose other points"
+    assert sum(reached) >= 3, f"{reached}: choose other points"
 
 
 @needs_strace

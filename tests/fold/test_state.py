@@ -92,7 +92,7 @@ def test_sums_are_brought_to_form_in_time(monkeypatch):
     row = [pa.array([1])], [Column(pa.array([1]))]
     state.fold(*row)
     for _ in range(3):
-        state._vectors[1][0][0] += 2**62  # as 2^32 rows of 2^30 would
+        state._vectors[1][0][:1] += 2**62  # as 2^32 rows of 2^30 would
         state.fold(*row)
     with pytest.raises(DataError):
         state.result()

@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -28,6 +29,7 @@ from headwater.plan.predicate import And, Comparison, IsNull, Not, Or, Predicate
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Window
 from headwater.sql.text import Name, Span
+from headwater.storage.streaming import indexes
 from headwater.storage.streaming.definition import DAY
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.stored import read_block
@@ -139,7 +141,7 @@ class History:
             (5, self.compact),
             (3, self.expire),
             (4, self.build_indexes),
-            (1, self.create_index),
+            (3, self.create_index),
             (3, self.delete),
             (3, self.update),
             (2, self.alter_range),
@@ -436,7 +438,9 @@ def _all(_row: Row) -> bool:
 
 def check(seed: int, steps: int) -> None:
     """One history; a failure says which one and where."""
-    with tempfile.TemporaryDirectory() as folder:
+    # Small blocks: without this no index would be selective enough to be used.
+    selective = patch.object(indexes, "SELECTIVE", 8 if seed % 4 == 3 else 1)
+    with tempfile.TemporaryDirectory() as folder, selective:
         history = History(seed, Path(folder) / "data")
         try:
             history.run(steps)
@@ -466,7 +470,7 @@ ROWS = st.lists(st.lists(st.integers(-6, 6), max_size=4), max_size=8)
 
 
 @settings(
-    max_examples=25,
+    max_examples=15,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

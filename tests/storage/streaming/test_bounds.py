@@ -52,8 +52,8 @@ def pour(folder: Path, rows: int, batch: int, bound_mb: int) -> int:
 
 
 def test_memory_stays_within_its_bounds(tmp_path: Path) -> None:
-    """3 M rows (about 100 MB in memory) under bounds of 8 MB each: tail, blocks, one seal at work."""
-    most = pour(tmp_path / "data", 3_000_000, 20_000, bound_mb=8)
+    """2 M rows (about 66 MB in memory) under bounds of 8 MB each: tail, blocks, one seal at work."""
+    most = pour(tmp_path / "data", 2_000_000, 20_000, bound_mb=8)
     assert most < 8 * 8 * MEBIBYTE, f"{most >> 20} MB were held"
 
 

@@ -125,7 +125,7 @@ def run_writers(folder: Path, writers: int, readers: int, seconds: float) -> int
 
 
 def test_readers_see_prefixes_of_every_writer(tmp_path: Path) -> None:
-    assert run_writers(tmp_path / "data", 8, 2, seconds=3) > 100
+    assert run_writers(tmp_path / "data", 8, 2, seconds=2) > 50
 
 
 @pytest.mark.large
@@ -161,7 +161,7 @@ def test_two_tables_are_seen_at_one_instant(tmp_path: Path) -> None:
 
         def upkeep() -> None:
             opened.store.seal_all()
-            time.sleep(0.01)
+            time.sleep(0.01)  # not a wait for progress: upkeep at a pace
 
         for work in (writer, reader, reader, upkeep):
             crew.add(work)
@@ -220,5 +220,5 @@ def test_a_reader_in_the_middle_of_everything(tmp_path: Path) -> None:
 
         for work in (writer, reader, reader, upkeep):
             crew.add(work)
-        crew.run(2)
-        assert number[0] > 100
+        crew.run(1.5)
+        assert number[0] > 50
