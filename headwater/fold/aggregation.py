@@ -57,6 +57,7 @@ class Aggregation:
     def __init__(self, keys: Sequence[pa.Field], aggregates: Sequence[Aggregate]) -> None:
         self.keys, self.aggregates = tuple(keys), tuple(aggregates)
         types = {a.argument: a.type for a in aggregates if a.argument is not None}
+        self.types = types
         wanted = [ROWS, *(part for a in aggregates for part in parts_of(a))]
         self.parts = list(dict.fromkeys(p for p in wanted if p[0] != DISTINCT))
         self.families: list[Family] = [

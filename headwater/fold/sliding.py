@@ -27,16 +27,17 @@ from headwater.fold.two_level import TwoLevel
 from headwater.fold.undo_log import UndoLogTwoStack
 
 DENSE_BYTES = 64 << 20  # panes × slots × vectors that may stand in full
+STEADY_PANES = 16
 FLAT_PANES = 512  # beyond, the flip of a whole window is too long a pause
 CHANGE_FACTOR = 2  # a window must be so much larger than thought before it changes its structure
 WORTH_CLEANING = 4096  # fewer slots than this are never worth a clean-up
 
 
-def choose(aggregation: Aggregation, panes: int, groups: int) -> SlidingMerge:
-    """The structure for a window of so many panes and groups."""
+def choose(aggregation: Aggregation, panes: int, groups: int, steady: bool = False) -> SlidingMerge:
+    """The structure for a window of so many panes and groups; `steady` prefers short pauses."""
     if aggregation.invertible:
         return SubtractOnEvict(aggregation)
-    if panes > FLAT_PANES:
+    if panes > (STEADY_PANES if steady else FLAT_PANES):
         return TwoLevel(aggregation, panes)
     if panes * groups * aggregation.vector_count * 8 <= DENSE_BYTES:
         return DenseTwoStack(aggregation)
@@ -51,13 +52,18 @@ class SlidingWindow:
     """
 
     def __init__(
-        self, aggregation: Aggregation, panes: int, groups: int = 1024, lookup: Lookup | None = None
+        self,
+        aggregation: Aggregation,
+        panes: int,
+        groups: int = 1024,
+        lookup: Lookup | None = None,
+        steady: bool = False,
     ) -> None:
         self.aggregation = aggregation
         self._owns_lookup = lookup is None
         self.lookup = Lookup(aggregation.key_types) if lookup is None else lookup
-        self._panes = panes
-        self._merges = [choose(aggregation, panes, groups)]
+        self._panes, self._steady = panes, steady
+        self._merges = [choose(aggregation, panes, groups, steady)]
         self._distinct = [DistinctValues(type_) for type_ in aggregation.distinct_types]
         self._grouper = Grouper()
         self._newest: int | None = None
@@ -108,7 +114,7 @@ class SlidingWindow:
                 return
         elif not isinstance(current, DenseTwoStack | UndoLogTwoStack):
             return
-        better = choose(self.aggregation, panes, len(self.lookup))
+        better = choose(self.aggregation, panes, len(self.lookup), self._steady)
         if better.name != current.name and not isinstance(better, DenseTwoStack):
             self._merges.append(better)
 

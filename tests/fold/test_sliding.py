@@ -165,6 +165,7 @@ def test_the_choice_is_named():
     assert choose(floats, 512, 1000).name == "dense two-stack"
     assert choose(floats, 512, 100_000).name == "undo-log two-stack"
     assert choose(floats, 8192, 10).name == "two-level (blocks of 90)"
+    assert choose(floats, 512, 100_000, steady=True).name == "two-level (blocks of 22)"
     assert choose(counts, 8192, 100_000).name == "subtract-on-evict"
     assert SlidingWindow(counts, 8).structure == "subtract-on-evict"
 

@@ -176,6 +176,7 @@ class StreamStore:
             table.look_for_foreign_commits()
         if table.due():
             sealed = table.seal(self._batches.remember)
+            table.forget_ids(self._settings.number("dedup_window_s"))
             table.compact()
         self._compact(table)
         table.expire()

@@ -112,7 +112,8 @@ class StreamingTable(StoredTable):
         self._arrival = ArrivalClock(state.arrival_us)
         self._next_sequence = state.next_sequence
         self._late_total = state.late_total
-        self._ids = set(known_ids)
+        now = time.monotonic()
+        self._ids = dict.fromkeys(known_ids, now)  # by batch id: when it was stored
         self._taken_back = False
         self._clock = self._restored_clock(state)
 
@@ -137,7 +138,7 @@ class StreamingTable(StoredTable):
         self._next_sequence, self._late_total = stamp.next_sequence, stamp.late_total
         self._arrival = ArrivalClock(stamp.arrival_us)
         if found.batch_id is not None:
-            self._ids.add(found.batch_id)
+            self._ids[found.batch_id] = time.monotonic()
         if stamp.removed:
             self._clock.replay_removal(stamp.time, found.source)
         else:
@@ -224,6 +225,14 @@ class StreamingTable(StoredTable):
             raise StorageError("the write-ahead log is not open yet")
         return self._wal
 
+    def forget_ids(self, window_s: float) -> None:
+        """Forgets batch ids that were stored longer ago than this; they come in order of time."""
+        oldest = time.monotonic() - window_s
+        for batch_id, stored_at in list(self._ids.items()):
+            if stored_at >= oldest:
+                return
+            self._ids.pop(batch_id, None)
+
     def _wait_for_room(self) -> None:
         """Slows writers down while too much waits to be sealed (back-pressure)."""
         with self._room:
@@ -280,7 +289,7 @@ class StreamingTable(StoredTable):
         arrival = self._arrival.stamp(self._wall_us())
         found = self._tell_clock(commit, arrival)
         if commit.batch_id is not None:
-            self._ids.add(commit.batch_id)
+            self._ids[commit.batch_id] = time.monotonic()
         self._late_total += found.late_count
         dropped = bool(found.late_count) and self.definition.late == "drop"
         stamp = Stamp(self._next_sequence, arrival, found, self._late_total, count, dropped)
@@ -291,7 +300,7 @@ class StreamingTable(StoredTable):
         """Called by the log's writer: what was decided last did not come to pass."""
         self._taken_back = True
         if batch_id is not None:
-            self._ids.discard(batch_id)
+            self._ids.pop(batch_id, None)
 
     def _restore(self) -> None:
         """Goes on from the last record that is durable; every such one is visible by now."""

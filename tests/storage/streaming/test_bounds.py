@@ -101,3 +101,15 @@ def test_an_insert_that_waits_too_long_is_refused(tmp_path: Path) -> None:
             assert len(ids(table)) == 100_000
         assert opened.store.wait_for_upkeep(lambda: table.tail_bytes == 0, 10)
         assert table.insert(rows_of([1_000_000], 1_000_000), "late one") == 1
+
+
+def test_batch_ids_are_forgotten_after_their_window(tmp_path: Path) -> None:
+    """The ids in memory are bounded by dedup_window_s, as those on disk are."""
+    with Opened(tmp_path / "data") as opened:
+        table = opened.create("a")
+        table.insert(rows_of([1]), batch_id="one")
+        assert table.insert(rows_of([1]), batch_id="one") == 0
+        table.forget_ids(3600)
+        assert table.insert(rows_of([1]), batch_id="one") == 0
+        table.forget_ids(0)
+        assert table._ids == {}
