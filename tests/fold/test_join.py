@@ -113,12 +113,13 @@ def join_at_random(seed: int) -> None:
             check(join.result(), width, joined(sides, instant))
 
 
-@pytest.mark.parametrize("seed", range(40))
-def test_joins_equal_their_rows_joined(seed, monkeypatch):
-    if seed % 2:
+@pytest.mark.parametrize("first", range(0, 40, 5))
+def test_joins_equal_their_rows_joined(first, monkeypatch):
+    if first % 10:
         for place in ("join.WORTH_CLEANING", "join_nodes.SMALLEST"):
             monkeypatch.setattr(f"headwater.fold.{place}", 3)
-    join_at_random(seed)
+    for seed in range(first, first + 5):
+        join_at_random(seed)
 
 
 @pytest.mark.large

@@ -112,9 +112,10 @@ def _parts(rng: random.Random, panes: Panes, clock: np.ndarray) -> list[tuple[in
 
 
 @pytest.mark.parametrize("name", STRUCTURES)
-@pytest.mark.parametrize("seed", range(20))
-def test_every_window_equals_its_rows_evaluated(seed, name):
-    slide_at_random(seed, name)
+@pytest.mark.parametrize("first", range(0, 20, 5))
+def test_every_window_equals_its_rows_evaluated(first, name):
+    for seed in range(first, first + 5):
+        slide_at_random(seed, name)
 
 
 @pytest.mark.large

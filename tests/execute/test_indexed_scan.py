@@ -1,0 +1,53 @@
+"""A scan by key and time over many blocks reads a small part of them (ST8, ST9)."""
+
+from __future__ import annotations
+
+import re
+
+import pyarrow as pa
+
+import headwater
+from headwater.storage.streaming.table import StreamingTable
+
+BLOCKS, ROWS = 120, 1000
+
+
+def filled(db: headwater.Database) -> StreamingTable:
+    """A table of 120 blocks; vid 7 is in every tenth of them."""
+    db.sql("SET compact_files = 1000")
+    db.sql("SET recent_mb = 0")
+    db.sql("CREATE STREAMING TABLE p (vid INT, v INT, t INT NOT NULL) TIMESTAMP BY t")
+    db.sql("CREATE INDEX by_vid ON p (vid)")
+    for number in range(BLOCKS):
+        vids = [7 if number % 10 == 0 and i == 5 else 100 + i for i in range(ROWS)]
+        times = [number * ROWS + i for i in range(ROWS)]
+        db.insert("p", pa.table({"vid": vids, "v": times, "t": times}))
+        db.seal()
+    return db._context.streaming_table("p")
+
+
+def test_a_key_and_time_query_reads_at_most_5_percent_of_the_row_groups(
+    db: headwater.Database,
+) -> None:
+    table = filled(db)
+    assert len(table.blocks) == BLOCKS
+    query = "SELECT v FROM p WHERE vid = 7 AND t BETWEEN 20000 AND 69999"
+    assert db.sql(query).rows() == [(n * ROWS + 5,) for n in range(20, 70, 10)]
+    plan = "\n".join(row[0] for row in db.sql(f"EXPLAIN {query}").rows())
+    found = re.search(
+        r"row groups: (\d+) in all, (\d+) after the interval index, (\d+) after value indexes, (\d+) read",
+        plan,
+    )
+    assert found is not None, plan
+    total, in_time, after_values, read = (int(number) for number in found.groups())
+    assert (total, in_time, after_values) == (BLOCKS, 50, 5)
+    assert read <= total * 0.05
+
+
+def test_rows_not_indexed_yet_are_found(db: headwater.Database) -> None:
+    table = filled(db)
+    last = BLOCKS * ROWS
+    db.insert("p", [(7, 1, last)])  # in the tail
+    assert table.tail_bytes > 0
+    assert db.sql(f"SELECT v FROM p WHERE vid = 7 AND t >= {last}").rows() == [(1,)]
+    assert len(db.sql("SELECT v FROM p WHERE vid = 7")) == BLOCKS // 10 + 1
