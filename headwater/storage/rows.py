@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from numbers import Number
 from types import NoneType
 from typing import Any
@@ -16,6 +17,9 @@ from headwater.sql.names import nearest
 from headwater.sql.types import canonical, is_list, name_of
 
 LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to more is infinite in a FLOAT
+
+
+FEW_ROWS = 64  # so few are not worth columns of their own
 
 
 def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
@@ -35,6 +39,9 @@ def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
 
 def as_batch(rows: Any, schema: pa.Schema) -> pa.RecordBatch:
     """Rows as one record batch of exactly this schema; the short way for Python rows."""
+    short = _few_plain_rows(rows, schema)
+    if short is not None:
+        return short
     if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], (dict, tuple, list)):
         found = _from_python(list(rows), schema)
         check_not_null(found, schema)
@@ -43,6 +50,36 @@ def as_batch(rows: Any, schema: pa.Schema) -> pa.RecordBatch:
         columns = as_table(rows, schema).columns
     plain = pa.schema([field.with_nullable(True) for field in schema])
     return pa.RecordBatch.from_arrays([_flat(column) for column in columns], schema=plain)
+
+
+@lru_cache(maxsize=256)
+def _shape(schema: pa.Schema) -> tuple[pa.DataType, dict[str, set[type]], tuple[str, ...]]:
+    """The struct of a row, the Python types that each column takes as they are, NOT NULL columns."""
+    exact = {field.name: _exact_types(field.type) for field in schema}
+    required = tuple(field.name for field in schema if not field.nullable)
+    return pa.struct([field.with_nullable(True) for field in schema]), exact, required
+
+
+def _few_plain_rows(rows: Any, schema: pa.Schema) -> pa.RecordBatch | None:
+    """A few dicts, or tuples, of plain values by the shortest way; None: look more closely."""
+    if not isinstance(rows, list) or not 0 < len(rows) <= FEW_ROWS:
+        return None
+    struct, exact, required = _shape(schema)
+    plain = []
+    for row in rows:
+        if isinstance(row, tuple) and len(row) == len(exact):
+            row = dict(zip(exact, row, strict=True))
+        if not isinstance(row, dict) or row.keys() != exact.keys():
+            return None
+        if any(type(value) not in exact[name] for name, value in row.items()):
+            return None
+        if any(row[name] is None for name in required):
+            return None
+        plain.append(row)
+    try:
+        return pa.RecordBatch.from_struct_array(pa.array(plain, struct))
+    except (pa.ArrowException, OverflowError, ValueError):
+        return None  # the long way names the row and the column
 
 
 def _flat(column: Any) -> pa.Array:

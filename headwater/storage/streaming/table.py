@@ -78,7 +78,8 @@ class _Commit:
     def show(self, lsn: int) -> None:
         """In commit order, after the sync: the rows become visible."""
         assert self.stamp is not None
-        self.table._show(lsn, self.stamp, self.batch, self.batch_id, self.source)
+        ends = (int(self.ticks[0]), int(self.ticks[-1])) if len(self.ticks) else None
+        self.table._show(lsn, self.stamp, self.batch, self.batch_id, self.source, ends=ends)
 
     def record(self, kind: int) -> Record:
         """The record for the log."""
@@ -342,11 +343,12 @@ class StreamingTable(StoredTable):
         batch_id: str | None,
         source: str,
         delivery: Delivery | None = None,
+        ends: tuple[int, int] | None = None,
     ) -> None:
         """Called by the log's writer, in commit order, after the sync."""
         if batch is not None and self.definition.kind == "stream":
             batch = None  # a stream without readers keeps no row
-        low, high = self._ends(batch, stamp)
+        low, high = ends if ends and batch is not None else self._ends(batch, stamp)
         size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
         files = () if delivery is None else delivery.files
         shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size, files)
