@@ -131,6 +131,9 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "sidecar_mb", 2048, "uncompressed copies of indexed blocks on disk, per table", minimum=0
     ),
+    Setting(
+        "index_lag_blocks", 32, "blocks an index may be behind before sealing waits", minimum=1
+    ),
     Setting("compact_files", 8, "so many small neighbours are joined into one block", minimum=2),
     Setting(
         "wal_segment_mb", 16, "size of a segment of the write-ahead log", minimum=1, fixed=True

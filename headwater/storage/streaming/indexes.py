@@ -66,6 +66,11 @@ class TableIndexes:
         index = self._indexes.get(name.casefold())
         return 0 if index is None else index.lag([block.path for block in blocks])
 
+    def largest_lag(self, blocks: Sequence[Block]) -> int:
+        """How many blocks the index that is most behind does not cover yet."""
+        paths = [block.path for block in blocks]
+        return max((index.lag(paths) for index in list(self._indexes.values())), default=0)
+
     def build(self, blocks: Sequence[Block], read: Callable[[Block], pa.Table], most: int) -> int:
         """Indexes up to `most` blocks that lack a file, the newest first; how many were done."""
         indexes, sidecar = list(self._indexes.values()), self._sidecar

@@ -181,8 +181,14 @@ class StreamStore:
         self._compact(table)
         table.expire()
         table.collect_garbage()
-        if table.build_indexes(INDEX_BLOCKS_PER_ROUND):
+        while table.build_indexes(INDEX_BLOCKS_PER_ROUND):
             self._wanted.set()
+            # Further behind than its bound, an index is built before anything else is sealed:
+            # then `unsealed_mb` slows the writers down.
+            if table.indexes.largest_lag(table.blocks) <= self._settings.integer(
+                "index_lag_blocks"
+            ):
+                break
         return sealed
 
     def log_state(self) -> LogState:

@@ -113,3 +113,16 @@ def test_batch_ids_are_forgotten_after_their_window(tmp_path: Path) -> None:
         assert table.insert(rows_of([1]), batch_id="one") == 0
         table.forget_ids(0)
         assert table._ids == {}
+
+
+def test_an_index_is_behind_by_a_bounded_number_of_blocks(tmp_path: Path) -> None:
+    """One round of upkeep builds until the lag is within index_lag_blocks."""
+    with Opened(tmp_path / "data", index_lag_blocks=3, compact_files=1000) as opened:
+        table = opened.create("a")
+        for number in range(20):
+            table.insert(rows_of([number], number))
+            opened.store.seal(table)
+        table.indexes.add("i", 1, "id", "btree")
+        assert table.indexes.lag("i", table.blocks) == 20
+        opened.store.keep_once()
+        assert table.indexes.lag("i", table.blocks) <= 3
