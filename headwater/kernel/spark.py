@@ -12,6 +12,7 @@ import logging
 import os
 import shutil
 import socket
+import sys
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -238,8 +239,9 @@ def _stop_at_exit(process: SparkProcess) -> None:
 
 def _hush() -> None:
     """Keeps PySpark and py4j from printing stack traces about the Java process that we end."""
-    from pyspark.accumulators import AccumulatorTCPServer
-
-    AccumulatorTCPServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    # The starting thread may be importing PySpark at this moment: take it only if it is there.
+    server = getattr(sys.modules.get("pyspark.accumulators"), "AccumulatorTCPServer", None)
+    if server is not None:
+        server.handle_error = lambda *_: None
     # py4j logs through the root logger; nobody else's messages are touched.
     logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
