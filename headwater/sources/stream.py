@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from headwater.errors import DataError, Error, KernelError
+from headwater.errors import DataError, Error, KernelError, StorageError
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
@@ -213,8 +213,15 @@ def _failure(error: Exception) -> Error:
         return error
     found = translate(error, "")
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", str(error), re.MULTILINE)
-    if causes and found.detail is None:
-        found.detail = causes[-1].strip()
+    cause = causes[-1].strip() if causes else None
+    if isinstance(found, StorageError) and found.sqlstate == "XX001":  # a stream reads no table
+        return DataError(
+            "a file of the source cannot be read",
+            sqlstate="22P04",
+            detail=": ".join(part for part in (found.detail, cause) if part) or None,
+            hint="mend or remove the file, then RESUME SOURCE",
+        )
+    found.detail = found.detail or cause
     return found
 
 
