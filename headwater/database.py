@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import sys
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
 from headwater.execute import (
     change,
+    continuous,
     copy,
     functions,
     indexes,
@@ -19,15 +24,19 @@ from headwater.execute import (
     show,
     sources,
     streaming_tables,
+    subscriptions,
     tables,
 )
 from headwater.execute.context import Context, Running
+from headwater.execute.query_results import Out, Pusher, Subscription
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
+from headwater.sql.extensions import Emit
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
+    AlterQueryResetLandmark,
     AlterTableAddColumns,
     AlterTableDropColumns,
     AlterTableRename,
@@ -36,10 +45,12 @@ from headwater.sql.statements.alter import (
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.control import ControlSource
+from headwater.sql.statements.control import ControlQuery, ControlSource
 from headwater.sql.statements.copy import Copy
+from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_function import CreateFunction
 from headwater.sql.statements.create_index import CreateIndex
+from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
@@ -51,9 +62,10 @@ from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.flush import Flush
 from headwater.sql.statements.insert import Insert, InsertFromStream
 from headwater.sql.statements.merge import Merge
-from headwater.sql.statements.query import Query
+from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
+from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
 from headwater.storage.catalog import Catalog
@@ -72,16 +84,26 @@ def drop_relation(running: Running, statement: Drop) -> Result:
     return tables.drop_table(running, statement)
 
 
+def flush(running: Running, _statement: Flush) -> Result:
+    """FLUSH: everything acknowledged and complete has been processed."""
+    running.context.engine.flush()
+    return Result("FLUSH")
+
+
 HANDLERS: dict[type[Statement], Handler] = {
     Advance: streaming_tables.advance,
     AlterTableSetRange: streaming_tables.set_range,
     CreateStreamingTable: streaming_tables.create_streaming_table,
+    AlterQueryResetLandmark: continuous.reset_landmark,
     AlterTableAddColumns: tables.add_columns,
     AlterTableDropColumns: tables.drop_columns,
     AlterTableRename: tables.rename_table,
     AlterTableRenameColumn: tables.rename_column,
+    ControlQuery: continuous.control_query,
     ControlSource: sources.control_source,
     Copy: copy.copy,
+    CreateContinuousQuery: continuous.create_continuous_query,
+    CreateMaterializedView: continuous.create_materialized_view,
     CreateIndex: indexes.create_index,
     CreateFunction: functions.create_function,
     CreateProcedure: functions.create_procedure,
@@ -90,7 +112,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     Delete: change.delete,
     Describe: show.describe,
     Explain: show.explain,
-    Flush: lambda _running, _statement: Result("FLUSH"),
+    Flush: flush,
     Insert: insert.insert,
     InsertFromStream: sources.insert_from_stream,
     Merge: change.merge,
@@ -99,6 +121,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     SetSetting: show.set_setting,
     Show: show.show,
     ShowSetting: show.show_setting,
+    Subscribe: subscriptions.subscribe_statement,
     Truncate: tables.truncate,
     Update: change.update,
 }
@@ -108,6 +131,9 @@ DROP_HANDLERS: dict[str, Handler] = {
     "stream": drop_relation,
     "function": functions.drop_function,
     "index": indexes.drop_index,
+    "continuous query": continuous.drop_query,
+    "query": continuous.drop_query,
+    "materialized view": continuous.drop_materialized_view,
     "procedure": functions.drop_procedure,
     "source": sources.drop_source,
 }
@@ -148,14 +174,18 @@ class Database:
             tables.remove_left_overs(folder, catalog)
             streams = StreamStore(folder.path, catalog, settings)
             undo.callback(streams.close, seal=False)
-            self._context = Context(settings, folder, catalog, kernel, streams)
+            engine = Engine(settings.integer("engine_threads"))
+            self._context = Context(settings, folder, catalog, kernel, streams, engine)
             tables.open_tables(self._context)
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
             undo.callback(sources.close_sources, self._context)
+            undo.callback(continuous.close_queries, self._context)
+            continuous.open_queries(self._context)
             sources.open_sources(self._context)
             undo.pop_all()
         self._closed = False
+        atexit.register(close_at_exit, weakref.ref(self))
 
     def sql(self, text: str) -> Result:
         """Runs a statement (or several, separated by `;`); the result of the last one."""
@@ -253,10 +283,33 @@ class Database:
         if state is not None:
             raise NotSupportedError("functions with state are not supported yet")
         functions.create_python_function(self._context, name, function, returns, kind)
+        continuous.wake_dormant(self._context)
 
     def flush(self) -> None:
-        """Waits until everything acknowledged and complete has been processed."""
+        """Waits until everything acknowledged and complete has been processed; closes nothing."""
         self._check_open()
+        self._context.engine.flush()
+
+    def subscribe(
+        self,
+        query: str,
+        *,
+        emit: Emit | None = None,
+        after: str | None = None,
+        timeout: float | None = 5.0,
+        callback: Callable[[Out], object] | None = None,
+    ) -> Subscription | Pusher:
+        """The results of a query as they come: a query's name, or a continuous select.
+
+        `after`: None for results completed from now on, "earliest" for all kept ones, or the token
+        of the last result that was processed. The iterator ends when `timeout` seconds pass
+        without a result. With a callback, a thread calls it for each result.
+        """
+        self._check_open()
+        target = subscription_target(query)
+        limit = timeout if callback is None else None
+        found = subscriptions.subscribe(self._context, target, emit, after, limit)
+        return found if callback is None else Pusher(found, callback)
 
     def seal(self) -> None:
         """Moves all recent rows into blocks now, and waits until every index has caught up.
@@ -305,6 +358,7 @@ class Database:
             rest.callback(context.catalog.close)
             rest.callback(context.streams.close)
             sources.close_sources(context)
+            continuous.close_queries(context)
             for table in context.tables.values():
                 table.collect_garbage()
 
@@ -319,8 +373,24 @@ class Database:
         self.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True) and hasattr(self, "_context"):
+        open_still = not getattr(self, "_closed", True) and hasattr(self, "_context")
+        if open_still and not sys.is_finalizing():
             self.close()
+
+
+def close_at_exit(reference: weakref.ref[Database]) -> None:
+    """Closes a database that its program forgot to close, while threads and files still work."""
+    database = reference()
+    if database is not None:
+        database.close()
+
+
+def subscription_target(text: str) -> str | Query:
+    """A query's name, or a continuous select."""
+    words = text.strip().split(None, 1)
+    if len(words) == 1 and words[0].strip("`(").upper() not in FIRST_WORDS:
+        return words[0].strip("`")
+    return make_query(text.strip().rstrip(";"))
 
 
 def not_yet(statement: Statement) -> NotSupportedError:

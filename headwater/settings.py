@@ -147,6 +147,22 @@ TABLE: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
+    Setting("results_mb", 256, "bytes of result sets kept per query, in MiB", minimum=1),
+    Setting(
+        "max_empty_instants",
+        1000,
+        "so many results over empty windows in a row are delivered one by one; of more, "
+        "the first and the last",
+        minimum=2,
+    ),
+    Setting(
+        "engine_threads",
+        3,
+        "continuous queries that are evaluated side by side",
+        minimum=1,
+        maximum=64,
+        fixed=True,
+    ),
 )
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}

@@ -127,12 +127,14 @@ class _StreamTarget:
         rows = rows.cast(self.schema)
         check_not_null(rows, self._table.schema)
         self._table.replace([self._blocks[path] for path in touched], rows)
+        self._table.rows_changed()
 
     def clear(self) -> int:
         """One commit removes all blocks."""
         blocks = list(self._blocks.values())
         if blocks:
             self._table.replace(blocks, None)
+            self._table.rows_changed()
         return sum(block.row_count for block in blocks)
 
     def check_assigned(self, column: Name, text: str) -> None:

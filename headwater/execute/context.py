@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headwater.engine.engine import Engine
+from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
@@ -20,9 +22,19 @@ from headwater.sql.names import nearest
 from headwater.sql.text import Name
 from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
 from headwater.storage.folder import DataFolder
+from headwater.storage.scan import scan_rows
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.store import StreamStore
 from headwater.storage.streaming.table import StreamingTable
+
+TABLE_KINDS = (
+    "table",
+    "streaming table",
+    "stream",
+    "view",
+    "materialized view",
+    "continuous query",
+)
 
 
 @dataclass
@@ -34,7 +46,9 @@ class Context:
     catalog: Catalog
     kernel: Kernel
     streams: StreamStore
+    engine: Engine
     sources: Sources = field(init=False)
+    dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)
@@ -65,14 +79,16 @@ class Context:
     def stream(self, name: str) -> StreamingTable | None:
         """The streaming table or stream of that name, or None."""
         found = self.find(name)
-        return None if found is None else self.streams.find(found.id)
+        if found is None or found.kind == "continuous query":
+            return None
+        return self.streams.find(found.id)
 
     def streaming_table(self, name: Name | str, text: str | None = None) -> StreamingTable:
         """The streaming table or stream of that name; an error if it is something else."""
         found = self.find(name)
         if found is None:
             raise unknown_table(name, self.relation_names(), text)
-        table = self.streams.find(found.id)
+        table = self.stream(name)
         if table is None:
             place = name.span.place(text) if isinstance(name, Name) and text is not None else None
             raise BindError(
@@ -91,7 +107,7 @@ class Context:
         return [
             o.name
             for o in self.catalog.all()
-            if o.kind in ("table", "streaming table", "stream", "view")
+            if o.kind in TABLE_KINDS and not o.name.startswith("_")
         ]
 
     @contextlib.contextmanager
@@ -106,6 +122,26 @@ class Context:
                     snapshot = stack.enter_context(table.reading())
                     found[name] = Relation(snapshot.schema, snapshot.files)
             yield found
+
+    @contextlib.contextmanager
+    def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
+        """The standard tables that names may mean, each at one version, kept while inside."""
+        with self.relations(identifiers) as relations:
+            versions: dict[str, int] = {}
+            for name in relations:
+                item = self.find(name)
+                table = None if item is None else self.tables.get(item.id)
+                if table is not None:
+                    versions[name] = table.snapshot.version
+            yield HeldTables(relations, versions)
+
+    def table_rows(self, relation: Relation) -> pa.Table:
+        """All rows of a standard table at a version."""
+        return scan_rows(relation.files, relation.schema)
+
+    def function_names(self) -> frozenset[str]:
+        """Functions that users made, in lower case."""
+        return frozenset(self.functions)
 
     def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
         names: set[str] = set()

@@ -14,6 +14,7 @@ from headwater.execute.reading import (
     Reading,
     reading,
     relation_edits,
+    rows_in_memory,
     time_edits,
     windowed,
 )
@@ -58,7 +59,7 @@ def plain_scan(found: Reading) -> PlainScan | None:
         return None
     context = found.context
     zone = context.settings.text("time_zone")
-    system = system_tables.find(context, name)
+    system = rows_in_memory(context, name)
     if system is not None:
         plan = scan_plan(text, system.schema, time_zone=zone)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)

@@ -17,6 +17,7 @@ from sqlglot import exp
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context
+from headwater.execute.query_results import last_result
 from headwater.kernel.relation import Relation
 from headwater.plan.bounds import Bounds, time_bounds
 from headwater.sql.extensions import TableReference, Valid, Window
@@ -74,10 +75,21 @@ def reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
 
 def check_clauses(query: Query, text: str) -> None:
     """Refuses what belongs to continuous queries."""
-    if query.sample or query.emit or query.update_mode or query.cuts or query.pair_newest:
-        raise NotSupportedError("continuous queries are not supported yet")
+    if query.sample or query.emit:
+        clause = query.sample or query.emit
+        assert clause is not None
+        raise BindError(
+            "a select with SAMPLE or EMIT is a continuous query",
+            sqlstate="42P20",
+            hint="CREATE CONTINUOUS QUERY q AS …, or subscribe to it",
+            place=clause.span.shifted(query.offset).place(text),
+        )
+    if query.update_mode or query.cuts or query.pair_newest:
+        raise NotSupportedError("CUT, WITH UPDATES and PAIR NEWEST are not supported yet")
     if query.previous or query.instants:
-        raise NotSupportedError("PREV and CURRENT_INSTANT are not supported yet")
+        raise NotSupportedError(
+            "PREV and CURRENT_INSTANT in a one-time query are not supported yet"
+        )
     if query.versions:
         raise NotSupportedError("VERSION AS OF is not supported yet")
     for window in query.windows:
@@ -211,7 +223,7 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
 
 
 def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
-    rows = system_tables.find(found.context, str(reference.name))
+    rows = rows_in_memory(found.context, str(reference.name))
     if rows is not None:
         return found.stage(rows)
     snapshot = found.snapshots.get(reference.name.key)
@@ -221,6 +233,12 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
     if reference.window is not None:
         return found.stage(windowed(found, snapshot, reference.window, columns))
     return _stored(found, snapshot, columns, bounds_of(snapshot, node))
+
+
+def rows_in_memory(context: Context, name: str) -> pa.Table | None:
+    """The rows of a system table, or the last result of a continuous query; None for other names."""
+    rows = system_tables.find(context, name)
+    return rows if rows is not None else last_result(context, name)
 
 
 def visible_columns(definition: Definition, query: Query) -> list[str]:

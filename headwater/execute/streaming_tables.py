@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headwater.errors import BindError, SettingError
 from headwater.execute.context import Context, Running, column_of
+from headwater.execute.dependents import check_unread
 from headwater.execute.tables import fresh_number
 from headwater.result import Result
 from headwater.sql.duration import Duration
@@ -129,6 +130,13 @@ def drop_streaming_table(running: Running, statement: Drop) -> Result:
     with context.ddl:
         found = context.find(statement.name)
         assert found is not None
+        if found.kind in ("continuous query", "materialized view"):
+            raise BindError(
+                f"{found.name} is a {found.kind}, not a table",
+                sqlstate="42809",
+                hint=f"DROP {found.kind.upper().removeprefix('CONTINUOUS ')} {found.name}",
+            )
+        check_unread(context, found)
         used = [
             o.name for o in context.catalog.all("source") if o.definition["table_id"] == found.id
         ]

@@ -14,6 +14,7 @@ import pyarrow as pa
 from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute.change import delete
 from headwater.execute.context import Context, Running, column_of, unknown_table
+from headwater.execute.dependents import check_unread
 from headwater.execute.query import work_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
@@ -45,7 +46,12 @@ def open_tables(context: Context) -> None:
 
 def remove_left_overs(folder: DataFolder, catalog: Catalog) -> None:
     """Removes folders of tables that were being made or dropped when a process ended."""
-    known = {item.definition.get("folder") for item in catalog.all()}
+    known = {
+        part.get("folder")
+        for item in catalog.all()
+        for part in (item.definition, *map(item.definition.get, ("results", "table")))
+        if isinstance(part, dict)
+    }
     for left in folder.tables.iterdir():
         if left.name not in known:
             shutil.rmtree(left, ignore_errors=True)
@@ -168,6 +174,7 @@ def drop_table(running: Running, statement: Drop) -> Result:
                 hint=f"DROP {found.kind.upper()} {found.name}",
                 place=statement.name.span.place(statement.text),
             )
+        check_unread(context, found)
         context.catalog.remove(found)
         context.tables.pop(found.id).drop()
     return Result(tag)

@@ -353,15 +353,3 @@ def _plain(value: Any) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, int) or (isinstance(value, str) and len(value) <= LONGEST_TEXT_BOUND)
-
-
-def null_count(folder: Path, file: DataFile, column: str) -> int:
-    """How many NULLs a file's column holds, from its footer; nested columns count as none."""
-    footer = pq.read_metadata(folder / file.path)
-    total = 0
-    for index in range(footer.num_columns):
-        if footer.schema.column(index).path == column:
-            for group in range(footer.num_row_groups):
-                statistics = footer.row_group(group).column(index).statistics
-                total += (statistics.null_count or 0) if statistics is not None else 0
-    return total

@@ -54,6 +54,12 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     return finish(plan, table if kept is None else table.filter(kept.arrow()))
 
 
+def scan_rows(files: Sequence[str], schema: pa.Schema) -> pa.Table:
+    """All rows of Parquet files."""
+    whole = ScanPlan(tuple((name, name) for name in schema.names), None, (), None)
+    return scan_files(whole, files, schema)
+
+
 def _unreadable(files: Sequence[str]) -> str:
     """The first file that cannot be read; Arrow's errors do not always name it."""
     for file in files:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -274,8 +274,3 @@ def read_blocks(log: DeltaLog) -> tuple[list[Block], list[DataFile]]:
 def interval_index(blocks: Iterable[Block]) -> IntervalIndex[Block]:
     """The blocks by the time that they cover (ST8)."""
     return IntervalIndex((block, block.low, block.high) for block in blocks)
-
-
-def total_rows(blocks: Sequence[Block]) -> int:
-    """Rows in the blocks."""
-    return sum(block.row_count for block in blocks)

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from headwater.errors import StorageError
-from headwater.plan.predicate import And, Comparison, Predicate, columns_of, conjuncts
+from headwater.plan.predicate import Comparison, Predicate, columns_of, conjuncts
 from headwater.storage.interval_index import Intervals
 from headwater.storage.scan import CHECKED_PARQUET, split_for_files
 from headwater.storage.sidecar import Sidecar
@@ -43,12 +43,17 @@ class StreamSnapshot:
     memory: Mapping[str, pa.Table]
     find_rows: RowFinder | None = None
     sidecar: Sidecar | None = None
+    horizon: int | None = None
+    next_sequence: int = 0
+    generation: int = 0
 
     @property
     def oldest_visible(self) -> int | None:
         """The smallest tick that RANGE lets a reader see now (Definition 1); None for all."""
         limit = self.definition.range_ticks
-        return None if limit is None or self.clock is None else self.clock - limit
+        oldest = None if limit is None or self.clock is None else self.clock - limit
+        bounds = [bound for bound in (oldest, self.horizon) if bound is not None]
+        return max(bounds, default=None)
 
 
 @dataclass(frozen=True)
@@ -300,11 +305,3 @@ def in_order(rows: pa.Table, definition: Definition, *, descending: bool = False
     if bool(np.all((step > 0) | ((step == 0) & (np.diff(sequence) > 0)))):
         return rows
     return rows.take(pa.array(np.lexsort((sequence, ticks))))
-
-
-def with_time(predicate: Predicate | None, extra: Sequence[Predicate]) -> Predicate | None:
-    """A predicate and more conditions that must hold too."""
-    parts = [p for p in (predicate, *extra) if p is not None]
-    if not parts:
-        return None
-    return parts[0] if len(parts) == 1 else And(tuple(parts))

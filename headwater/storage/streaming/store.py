@@ -27,6 +27,23 @@ def source_key(source: CatalogObject) -> str:
     return f"{source.name}-{source.id}"
 
 
+# Where the definition of an object's streaming table stands in the object's own, by kind.
+definition_keys = {
+    "streaming table": None,
+    "stream": None,
+    "continuous query": "results",
+    "materialized view": "table",
+}
+
+
+def stored_definition(item: CatalogObject) -> Definition:
+    """The streaming table behind an object of the catalog."""
+    key = definition_keys[item.kind]
+    saved = item.definition if key is None else item.definition[key]
+    kind = "results" if key == "results" else item.kind
+    return Definition.from_json(item.id, item.name, kind, saved)
+
+
 class StreamStore:
     """The streaming tables of one open database."""
 
@@ -53,9 +70,9 @@ class StreamStore:
 
     def _opened(self, folder: Path) -> WriteAheadLog:
         """Opens the log and every table, and replays what is in no block yet."""
-        for item in self._catalog.all("streaming table", "stream"):
-            definition = Definition.from_json(item.id, item.name, item.kind, item.definition)
-            self._tables[item.id] = self._table(definition)
+        for item in self._catalog.all(*definition_keys):
+            opened = self._tables[item.id] = self._table(stored_definition(item))
+            opened.kept = item.kind != "stream" or self._has_reader(item.id)
         sealed = max((table.sealed_lsn for table in self._tables.values()), default=0)
         wal = WriteAheadLog(
             str(folder),
@@ -83,6 +100,11 @@ class StreamStore:
         for table in self._tables.values():
             table.attach(wal)
         return wal
+
+    def _has_reader(self, number: int) -> bool:
+        """Whether a continuous query reads a table."""
+        readers = self._catalog.all("continuous query", "materialized view", "view")
+        return any(number in item.definition.get("reads", ()) for item in readers)
 
     def _table(self, definition: Definition) -> StreamingTable:
         sources = [
@@ -117,6 +139,7 @@ class StreamStore:
     def add(self, definition: Definition) -> StreamingTable:
         """Takes in a table that was just made."""
         table = self._table(definition)
+        table.kept = definition.kind != "stream"
         table.attach(self._wal)
         with self._lock:
             self._tables[definition.id] = table

@@ -58,6 +58,9 @@ class StoredTable:
         self._log = DeltaLog(folder, cut_torn=True)
         state = block_files.sealed_state(self._log, sources)
         self._held_us: int | None = None  # the arrival clock stands here for a micro-batch
+        self.on_show: Callable[[], None] | None = (
+            None  # told after every commit, by the log's writer
+        )
         # Of everybody, under the lock:
         self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
@@ -67,6 +70,8 @@ class StoredTable:
         self._memory: dict[str, pa.Table] = {}
         self._visible = self._sealed = state
         self._version = self._log.version
+        self._horizon: int | None = None  # rows before it are needed by nobody
+        self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
         self._garbage.find_left_overs(used, self._version)
@@ -101,6 +106,9 @@ class StoredTable:
                 memory=dict(self._memory),
                 find_rows=self.indexes.find_rows,
                 sidecar=self.indexes.sidecar,
+                horizon=self._horizon,
+                next_sequence=self._visible.next_sequence,
+                generation=self.generation,
             )
             self._garbage.hold(self._version)
         try:
@@ -220,14 +228,31 @@ class StoredTable:
             (self.folder / block.path).unlink(missing_ok=True)
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
-        """The rows whose compartment has not gone yet; what RANGE hides need not be written."""
-        limit = self.definition.range_ticks
-        if limit is None or clock is None or not rows.num_rows:
+        """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
+        oldest = self._oldest(clock)
+        if oldest is None or not rows.num_rows:
             return rows
         ticks = self.definition.ticks(rows.column(self.definition.time))
-        return (
-            rows if ticks.min() >= clock - limit else rows.filter(pa.array(ticks >= clock - limit))
-        )
+        return rows if ticks.min() >= oldest else rows.filter(pa.array(ticks >= oldest))
+
+    def _oldest(self, clock: int | None) -> int | None:
+        """The smallest tick that RANGE and `trim` let anybody read at a clock; None for all."""
+        limit = self.definition.range_ticks
+        bounds = [None if limit is None or clock is None else clock - limit, self._horizon]
+        return max((bound for bound in bounds if bound is not None), default=None)
+
+    def trim(self, tick: int) -> None:
+        """Rows with T before the tick are needed by nobody: hidden now, dropped by upkeep."""
+        with self._lock:
+            if self._horizon is None or tick > self._horizon:
+                self._horizon = tick
+
+    def rows_changed(self) -> None:
+        """Stored rows were deleted or replaced: what was made of them must be made again."""
+        with self._lock:
+            self.generation += 1
+        if self.on_show is not None:
+            self.on_show()
 
     def _add_blocks(self, written: Sequence[tuple[Block, DataFile, pa.Table]]) -> None:
         for block, _, rows in written:
@@ -246,6 +271,8 @@ class StoredTable:
 
     def expire(self) -> int:
         """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
+        if self._horizon is not None:
+            self._drop_below(self._horizon)
         if self.definition.range_ticks is None:
             return 0
         with self.upkeep:
@@ -259,6 +286,15 @@ class StoredTable:
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)
             return len(gone)
+
+    def _drop_below(self, tick: int) -> None:
+        """Drops the blocks that end before a tick, in one commit."""
+        if not any(block.high < tick for block in self.blocks):
+            return
+        with self.upkeep:
+            gone = [block for block in self.blocks if block.high < tick]
+            if gone:
+                self.replace(gone, None)
 
     def replace(self, old: Sequence[Block], rows: pa.Table | None) -> list[Block]:
         """Puts rows in the place of blocks, in one commit; the caller holds `upkeep`."""

@@ -104,6 +104,7 @@ class StreamingTable(StoredTable):
         visibility: threading.Lock | None = None,
     ) -> None:
         super().__init__(definition, folder, limits, kept_s, sources)
+        self.kept = True  # whether rows are kept: a stream without readers keeps none
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
         self._wal: WriteAheadLog | None = None
         self._wake = wake
@@ -346,7 +347,7 @@ class StreamingTable(StoredTable):
         ends: tuple[int, int] | None = None,
     ) -> None:
         """Called by the log's writer, in commit order, after the sync."""
-        if batch is not None and self.definition.kind == "stream":
+        if batch is not None and not self.kept:
             batch = None  # a stream without readers keeps no row
         low, high = ends if ends and batch is not None else self._ends(batch, stamp)
         size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
@@ -360,6 +361,8 @@ class StreamingTable(StoredTable):
             full = self._tail.bytes >= self.limits.block_bytes
         if full:
             self._wake()
+        if self.on_show is not None:
+            self.on_show()
 
     def _ends(self, batch: pa.RecordBatch | None, stamp: Stamp) -> tuple[int, int]:
         """The smallest and largest tick of rows sorted by T; of none, an empty range."""
@@ -387,6 +390,22 @@ class StreamingTable(StoredTable):
             return self._clock.advance(tick, source)
 
         self._append(_Commit(self, None, NO_TICKS, None, source or "", event), ADVANCE)
+
+    def tick(self) -> None:
+        """Arrival time comes to now, durably: no later row gets an earlier time."""
+        if self.definition.by_arrival:
+            self._append(_Commit(self, None, NO_TICKS, None, ""), ADVANCE)
+
+    def store_result(self, rows: Any, instant: int) -> None:
+        """The result of an instant, in one commit with the advance to it; for materialized views."""
+        batch, ticks = self._prepared(as_batch(rows, self.definition.schema))
+
+        def event() -> ClockStamp:
+            late = self._clock.rows(ticks).late_count
+            return replace(self._clock.advance(instant), late_count=late)
+
+        commit = _Commit(self, batch, ticks, None, "", event)
+        self._append(commit, ROWS)
 
     def barrier(self) -> None:
         """Waits until all that was appended to the log before is visible."""

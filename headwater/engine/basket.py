@@ -1,0 +1,493 @@
+"""A basket: rows of one table that wait for continuous queries to read them.
+
+Owns: the rows released and not yet seen by every reader, each reader's place, and the rows that
+the table's clock has not released yet. Must never: read or write storage, decide what is late
+(the clock does), or copy rows that come in order.
+It has no lock: the caller appends in commit order. DataCell §2 (DC2); DESIGN §5, Clock.
+
+Rows are released in the order (T, _seq), and a position counts the rows released since the basket
+was made. Released rows are pieces, slices of the appended tables; their first positions and last
+ticks stand beside them, so that every question is a bisection. A piece goes when every reader
+has passed it. Without a reader nothing is kept, waiting rows neither: whoever adds the first
+reader of a stored table appends the rows that wait at that time from the store.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.storage.clock import NO_TICKS, TICK_MIN, Ticks
+
+_PASSED = 64  # places of pieces already gone that a list may carry
+
+
+class Basket:
+    """Rows in release order; each reader has its own place; rows go once all have seen them."""
+
+    def __init__(
+        self,
+        time: str,
+        ticks: Callable[[pa.ChunkedArray | pa.Array], Ticks],
+        sequence: str = "_seq",
+    ) -> None:
+        """`time` names the column T, `ticks` gives it as int64; `sequence` settles ties."""
+        self._time = time
+        self._ticks = ticks
+        self._sequence = sequence
+        self._empty = pa.table({})  # with the rows' columns once rows have come
+        self._clock: int | None = None
+        self._readers: dict[str, int] = {}
+        self._places: Counter[int] = Counter()  # how many readers stand there
+        self._meter = _Meter()
+        self._rows = _ReleasedRows(self._meter)
+        self._waiting = _WaitingRows(self._meter, sequence)
+
+    # Rows
+
+    def append(self, rows: pa.Table, released: int | None) -> None:
+        """Rows of one commit, none of them late, and the table's clock after it.
+
+        Rows with T at or below the clock are released; the others wait.
+        """
+        if self._empty.num_columns == 0:
+            self._empty = rows.slice(0, 0)
+        if rows.num_rows == 0:
+            self.release(released)
+            return
+        piece = _Piece(self._ticks(rows.column(self._time)), rows)
+        if not _in_order(piece, self._sequence):
+            piece = _merged([piece], self._sequence)
+        last = self._rows.last
+        if last is not None and piece.ticks[0] < last:
+            raise ValueError(f"a row of time {piece.ticks[0]} comes after {last} was released")
+        self._clock = _furthest(self._clock, released)
+        self._let_out(piece)
+
+    def release(self, clock: int | None) -> None:
+        """The clock has moved without rows."""
+        self._clock = _furthest(self._clock, clock)
+        self._let_out(None)
+
+    def clear(self) -> None:
+        """Forget all rows; readers stand at the end, and rows of any time may come next.
+
+        For rows that have changed in the store and will be appended anew.
+        """
+        self._rows.clear()
+        self._waiting.clear()
+        for name in self._readers:
+            self._move(name, self._rows.end)
+
+    @property
+    def released(self) -> int:
+        """How many rows were released since the basket was made: the next one's position."""
+        return self._rows.end
+
+    @property
+    def row_count(self) -> int:
+        """How many rows are held: waiting ones, and released ones that a reader has not seen."""
+        return self._waiting.count + self._rows.end - self._first()
+
+    @property
+    def bytes(self) -> int:
+        """What the held pieces occupy; one goes as a whole."""
+        return self._meter.bytes()
+
+    # Readers
+
+    def add_reader(self, name: str, position: int | None = None) -> None:
+        """A reader from a position whose rows are still here, or from the end."""
+        if name in self._readers:
+            raise ValueError(f"the basket already has a reader {name!r}")
+        first, end = self._first(), self._rows.end
+        place = end if position is None else position
+        if not first <= place <= end:
+            raise ValueError(f"the basket holds positions {first} to {end}, not {place}")
+        self._readers[name] = place
+        self._places[place] += 1
+
+    def remove_reader(self, name: str) -> None:
+        """Rows that only this reader had not seen go."""
+        self._leave(self.position(name))
+        del self._readers[name]
+        if not self._readers:
+            self._rows.clear()
+            self._waiting.clear()
+
+    def position(self, name: str) -> int:
+        """How many released rows lie before the reader's place."""
+        place = self._readers.get(name)
+        if place is None:
+            raise ValueError(f"the basket knows no reader {name!r}")
+        return place
+
+    def waiting(self, name: str) -> int:
+        """How many released rows the reader has not taken."""
+        return self._rows.end - self.position(name)
+
+    def count_until(self, name: str, tick: int) -> int:
+        """How many of them have T at or below the tick."""
+        place = self.position(name)
+        return max(0, self._rows.position_after(tick) - place)
+
+    def last_tick(self, name: str, count: int) -> int | None:
+        """T of the count-th row from the reader's place; None if it is not there yet."""
+        if count < 1:
+            raise ValueError(f"rows are counted from 1, not {count}")
+        place = self.position(name) + count - 1
+        return None if place >= self._rows.end else self._rows.tick_at(place)
+
+    def distinct_ticks(self, name: str, tick: int) -> Ticks:
+        """The distinct T of the rows that take_until would give, ascending."""
+        place = self.position(name)
+        pieces = self._rows.between(place, self._rows.position_after(tick))
+        found = [_distinct(piece.ticks) for piece in pieces]
+        return _distinct(np.concatenate(found)) if found else NO_TICKS
+
+    def take_until(self, name: str, tick: int) -> pa.Table:
+        """The released rows from the reader's place with T at or below the tick."""
+        return self._take(name, self._rows.position_after(tick))
+
+    def take_rows(self, name: str, count: int) -> pa.Table:
+        """The next `count` released rows, fewer if there are fewer."""
+        return self._take(name, min(self.position(name) + count, self._rows.end))
+
+    # Tests
+
+    def validate(self) -> None:
+        """Raise AssertionError if the state contradicts itself."""
+        assert self._places == Counter(self._readers.values()), "readers are miscounted"
+        assert all(0 <= place <= self._rows.end for place in self._places), "a place is nowhere"
+        self._rows.validate(self._first())
+        self._waiting.validate(self._clock)
+        if not self._readers:
+            assert self.bytes == self.row_count == 0, "rows without a reader"
+
+    # Steps
+
+    def _let_out(self, new: _Piece | None) -> None:
+        """Release what the clock allows, of the waiting rows and of new ones."""
+        parts = self._waiting.release(self._clock)
+        if new is not None:
+            count = _count_until(new.ticks, self._clock)
+            if count:
+                parts.append([new.slice(0, count)])
+            if count < len(new.ticks) and self._readers:
+                self._waiting.add(new.slice(count, len(new.ticks)))
+        for piece in parts[0] if len(parts) == 1 else _ordered(parts, self._sequence):
+            self._rows.append(piece)
+        if not self._readers:
+            self._rows.drop_until(self._rows.end)
+
+    def _take(self, name: str, stop: int) -> pa.Table:
+        place = self.position(name)
+        tables = [piece.rows for piece in self._rows.between(place, stop)]
+        if not tables:
+            return self._empty
+        self._move(name, stop)
+        return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
+
+    def _move(self, name: str, place: int) -> None:
+        before, self._readers[name] = self._readers[name], place
+        self._places[place] += 1
+        self._leave(before)
+
+    def _leave(self, place: int) -> None:
+        """A reader has gone from there; the rows before the last one go."""
+        self._places[place] -= 1
+        if self._places[place] == 0:
+            del self._places[place]
+            self._rows.drop_until(self._first())
+
+    def _first(self) -> int:
+        """The position of the first row that a reader still needs."""
+        return min(self._places, default=self._rows.end)
+
+
+@dataclass(slots=True, eq=False)
+class _Piece:
+    """Some rows in order, and their T."""
+
+    ticks: Ticks
+    rows: pa.Table
+    size: int | None = None  # in bytes, once measured
+
+    def slice(self, start: int, stop: int) -> _Piece:
+        """Some of them, without copying."""
+        if start == 0 and stop == len(self.ticks):
+            return self
+        return _Piece(self.ticks[start:stop], self.rows.slice(start, stop - start))
+
+
+class _Meter:
+    """The bytes of pieces, measured when somebody asks: that takes longer than an append."""
+
+    def __init__(self) -> None:
+        self._measured = 0
+        self._others: dict[int, _Piece] = {}
+
+    def add(self, piece: _Piece) -> None:
+        if piece.size is None:
+            self._others[id(piece)] = piece
+        else:
+            self._measured += piece.size
+
+    def remove(self, piece: _Piece) -> None:
+        if piece.size is None:
+            del self._others[id(piece)]
+        else:
+            self._measured -= piece.size
+
+    def bytes(self) -> int:
+        for piece in self._others.values():
+            piece.size = piece.rows.nbytes
+            self._measured += piece.size
+        self._others.clear()
+        return self._measured
+
+
+class _ReleasedRows:
+    """Pieces in release order: their first positions, last ticks, and the position after all.
+
+    Pieces that are gone leave their places in the lists until these are half of them.
+    """
+
+    def __init__(self, meter: _Meter) -> None:
+        self.end = 0
+        self.last: int | None = None  # the T released last
+        self._meter = meter
+        self._pieces: list[_Piece | None] = []
+        self._starts: list[int] = []
+        self._lasts: list[int] = []
+        self._gone = 0  # so many pieces are None
+
+    def append(self, piece: _Piece) -> None:
+        self._pieces.append(piece)
+        self._starts.append(self.end)
+        self.last = int(piece.ticks[-1])
+        self._lasts.append(self.last)
+        self.end += len(piece.ticks)
+        self._meter.add(piece)
+
+    def position_after(self, tick: int) -> int:
+        """The position after the last row with T at or below the tick, of those still here."""
+        index = bisect_right(self._lasts, tick, lo=self._gone)
+        if index == len(self._pieces):
+            return self.end
+        return self._starts[index] + _count_until(self._piece(index).ticks, tick)
+
+    def tick_at(self, position: int) -> int:
+        index = bisect_right(self._starts, position, lo=self._gone) - 1
+        return int(self._piece(index).ticks[position - self._starts[index]])
+
+    def between(self, start: int, stop: int) -> Iterator[_Piece]:
+        """The rows of these positions, piece by piece."""
+        index = bisect_right(self._starts, start, lo=self._gone) - 1
+        while start < stop:
+            piece, first = self._piece(index), self._starts[index]
+            until = min(stop - first, len(piece.ticks))
+            yield piece.slice(start - first, until)
+            start, index = first + until, index + 1
+
+    def drop_until(self, position: int) -> None:
+        """Pieces that end at or before the position go."""
+        if position == self.end:
+            kept = len(self._pieces)
+        else:
+            kept = bisect_right(self._starts, position, lo=self._gone) - 1
+        for index in range(self._gone, kept):
+            self._meter.remove(self._piece(index))
+            self._pieces[index] = None
+        self._gone = max(self._gone, kept)
+        if self._gone == len(self._pieces) or self._gone > max(_PASSED, len(self._pieces) // 2):
+            del self._pieces[: self._gone], self._starts[: self._gone], self._lasts[: self._gone]
+            self._gone = 0
+
+    def clear(self) -> None:
+        self.drop_until(self.end)
+        self.last = None
+
+    def validate(self, first: int) -> None:
+        pieces = [piece for piece in self._pieces if piece is not None]
+        assert self._pieces[: self._gone] == [None] * self._gone, "a piece is not gone"
+        assert len(pieces) == len(self._pieces) - self._gone, "a piece is gone"
+        assert len(self._pieces) == len(self._starts) == len(self._lasts), "lists are apart"
+        assert self._lasts == sorted(self._lasts), "released out of order"
+        starts = self._starts[self._gone :]
+        ends = [start + len(p.ticks) for start, p in zip(starts, pieces, strict=True)]
+        assert ends == [*starts[1:], self.end][: len(ends)], "a hole"
+        assert not starts or starts[0] <= first < ends[0], "rows that all have seen are held"
+
+    def _piece(self, index: int) -> _Piece:
+        piece = self._pieces[index]
+        assert piece is not None, "rows that are gone were asked for"
+        return piece
+
+
+class _WaitingRows:
+    """Rows beyond the clock, as runs of pieces in order, each run at most half the one before.
+
+    New rows go behind the run that they follow, without being copied; only rows out of order
+    begin a run. Runs of similar size are merged, so a row is copied O(log n) times at most.
+    """
+
+    def __init__(self, meter: _Meter, sequence: str) -> None:
+        self.count = 0
+        self._meter = meter
+        self._sequence = sequence
+        self._runs: list[_Run] = []
+
+    def add(self, piece: _Piece) -> None:
+        self.count += len(piece.ticks)
+        self._meter.add(piece)
+        before = [run for run in self._runs if _follows(run.pieces[-1], piece, self._sequence)]
+        if before:
+            max(before, key=lambda run: int(run.pieces[-1].ticks[-1])).append(piece)
+        else:
+            self._runs.append(_Run([piece]))
+        for place in range(len(self._runs) - 1, 0, -1):
+            if 2 * self._runs[place].count > self._runs[place - 1].count:
+                self._merge(place)
+
+    def release(self, clock: int | None) -> list[list[_Piece]]:
+        """The rows up to the clock, which leave: some pieces in order for each run."""
+        parts = [part for run in self._runs if (part := self._released(run, clock))]
+        if parts:
+            self._runs = [run for run in self._runs if run.pieces]
+        return parts
+
+    def clear(self) -> None:
+        for run in self._runs:
+            for piece in run.pieces:
+                self._meter.remove(piece)
+        self._runs.clear()
+        self.count = 0
+
+    def validate(self, clock: int | None) -> None:
+        assert self.count == sum(run.count for run in self._runs), "waiting rows are miscounted"
+        assert len(self._runs) <= 64, "too many runs"
+        for run in self._runs:
+            pieces = list(run.pieces)
+            assert run.count == sum(len(piece.ticks) for piece in pieces) > 0, "an empty run"
+            assert clock is None or pieces[0].ticks[0] > clock, "a released row waits"
+            assert _ordered([pieces], self._sequence) == pieces, "a run out of order"
+
+    def _released(self, run: _Run, clock: int | None) -> list[_Piece]:
+        """The front of one run."""
+        found: list[_Piece] = []
+        while run.pieces and (count := _count_until(run.pieces[0].ticks, clock)):
+            piece = run.pieces.popleft()
+            self._meter.remove(piece)
+            found.append(piece.slice(0, count))
+            run.count -= count
+            self.count -= count
+            if count < len(piece.ticks):
+                rest = piece.slice(count, len(piece.ticks))
+                self._meter.add(rest)
+                run.pieces.appendleft(rest)
+                break
+        return found
+
+    def _merge(self, place: int) -> None:
+        """A run and the one before it become one."""
+        one, other = self._runs[place - 1], self._runs.pop(place)
+        pieces = [*one.pieces, *other.pieces]
+        whole = _merged(pieces, self._sequence)
+        for piece in pieces:
+            self._meter.remove(piece)
+        self._meter.add(whole)
+        self._runs[place - 1] = _Run([whole])
+
+
+class _Run:
+    """Pieces of which each follows the one before."""
+
+    def __init__(self, pieces: Iterable[_Piece]) -> None:
+        self.pieces = deque(pieces)
+        self.count = sum(len(piece.ticks) for piece in self.pieces)
+
+    def append(self, piece: _Piece) -> None:
+        self.pieces.append(piece)
+        self.count += len(piece.ticks)
+
+
+def _ordered(parts: list[list[_Piece]], sequence: str) -> list[_Piece]:
+    """The pieces of several runs in order; those that overlap are merged."""
+    pieces = [piece for part in parts for piece in part]
+    pieces.sort(key=lambda piece: _key(piece, 0, sequence))
+    groups: list[list[_Piece]] = []
+    last = (TICK_MIN - 1, 0)
+    for piece in pieces:
+        if _key(piece, 0, sequence) > last:
+            groups.append([])
+        groups[-1].append(piece)
+        last = max(last, _key(piece, len(piece.ticks) - 1, sequence))
+    return [group[0] if len(group) == 1 else _merged(group, sequence) for group in groups]
+
+
+def _key(piece: _Piece, row: int, sequence: str) -> tuple[int, int]:
+    """What a row is ordered by."""
+    return int(piece.ticks[row]), piece.rows.column(sequence)[row].as_py()
+
+
+def _merged(pieces: list[_Piece], sequence: str) -> _Piece:
+    """All rows in one piece, sorted by (T, _seq)."""
+    rows = pa.concat_tables([piece.rows for piece in pieces]).combine_chunks()
+    ticks = np.concatenate([piece.ticks for piece in pieces])
+    order = np.lexsort((_sequences(rows, sequence), ticks))
+    return _Piece(ticks[order], rows.take(pa.array(order)))
+
+
+def _in_order(piece: _Piece, sequence: str) -> bool:
+    """Whether the rows are sorted by (T, _seq)."""
+    ticks = piece.ticks
+    if len(ticks) == 1:
+        return True
+    rising = ticks[1:] > ticks[:-1]
+    if rising.all():
+        return True
+    if (ticks[1:] < ticks[:-1]).any():
+        return False
+    sequences = _sequences(piece.rows, sequence)
+    return bool((rising | (sequences[1:] > sequences[:-1])).all())
+
+
+def _follows(one: _Piece, other: _Piece, sequence: str) -> bool:
+    """Whether the other's rows all come after this one's."""
+    last, first = one.ticks[-1], other.ticks[0]
+    if last != first:
+        return bool(last < first)
+    return _key(one, len(one.ticks) - 1, sequence) < _key(other, 0, sequence)
+
+
+def _sequences(rows: pa.Table, sequence: str) -> Ticks:
+    return rows.column(sequence).to_numpy()
+
+
+def _count_until(ticks: Ticks, tick: int | None) -> int:
+    """How many of the sorted ticks are at or below the tick, which may lie outside int64."""
+    if tick is None or ticks[0] > tick:
+        return 0
+    if ticks[-1] <= tick:
+        return len(ticks)
+    return int(np.searchsorted(ticks, tick, side="right"))
+
+
+def _distinct(ticks: Ticks) -> Ticks:
+    """Sorted ticks without repetition."""
+    changes = np.empty(len(ticks), np.bool_)
+    changes[0] = True
+    np.not_equal(ticks[1:], ticks[:-1], out=changes[1:])
+    return ticks[changes]
+
+
+def _furthest(one: int | None, other: int | None) -> int | None:
+    if one is None or other is None:
+        return one if other is None else other
+    return max(one, other)

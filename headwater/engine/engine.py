@@ -1,0 +1,306 @@
+"""The engine: threads that fire queries when their tables have something new.
+
+Owns: the registered queries, the scheduler's lock, and who waits for whom. Commits of tables only raise a
+flag here; workers pull the rows, ask the scheduler what to fire, and fire it. An error inside a query
+stops that query and nothing else. The decisions are the scheduler's, the baskets' and the queries' own.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from headwater.engine.query import ContinuousQuery
+from headwater.engine.scheduler import Scheduler
+from headwater.storage.streaming.table import StreamingTable
+
+IDLE_S = 5.0
+ARRIVAL_MARGIN_S = 0.0005
+CLOSE_PATIENCE_S = 30.0
+
+
+class Engine:
+    """Fires continuous queries."""
+
+    def __init__(self, workers: int) -> None:
+        self._lock = threading.Lock()
+        self._work = threading.Condition(self._lock)
+        self._quiet = threading.Condition(self._lock)
+        self._scheduler = Scheduler()
+        self._queries: dict[str, ContinuousQuery] = {}
+        self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
+        self._tables: dict[int, StreamingTable] = {}
+        self._dirty: set[int] = set()
+        self._pulling: set[str] = set()
+        self._running: set[str] = set()
+        self._again: set[str] = set()  # to be pulled
+        self._offered: set[str] = (
+            set()
+        )  # with instants to answer: fired before they are pulled again
+        self._hurrying = 0  # flushes under way: nothing is held back
+        self._closing = False
+        self._workers = [
+            threading.Thread(target=self._serve, name=f"headwater-engine-{n}", daemon=True)
+            for n in range(workers)
+        ]
+        self._started = False
+        self.on_failure: Callable[[ContinuousQuery], None] | None = None
+
+    # Queries
+
+    def add(self, query: ContinuousQuery) -> None:
+        """Registers a query that is attached to its tables; it runs from now on if it is to run."""
+        name = query.name.casefold()
+        with self._lock:
+            if not self._started:
+                self._started = True
+                for worker in self._workers:
+                    worker.start()
+            self._queries[name] = query
+            self._scheduler.add(name, priority=query.priority, max_wait=query.max_wait_s)
+            for table in query.tables:
+                number = table.definition.id
+                self._readers.setdefault(number, set()).add(name)
+                self._tables[number] = table
+                table.on_show = self._teller(number)
+                self._dirty.add(number)
+            self._work.notify_all()
+
+    def _teller(self, number: int) -> Callable[[], None]:
+        def tell() -> None:
+            with self._lock:
+                self._dirty.add(number)
+                self._work.notify()
+
+        return tell
+
+    def remove(self, name: str) -> ContinuousQuery | None:
+        """Forgets a query, after the firing under way."""
+        key = name.casefold()
+        with self._lock:
+            query = self._queries.pop(key, None)
+            if query is None:
+                return None
+            self._scheduler.remove(key)
+            self._offered.discard(key)
+            for number in [n for n, names in self._readers.items() if key in names]:
+                self._readers[number].discard(key)
+                if not self._readers[number]:
+                    del self._readers[number]
+                    self._tables.pop(number).on_show = None
+            while key in self._running or key in self._pulling:
+                self._quiet.wait(0.1)
+        return query
+
+    def find(self, name: str) -> ContinuousQuery | None:
+        """The query of that name."""
+        with self._lock:
+            return self._queries.get(name.casefold())
+
+    def all(self) -> list[ContinuousQuery]:
+        """All queries, by name."""
+        with self._lock:
+            return [self._queries[name] for name in sorted(self._queries)]
+
+    def readers_of(self, table: int) -> list[str]:
+        """The names of the queries that read a table."""
+        with self._lock:
+            return sorted(self._queries[n].name for n in self._readers.get(table, ()))
+
+    def pause(self, query: ContinuousQuery) -> None:
+        """No firing starts any more; what is complete waits."""
+        with self._lock:
+            query.state = "paused"
+            self._withdraw(query.name.casefold())
+            self._wait_for(query.name.casefold())
+
+    def resume(self, query: ContinuousQuery) -> None:
+        """Goes on where the query stands, also after an error."""
+        with self._lock:
+            self._wait_for(query.name.casefold())
+        query.attach()
+        with self._lock:
+            query.state, query.error = "running", None
+            self._dirty.update(table.definition.id for table in query.tables)
+            self._work.notify_all()
+
+    def _withdraw(self, key: str) -> None:
+        self._scheduler.withdraw(key)
+        self._offered.discard(key)
+
+    def _wait_for(self, key: str) -> None:
+        while key in self._running or key in self._pulling:
+            self._quiet.wait(0.1)
+
+    # Work
+
+    def _serve(self) -> None:
+        while True:
+            with self._lock:
+                task = self._next_task()
+                if task is None:
+                    return
+            pull, name = task
+            query = self._queries.get(name)
+            if pull:
+                self._pull(name, query)
+            else:
+                self._fire(name, query)
+
+    def _next_task(self) -> tuple[bool, str] | None:
+        """What to do next: pull rows for a query, or fire one; None at the end. Holds the lock."""
+        while not self._closing:
+            for number in list(self._dirty):
+                self._dirty.discard(number)
+                self._again.update(self._readers.get(number, ()))
+            for name in sorted(self._again):
+                if name not in self._pulling | self._running | self._offered:
+                    self._again.discard(name)
+                    if name in self._queries and self._queries[name].state == "running":
+                        self._pulling.add(name)
+                        return True, name
+            now = time.monotonic()
+            fired = self._scheduler.next(now)
+            if fired is not None:
+                self._offered.discard(fired)
+                self._running.add(fired)
+                return False, fired
+            self._quiet.notify_all()
+            self._work.wait(self._patience(now))
+            self._look_at_wall()
+        return None
+
+    def _patience(self, now: float) -> float:
+        """How long nothing can become due without a commit."""
+        wake = self._scheduler.wake_at(now)
+        waits = [IDLE_S] if wake is None else [max(wake - now, 0.0)]
+        wall = time.time()
+        for query in self._queries.values():
+            due = self._arrival_due(query)
+            if due is not None:
+                waits.append(max(due / 1e6 - wall, 0.0) + ARRIVAL_MARGIN_S)
+        return min(waits)
+
+    def _arrival_due(self, query: ContinuousQuery) -> int | None:
+        """When the next instant of a query over arrival times comes, in µs; None if data decides."""
+        if query.state != "running" or query.sampling.kind != "interval":
+            return None
+        if not any(table.definition.by_arrival for table in query.tables):
+            return None
+        if query.sampling.after is None:
+            return None
+        step = query.sampling.step
+        return (query.sampling.after // step + 1) * step + 1
+
+    def _look_at_wall(self) -> None:
+        """Tables with arrival time whose next instant has come are told the time."""
+        now = time.time_ns() // 1000
+        for query in self._queries.values():
+            due = self._arrival_due(query)
+            if due is not None and due <= now:
+                self._again.add(query.name.casefold())
+
+    def _pull(self, name: str, query: ContinuousQuery | None) -> None:
+        enough = early = False
+        failure: BaseException | None = None
+        try:
+            if query is not None:
+                self._tick(query)
+                enough = query.pull()
+                early = not enough and query.wants_early
+        except BaseException as error:
+            failure = error
+        with self._lock:
+            self._pulling.discard(name)
+            if failure is not None and query is not None:
+                self._fail(query, failure)
+            elif (enough or early) and self._queries.get(name) is query and query is not None:
+                held_back = query.max_wait_s is not None and not self._hurrying
+                self._scheduler.offer(name, time.monotonic(), enough=not held_back)
+                if not held_back:
+                    self._offered.add(name)
+            self._quiet.notify_all()
+            self._work.notify()
+
+    def _tick(self, query: ContinuousQuery) -> None:
+        """Closes arrival times up to now, where an instant has come that no row has closed yet."""
+        due = self._arrival_due(query)
+        if due is None or due > time.time_ns() // 1000:
+            return
+        for table in query.tables:
+            closed = table.state.time.closed
+            if table.definition.by_arrival and (closed is None or closed < due):
+                table.tick()
+
+    def _fire(self, name: str, query: ContinuousQuery | None) -> None:
+        started = time.monotonic()
+        failure: BaseException | None = None
+        try:
+            if query is not None and query.state == "running":
+                query.fire()
+        except BaseException as error:
+            failure = error
+        with self._lock:
+            self._running.discard(name)
+            now = time.monotonic()
+            if query is not None and failure is not None:
+                self._fail(query, failure)
+            elif query is not None and name in self._queries:
+                self._again.add(name)  # more may have come, or be left, since
+            self._scheduler.finished(name, now, now - started)
+            self._quiet.notify_all()
+            self._work.notify()
+
+    def _fail(self, query: ContinuousQuery, error: BaseException) -> None:
+        """An error inside a query stops that query; holds the lock."""
+        query.state, query.error = "failed", error
+        if query.name.casefold() in self._queries:
+            self._withdraw(query.name.casefold())
+        if self.on_failure is not None:
+            self.on_failure(query)
+
+    # Waiting
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Waits until everything complete at the call has been answered; False if time ran out."""
+        until = None if timeout_s is None else time.monotonic() + timeout_s
+        with self._lock:
+            if not self._started:
+                return True
+            self._hurrying += 1
+            try:
+                self._again.update(self._queries)
+                self._work.notify_all()
+                return self._wait_until_quiet(until)
+            finally:
+                self._hurrying -= 1
+
+    def _wait_until_quiet(self, until: float | None) -> bool:
+        while not self._is_quiet():
+            left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
+            if left <= 0:
+                return False
+            self._quiet.wait(left)
+        return True
+
+    def _is_quiet(self) -> bool:
+        if self._closing:
+            return True
+        waiting = any(
+            name in self._queries and self._queries[name].state == "running" for name in self._again
+        )
+        busy = self._dirty or self._pulling or self._running or self._offered
+        return not (busy or waiting)
+
+    def close(self) -> None:
+        """Ends after the firings under way."""
+        with self._lock:
+            self._closing = True
+            self._work.notify_all()
+            self._quiet.notify_all()
+        if self._started:
+            for worker in self._workers:
+                worker.join(CLOSE_PATIENCE_S)
+        for table in self._tables.values():
+            table.on_show = None

@@ -1,0 +1,243 @@
+"""From rows or merged relations to a result: the finish of a block in line, or Spark for the rest.
+
+Owns: the result's schema (`_t` last), the upper part over the folds' results, and re-evaluation over
+the rows of whole windows. Must never: keep anything between instants but the result over empty windows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.fold_run import StaticProbes
+from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.inline_block import instant_type
+from headwater.engine.sampling import Instant
+from headwater.engine.world import HeldTables, World
+from headwater.errors import Error
+from headwater.fold.columns import Column
+from headwater.fold.state import GroupState
+from headwater.kernel.kernel import Work
+from headwater.plan.continuous.folds import INSTANT, ContinuousPlan, Leaf, fold_view, window_view
+
+TIME = "_t"
+MOST_IN_ONE_RUN = 16  # results that one Spark job makes
+
+
+@dataclass(frozen=True)
+class OutputSchema:
+    """The columns of a query's result."""
+
+    names: tuple[str, ...]
+    types: tuple[pa.DataType, ...]
+    places: tuple[int, ...]  # which columns of the select list they are
+    time_type: pa.DataType
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The result's schema, `_t` last."""
+        fields = [pa.field(n, t) for n, t in zip(self.names, self.types, strict=True)]
+        return pa.schema([*fields, pa.field(TIME, instant_type(self.time_type))])
+
+    def instant(self, tick: int) -> pa.Scalar:
+        """An instant as `_t` holds it."""
+        scalar = pa.scalar(tick, pa.int64())
+        return (
+            scalar
+            if pa.types.is_integer(self.time_type)
+            else scalar.cast(instant_type(self.time_type))
+        )
+
+    def result(self, table: pa.Table, tick: int) -> pa.Table:
+        """The result of an instant from the columns of the select list."""
+        columns = [table.column(place) for place in self.places]
+        columns = [
+            column if column.type == type_ else column.cast(type_)
+            for column, type_ in zip(columns, self.types, strict=True)
+        ]
+        times = pa.repeat(self.instant(tick), table.num_rows)
+        return pa.Table.from_arrays([*columns, times], schema=self.schema)
+
+
+def output_schema(
+    columns: Sequence[tuple[str, pa.DataType]], time_type: pa.DataType
+) -> OutputSchema:
+    """The result's schema; a column that the user calls `_t` gives way to the instant."""
+    kept = [(place, name, type_) for place, (name, type_) in enumerate(columns) if name != TIME]
+    return OutputSchema(
+        tuple(name for _, name, _ in kept),
+        tuple(type_ for _, _, type_ in kept),
+        tuple(place for place, _, _ in kept),
+        time_type,
+    )
+
+
+def instant_text(time_type: pa.DataType, tick: int) -> str:
+    """An instant as SQL."""
+    return f"{tick}L" if pa.types.is_integer(time_type) else f"timestamp_micros({tick}L)"
+
+
+@dataclass
+class Evaluation:
+    """How results of one query are made."""
+
+    plan: ContinuousPlan
+    specs: Sequence[FoldSpec]
+    whole: FoldSpec | None  # the one block over rows, in line
+    output: OutputSchema
+    world: World
+    probes: StaticProbes
+    text: str  # the statement, for the places of errors
+    upper_runs: int = 0
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of T."""
+        return self.plan.leaves[0].columns.time_type
+
+    @property
+    def upper_tier(self) -> str:
+        """Where the upper part runs."""
+        return "in line" if self._finishes_in_line else "Spark"
+
+    @property
+    def _finishes_in_line(self) -> bool:
+        if not self.plan.single:
+            return False
+        if self.specs[0].plan.kind == "ring":
+            return self._rows_in_line
+        return self.specs[0].finish is not None
+
+    @property
+    def _rows_in_line(self) -> bool:
+        whole = self.whole
+        return whole is not None and whole.pipeline is not None and whole.finish is not None
+
+    def _allowed(self, rows: int) -> bool:
+        return rows <= self.world.settings.integer("inline_rows")
+
+    # Over folds
+
+    def upper(
+        self, merged: Sequence[tuple[Instant, Sequence[pa.Table]]], held: HeldTables
+    ) -> list[pa.Table]:
+        """The results of instants from their folds' relations."""
+        if self._finishes_in_line and self.specs[0].plan.kind != "ring":
+            finish = self.specs[0].finish
+            assert finish is not None
+            return [
+                self.output.result(finish.result(tables[0], self.output.instant(i.tick)), i.tick)
+                for i, tables in merged
+            ]
+        if self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
+            return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
+        found: list[pa.Table] = []
+        step = 1 if self._is_ordered else MOST_IN_ONE_RUN
+        for start in range(0, len(merged), step):
+            found += self._upper_on_spark(merged[start : start + step], held)
+        return found
+
+    @property
+    def _is_ordered(self) -> bool:
+        return "ORDER BY" in (self.plan.upper or "").upper()
+
+    def _upper_on_spark(
+        self, merged: Sequence[tuple[Instant, Sequence[pa.Table]]], held: HeldTables
+    ) -> list[pa.Table]:
+        """One Spark run for several instants: each is a branch of a UNION ALL."""
+        assert self.plan.upper is not None
+        tables: dict[str, pa.Table] = {}
+        texts = []
+        for place, (instant, relations) in enumerate(merged):
+            text = self.plan.upper.replace(INSTANT, instant_text(self.time_type, instant.tick))
+            for spec, table in zip(self.specs, relations, strict=True):
+                name = f"{fold_view(spec.plan.number)}_{place}"
+                text = text.replace(fold_view(spec.plan.number), name)
+                tables[name] = table
+            texts.append(text)
+        self.upper_runs += 1
+        if len(texts) == 1:
+            return [self.output.result(self._run(texts[0], tables, held), merged[0][0].tick)]
+        whole = " UNION ALL ".join(
+            f"SELECT {place} AS headwater_slide, * FROM ({text})"
+            for place, text in enumerate(texts)
+        )
+        found = self._run(whole, tables, held)
+        slides = found.column(0).to_numpy()
+        rest = found.select(list(range(1, found.num_columns)))
+        return [
+            self.output.result(rest.filter(pa.array(slides == place)), instant.tick)
+            for place, (instant, _) in enumerate(merged)
+        ]
+
+    # Over rows
+
+    def over_rows(self, windows: Mapping[int, pa.Table], tick: int, held: HeldTables) -> pa.Table:
+        """The result over the rows of all windows, the newest first."""
+        count = sum(rows.num_rows for rows in windows.values())
+        if self._rows_in_line and self._allowed(count):
+            return self.rows_in_line(windows[0], tick, held, sorted_down=True)
+        tables = {
+            window_view(leaf.number): _shown(leaf, windows[leaf.number])
+            for leaf in self.plan.leaves
+        }
+        text = self.plan.whole.replace(INSTANT, instant_text(self.time_type, tick))
+        return self.output.result(self._run(text, tables, held), tick)
+
+    def rows_in_line(
+        self, rows: pa.Table, tick: int, held: HeldTables, sorted_down: bool = False
+    ) -> pa.Table:
+        """The one block of the query over the rows of its window."""
+        whole = self.whole
+        assert whole is not None
+        assert whole.pipeline is not None
+        assert whole.finish is not None
+        if whole.plan.in_order and not sorted_down:
+            rows = self._newest_first(rows)
+        instant = self.output.instant(tick)
+        chunk = whole.pipeline.prepare(rows, self.probes.of(whole.pipeline, held), instant)
+        if whole.aggregation is None:
+            arrays = [one.evaluate(chunk) for one in whole.kept]
+            merged = pa.Table.from_arrays(arrays, schema=whole.schema)
+        else:
+            groups = GroupState(whole.aggregation)
+            if chunk.num_rows:
+                order = self._order_of(rows) if chunk.num_rows == rows.num_rows else None
+                keys = [Column(one.evaluate(chunk)) for one in whole.keys]
+                arguments = [Column(one.evaluate(chunk)) for one in whole.arguments]
+                groups.fold(keys, arguments, order, chunk.num_rows)
+            merged = groups.result()
+        return self.output.result(whole.finish.result(merged, instant), tick)
+
+    def _newest_first(self, rows: pa.Table) -> pa.Table:
+        ticks, sequence = self._order_of(rows)
+        return rows.take(pa.array(np.lexsort((sequence, ticks))[::-1]))
+
+    def _order_of(self, rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
+        from headwater.storage.streaming.definition import ticks
+
+        times = ticks(self.time_type, rows.column(self.plan.leaves[0].columns.time))
+        return times, rows.column("_seq").to_numpy()
+
+    def _run(self, text: str, tables: Mapping[str, pa.Table], held: HeldTables) -> pa.Table:
+        staging = self.world.kernel.staging
+        relations = {name: staging.stage(table) for name, table in tables.items()}
+        try:
+            every = {**held.of(self.plan.identifiers), **relations}
+            return self.world.kernel.run(Work(text, every))
+        except Error as error:
+            error.place = None  # Spark's place lies in a text that the user never saw
+            raise
+        finally:
+            for relation in relations.values():
+                staging.release(relation)
+
+
+def _shown(leaf: Leaf, rows: pa.Table) -> pa.Table:
+    """The columns of a window that the query may see: `*` must not show hidden ones."""
+    hidden = [n for n in rows.column_names if n.startswith("_") and n not in leaf.needed]
+    previous = {f"_prev{n}_{c}" for c, n in leaf.previous}
+    return rows.drop_columns([n for n in hidden if n not in previous])

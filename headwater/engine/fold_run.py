@@ -1,0 +1,342 @@
+"""One fold at work: chunks go through the stream pipeline, in line or on Spark, into its merge.
+
+Owns: the choice of tier for a chunk, the staging of rows for Spark, and the probes of static tables.
+Both tiers feed the same merge, so a query may change its tier from chunk to chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.feed import Cursor, stored_until
+from headwater.engine.fold_spec import (
+    ROW,
+    SEQUENCE,
+    TICK,
+    FoldSpec,
+    distinct_texts,
+    join_text,
+    partial_text,
+    rows_text,
+)
+from headwater.engine.inline_block import PLACE, InlinePipeline, probe_name
+from headwater.engine.inline_block import SEQUENCE as CARRIED_SEQUENCE
+from headwater.engine.inline_block import TICK as CARRIED_TICK
+from headwater.engine.joins import InlineJoin, InlineJoinMerge, PairsMerge, make_inline_join
+from headwater.engine.merges import (
+    Chunk,
+    LandmarkMerge,
+    Merge,
+    PaneMerge,
+    RingMerge,
+    RowsMerge,
+    SparkPartials,
+    Ticks,
+)
+from headwater.engine.reader import LeafReader
+from headwater.engine.world import HeldTables, World
+from headwater.fold.families import Edge
+from headwater.fold.pane import Panes, Window
+from headwater.kernel.inline.probe import Probe
+from headwater.kernel.kernel import Work
+from headwater.kernel.relation import Relation
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
+
+
+@dataclass
+class Counters:
+    """What a query's pipelines did, for EXPLAIN ANALYZE and headwater.queries."""
+
+    rows_in_line: int = 0
+    rows_on_spark: int = 0
+    spark_runs: int = 0
+    last_spark_rows: int = 0  # stream rows that the last Spark run of a pipeline read
+    last_rows: int = 0  # rows of the last chunk
+    in_line_runs: int = 0
+
+
+class StaticProbes:
+    """Static tables indexed for probes, one version each."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._made: dict[str, tuple[Relation, Probe]] = {}
+
+    def of(self, pipeline: InlinePipeline, held: HeldTables) -> Mapping[str, Probe]:
+        """The probes that a pipeline needs, at the versions held."""
+        found: dict[str, Probe] = {}
+        for table, keys in pipeline.probes:
+            name = probe_name(table, keys)
+            relation = held.relations[table.strip("`").lower()]
+            made = self._made.get(name)
+            if made is None or made[0] != relation:
+                made = (relation, Probe(self._world.table_rows(relation), keys))
+                self._made[name] = made
+            found[name] = made[1]
+        return found
+
+
+@dataclass
+class FoldRun:
+    """One fold of one query."""
+
+    spec: FoldSpec
+    world: World
+    readers: tuple[LeafReader, ...]
+    panes: Panes | None
+    windows: tuple[Window, ...]
+    probes: StaticProbes
+    identifiers: frozenset[str]
+    counters: Counters = field(default_factory=Counters)
+    merge: Merge = field(init=False)
+    _join: InlineJoin | None = None
+    _since: list[int | None] = field(default_factory=list)  # of a join: where each side stands
+
+    def __post_init__(self) -> None:
+        if self.spec.plan.kind == "join":
+            self._join = make_inline_join(self.spec, self.world.function_names())
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin with nothing kept."""
+        spec, plan = self.spec, self.spec.plan
+        if plan.kind == "join":
+            assert self.panes is not None
+            if self._joins_in_line:
+                self._join = make_inline_join(spec, self.world.function_names())
+                assert self._join is not None
+                self.merge = InlineJoinMerge(self._join, self.panes, self.windows)
+            else:
+                self.merge = PairsMerge(spec)
+        elif plan.kind == "ring":
+            self.merge = self._ring()
+        elif plan.kind == "rows":
+            self.merge = RowsMerge(spec.schema, self.windows[0])
+        elif plan.leaves[0].window.kind == "landmark":
+            assert spec.aggregation is not None
+            self.merge = LandmarkMerge(spec.aggregation)
+        else:
+            assert self.panes is not None
+            assert spec.aggregation is not None
+            self.merge = PaneMerge(spec.aggregation, self.panes, self.windows[0])
+
+    @property
+    def _joins_in_line(self) -> bool:
+        return self._join is not None and self.world.settings.integer("inline_rows") > 0
+
+    @property
+    def tier(self) -> str:
+        """Where the next small chunk is folded."""
+        if self.spec.plan.kind == "ring":
+            return "in line"
+        if self.spec.plan.kind == "join":
+            return "in line" if self._joins_in_line else "Spark"
+        inline = self.spec.pipeline is not None and self.world.settings.integer("inline_rows") > 0
+        return "in line" if inline else "Spark"
+
+    def _ring(self) -> RingMerge:
+        reader = self.readers[0]
+        definition = reader.table.definition
+        stored = definition.stored_schema
+        names = dict.fromkeys([*reader.columns, SEQUENCE])
+        fields = [stored.field(name) for name in names]
+        schema = pa.schema([*fields, pa.field(CARRIED_TICK, pa.int64())])
+        assert reader.leaf.window.rows is not None
+        return RingMerge(
+            schema,
+            reader.keys,
+            reader.leaf.window.rows,
+            reader.leaf.previous,
+            definition.range_ticks,
+        )
+
+    # Chunks
+
+    def take(
+        self, chunks: list[tuple[pa.Table, Ticks, Ticks]], held: HeldTables, first: int | None
+    ) -> None:
+        """New rows of each leaf, with their places and ticks; `first` is the next instant's place."""
+        plan = self.spec.plan
+        self.counters.last_rows = sum(rows.num_rows for rows, _, _ in chunks)
+        if plan.kind == "join":
+            self._take_join(chunks, held)
+            return
+        rows, places, ticks = chunks[0]
+        if not rows.num_rows:
+            return
+        if isinstance(self.merge, RingMerge):
+            self.merge.add(places, rows.append_column(CARRIED_TICK, pa.array(ticks)))
+            return
+        small = rows.num_rows <= self.world.settings.integer("inline_rows")
+        if self.spec.pipeline is not None and small:
+            self._take_in_line(rows, places, ticks, held)
+        else:
+            self._take_on_spark(rows, places, ticks, held, first)
+
+    def _take_in_line(self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables) -> None:
+        spec, pipeline = self.spec, self.spec.pipeline
+        assert pipeline is not None
+        self.counters.rows_in_line += rows.num_rows
+        self.counters.in_line_runs += 1
+        rows = rows.append_column(PLACE, pa.array(places))
+        ordered = spec.aggregation is not None and _has_edges(spec)
+        if ordered:
+            rows = rows.append_column(CARRIED_TICK, pa.array(ticks))
+            rows = rows.append_column(CARRIED_SEQUENCE, rows.column(SEQUENCE))
+        chunk = pipeline.prepare(rows, self.probes.of(pipeline, held))
+        if not chunk.num_rows:
+            return
+        kept_places = chunk.column(PLACE).to_numpy()
+        if spec.aggregation is None:
+            assert isinstance(self.merge, RowsMerge)
+            arrays = [_array(one.evaluate(chunk)) for one in spec.kept]
+            self.merge.add(kept_places, pa.Table.from_arrays(arrays, schema=spec.schema))
+            return
+        order = None
+        if ordered:
+            order = (
+                chunk.column(CARRIED_TICK).to_numpy(),
+                chunk.column(CARRIED_SEQUENCE).to_numpy(),
+            )
+        keys = [_array(one.evaluate(chunk)) for one in spec.keys]
+        arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
+        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        self.merge.add(Chunk(kept_places, keys, arguments, order))
+
+    def _take_on_spark(
+        self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables, first: int | None
+    ) -> None:
+        spec, leaf = self.spec, self.spec.plan.leaves[0]
+        panes = self._pane_numbers(places, first)
+        if isinstance(self.merge, PaneMerge):
+            needed = np.array([self._is_needed(p) for p in np.unique(panes).tolist()])
+            if not needed.all():
+                keep = needed[np.searchsorted(np.unique(panes), panes)]
+                kept = pa.array(keep)
+                rows, panes, ticks = rows.filter(kept), panes[keep], ticks[keep]
+                if not rows.num_rows:
+                    return
+        names = [n for n in dict.fromkeys([*leaf.needed, SEQUENCE]) if n in rows.column_names]
+        staged = rows.select(names)
+        extra = {PANE: panes, TICK: ticks, ROW: np.arange(rows.num_rows)}
+        for name, values in extra.items():
+            staged = staged.append_column(name, pa.array(values))
+        if spec.aggregation is None:
+            found = self._run({stream_view(leaf.number): staged}, [rows_text(spec)], held)[0]
+            self._keep_rows(found, places)
+            return
+        texts = [partial_text(spec), *distinct_texts(spec)]
+        found, *distinct = self._run({stream_view(leaf.number): staged}, texts, held)
+        partials = SparkPartials(
+            found.column(PANE).to_numpy(),
+            found.drop_columns([PANE]),
+            [(t.column(PANE).to_numpy(), t.drop_columns([PANE])) for t in distinct],
+        )
+        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        self.merge.add_partials(partials)
+
+    def _keep_rows(self, found: pa.Table, places: Ticks) -> None:
+        order = np.argsort(found.column(ROW).to_numpy(), kind="stable")
+        found = found.take(pa.array(order))
+        kept = places[found.column(ROW).to_numpy()]
+        assert isinstance(self.merge, RowsMerge)
+        self.merge.add(kept, found.select(self.spec.schema.names).cast(self.spec.schema))
+
+    def _pane_numbers(self, places: Ticks, first: int | None) -> Ticks:
+        """The pane of each row; for a landmark, the instant that sees it first."""
+        if isinstance(self.merge, LandmarkMerge):
+            if self.panes is None or self.panes.slide == 1:
+                return places
+            instants = -(-places // self.panes.slide) * self.panes.slide
+            return instants if first is None else np.maximum(instants, first)
+        if self.panes is None:
+            return np.zeros(len(places), np.int64)
+        return self.panes.panes_of(places)
+
+    def _is_needed(self, pane: int) -> bool:
+        assert self.panes is not None
+        return len(self.panes.instants(pane, self.windows[0])) > 0
+
+    def _take_join(self, chunks: list[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
+        if isinstance(self.merge, InlineJoinMerge):
+            for side, (rows, places, _) in enumerate(chunks):
+                self.counters.rows_in_line += rows.num_rows
+                self.merge.add(side, places, rows)
+            return
+        if not any(rows.num_rows for rows, _, _ in chunks):
+            return
+        relations: dict[str, pa.Table] = {}
+        for side, (rows, places, _) in enumerate(chunks):
+            leaf = self.spec.plan.leaves[side]
+            new = self._with_lives(rows, places, side)
+            old = self._window_before(side)
+            name = stream_view(leaf.number)
+            relations |= {f"{name}_new": new, f"{name}_old": old}
+            relations[f"{name}_all"] = pa.concat_tables([old, new])
+        found = self._run(relations, [join_text(self.spec)], held)[0]
+        assert isinstance(self.merge, PairsMerge)
+        self.merge.add_pairs(found)
+
+    def _with_lives(self, rows: pa.Table, places: Ticks, side: int) -> pa.Table:
+        """The rows with their first instant and their expiry; those that no window sees are out."""
+        assert self.panes is not None
+        leaf, panes, window = self.spec.plan.leaves[side], self.panes, self.windows[side]
+        stored = self.readers[side].table.definition.stored_schema
+        source = rows if rows.num_columns else stored.empty_table()
+        names = [n for n in dict.fromkeys([*leaf.needed, SEQUENCE]) if n in source.column_names]
+        slide = panes.slide
+        begins = -(-(places + window.before) // slide) * slide
+        lasts = (places + window.size) // slide * slide
+        table = source.select(names).append_column(BEGIN, pa.array(begins))
+        table = table.append_column(EXPIRY, pa.array(lasts + slide))
+        return table.filter(pa.array(lasts >= begins))
+
+    def _window_before(self, side: int) -> pa.Table:
+        """The rows of a side's window that earlier chunks brought, read from the table."""
+        reader, window = self.readers[side], self.windows[side]
+        since = self._since[side] if self._since else None
+        if since is None:
+            empty = reader.table.definition.stored_schema.empty_table()
+            return self._with_lives(empty, np.empty(0, np.int64), side)
+        with reader.table.reading() as snapshot:
+            rows = stored_until(snapshot, since - window.size, Cursor(since), reader.columns)
+        ticks = reader.table.definition.ticks(rows.column(reader.table.definition.time))
+        return self._with_lives(rows, ticks, side)
+
+    def joined_until(self, ticks: list[int | None]) -> None:
+        """How far each side had been joined before the chunk that comes next."""
+        self._since = ticks
+
+    def _run(
+        self, tables: dict[str, pa.Table], texts: list[str], held: HeldTables
+    ) -> list[pa.Table]:
+        """Runs texts on Spark over staged rows and the static tables held."""
+        staging = self.world.kernel.staging
+        relations = {name: staging.stage(rows) for name, rows in tables.items()}
+        count = sum(rows.num_rows for rows in tables.values())
+        self.counters.rows_on_spark += count
+        self.counters.last_spark_rows = count
+        try:
+            every = {**held.of(self.identifiers), **relations}
+            self.counters.spark_runs += len(texts)
+            return [self.world.kernel.run(Work(text, every)) for text in texts]
+        finally:
+            for relation in relations.values():
+                staging.release(relation)
+
+
+def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(values, pa.ChunkedArray):
+        found: Any = values.combine_chunks()
+        return pa.array([], values.type) if isinstance(found, pa.ChunkedArray) else found
+    return values
+
+
+def _has_edges(spec: FoldSpec) -> bool:
+    assert spec.aggregation is not None
+    return any(isinstance(family, Edge) for family in spec.aggregation.families)

@@ -1,0 +1,236 @@
+"""A fold with its types: what the planner found, as it is computed in line and on Spark.
+
+Owns: the types of keys, arguments and kept columns (from the in-line whitelist, or Spark's analysis of
+empty relations), the aggregation behind them, and the texts that Spark runs for a chunk. Both tiers
+make the same partials. Must never: hold rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.errors import NotSupportedError
+from headwater.fold.absorb import partial_fields
+from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
+from headwater.fold.aggregation import Aggregation
+from headwater.fold.columns import kind_of
+from headwater.kernel.inline.expression import Compiled
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan, stream_view
+from headwater.sql.types import quoted
+
+ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
+FOLDABLE = frozenset(FUNCTIONS) | frozenset(ALIASES)
+
+Analyse = Callable[[str], list[pa.DataType]]
+
+
+@dataclass(frozen=True)
+class FoldSpec:
+    """One fold, typed."""
+
+    plan: FoldPlan
+    pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
+    keys: tuple[Compiled, ...]  # in line
+    arguments: tuple[Compiled, ...]
+    argument_texts: tuple[str, ...]
+    aggregation: Aggregation | None
+    kept: tuple[Compiled, ...]
+    schema: pa.Schema  # of the merged result: _k0 … _a0 …, or _c0 …
+    finish: InlineFinish | None  # None: only Spark can finish the block
+
+    @property
+    def tier(self) -> str:
+        """Where chunks may be folded."""
+        return "Spark" if self.pipeline is None else "in line"
+
+
+def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
+    """The typed fold; `analyse` asks Spark for the types of a query over empty relations."""
+    arguments = tuple(dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None))
+    kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
+    texts = [*plan.keys, *arguments, *kept]
+    pipeline, found = _in_line(plan, texts, functions)
+    types = [c.type for c in found] if pipeline is not None else _types(plan, texts, analyse)
+    keys, count = len(plan.keys), len(plan.keys) + len(arguments)
+    aggregation = None
+    if plan.keys or plan.aggregates:
+        aggregation = _aggregation(
+            plan, types[:keys], dict(zip(arguments, types[keys:count], strict=True))
+        )
+        schema = aggregation.schema
+    else:
+        schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types[count:])])
+    return FoldSpec(
+        plan=plan,
+        pipeline=pipeline,
+        keys=tuple(found[:keys]),
+        arguments=tuple(found[keys:count]),
+        argument_texts=arguments,
+        aggregation=aggregation,
+        kept=tuple(found[count:]),
+        schema=schema,
+        finish=_finish(plan, schema, functions),
+    )
+
+
+def _in_line(
+    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str]
+) -> tuple[InlinePipeline | None, list[Compiled]]:
+    if plan.kind in ("join", "ring"):
+        return None, []
+    try:
+        pipeline = InlinePipeline(plan, functions)
+        found = [compiled(text, pipeline.resolve, functions) for text in texts]
+        for one in found[: len(plan.keys)]:
+            kind_of(one.type)
+        return pipeline, found
+    except (NotInLine, NotSupportedError):
+        return None, []
+
+
+def _kept_text(plan: FoldPlan, place: int) -> str:
+    column = plan.columns[place]
+    return f"{quoted(_alias(plan, column.source))}.{quoted(column.name)}"
+
+
+def _alias(plan: FoldPlan, source: int) -> str:
+    for place, leaf in zip(plan.leaf_sources, plan.leaves, strict=True):
+        if place == source:
+            return leaf.alias
+    return next(static.alias for place, static in plan.statics if place == source)
+
+
+def _types(plan: FoldPlan, texts: Sequence[str], analyse: Analyse) -> list[pa.DataType]:
+    if not texts:
+        return []
+    where = f" WHERE {' AND '.join(f'({c})' for c in plan.where)}" if plan.where else ""
+    columns = ", ".join(f"{text} AS _x{place}" for place, text in enumerate(texts))
+    return analyse(f"SELECT {columns} FROM {plan.from_text}{where}")
+
+
+def _aggregation(
+    plan: FoldPlan, key_types: Sequence[pa.DataType], argument_types: dict[str, pa.DataType]
+) -> Aggregation:
+    """The fold's aggregation; NotSupportedError if a type has no vector."""
+    places = {text: place for place, text in enumerate(argument_types)}
+    aggregates = []
+    for number, aggregate in enumerate(plan.aggregates):
+        function = ALIASES.get(aggregate.function, aggregate.function)
+        if aggregate.argument is None:
+            aggregates.append(Aggregate("count", None, pa.int64(), f"_a{number}"))
+        else:
+            type_ = argument_types[aggregate.argument]
+            kind_of(type_)
+            aggregates.append(Aggregate(function, places[aggregate.argument], type_, f"_a{number}"))
+    for type_ in key_types:
+        kind_of(type_)
+    keys = [pa.field(f"_k{place}", type_) for place, type_ in enumerate(key_types)]
+    return Aggregation(keys, aggregates)
+
+
+def _finish(plan: FoldPlan, schema: pa.Schema, functions: frozenset[str]) -> InlineFinish | None:
+    if plan.finish is None:
+        return None
+    try:
+        return InlineFinish(plan.finish, schema, plan.leaves[0].columns.time_type, functions)
+    except NotInLine:
+        return None
+
+
+# What Spark runs
+
+
+def _inner(spec: FoldSpec, extra: Sequence[str], from_text: str | None = None) -> str:
+    plan = spec.plan
+    columns = [
+        *extra,
+        *(f"{text} AS _k{place}" for place, text in enumerate(plan.keys)),
+        *(f"{text} AS _x{place}" for place, text in enumerate(spec.argument_texts)),
+        *(f"{_kept_text(plan, place)} AS _c{place}" for place in range(len(plan.columns))),
+    ]
+    where = f" WHERE {' AND '.join(f'({c})' for c in plan.where)}" if plan.where else ""
+    return f"SELECT {', '.join(columns)} FROM {from_text or plan.from_text}{where}"
+
+
+def partial_text(spec: FoldSpec) -> str:
+    """One row per pane and group, with the partial columns that `fold/absorb` reads."""
+    alias = quoted(spec.plan.leaves[0].alias)
+    extra = [f"{alias}.{name}" for name in (PANE, TICK, SEQUENCE)]
+    return _grouped(spec, _inner(spec, extra), [PANE])
+
+
+def distinct_texts(spec: FoldSpec) -> list[str]:
+    """For each distinct argument, its values by pane and group."""
+    assert spec.aggregation is not None
+    alias = quoted(spec.plan.leaves[0].alias)
+    inner = _inner(spec, [f"{alias}.{PANE}"])
+    keys = [PANE, *(f"_k{place}" for place in range(len(spec.plan.keys)))]
+    return [
+        f"SELECT DISTINCT {', '.join(keys)}, _x{place} FROM ({inner}) WHERE _x{place} IS NOT NULL"
+        for place in spec.aggregation.distinct
+    ]
+
+
+def rows_text(spec: FoldSpec) -> str:
+    """The kept columns of the rows that pass, each with its row's number in the chunk."""
+    return _inner(spec, [f"{quoted(spec.plan.leaves[0].alias)}.{ROW}"])
+
+
+def join_text(spec: FoldSpec) -> str:
+    """New rows of each side with the other side's window: every new pair once."""
+    left, right = (leaf.number for leaf in spec.plan.leaves)
+    one, two = (quoted(leaf.alias) for leaf in spec.plan.leaves)
+    extra = [
+        f"greatest({one}.{BEGIN}, {two}.{BEGIN}) AS {BEGIN}",
+        f"least({one}.{EXPIRY}, {two}.{EXPIRY}) AS {EXPIRY}",
+    ]
+    halves = []
+    for first, second in (("new", "all"), ("old", "new")):
+        text = spec.plan.from_text.replace(stream_view(left), f"{stream_view(left)}_{first}", 1)
+        text = text.replace(stream_view(right), f"{stream_view(right)}_{second}", 1)
+        halves.append(_inner(spec, extra, text))
+    inner = " UNION ALL ".join(halves)
+    if spec.aggregation is None:
+        return inner
+    return _grouped(spec, inner, [BEGIN, EXPIRY])
+
+
+def _grouped(spec: FoldSpec, inner: str, by: Sequence[str]) -> str:
+    assert spec.aggregation is not None
+    keys = [*by, *(f"_k{place}" for place in range(len(spec.plan.keys)))]
+    columns = [
+        f"{_partial(spec, field.name)} AS {field.name}"
+        for field in partial_fields(spec.aggregation)
+    ]
+    return f"SELECT {', '.join([*keys, *columns])} FROM ({inner}) GROUP BY {', '.join(keys)}"
+
+
+def _partial(spec: FoldSpec, name: str) -> str:
+    """The expression behind one partial column."""
+    if name == "rows":
+        return "count(*)"
+    kind, _, rest = name.partition("_")
+    there = rest.startswith("there_")
+    number, _, detail = rest.removeprefix("there_").partition("_")
+    argument = f"_x{number}"
+    if kind == "sum" and pa.types.is_int64(spec.aggregation.types[int(number)]):  # type: ignore[union-attr]
+        return f"sum(CAST({argument} AS DECIMAL(38, 0)))"  # a pane's sum must not overflow alone
+    if kind in ("count", "sum", "min", "max"):
+        return f"{kind}({argument})"
+    if kind == "moments":
+        texts = {
+            "count": f"CAST(count({argument}) AS DOUBLE)",
+            "mean": f"CAST(avg({argument}) AS DOUBLE)",
+            "squares": f"var_pop({argument}) * count({argument})",
+        }
+        return texts[detail]
+    way = "min" if kind == "first" else "max"
+    only = f" FILTER (WHERE {argument} IS NOT NULL)" if there else ""
+    place = f"struct({TICK}, {SEQUENCE})"
+    if detail == "value":
+        return f"{way}_by({argument}, {place}){only}"
+    return f"{way}({place}){only}.{TICK if detail == 'time' else SEQUENCE}"

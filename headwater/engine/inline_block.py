@@ -1,0 +1,377 @@
+"""A block in line: the stream pipeline over a chunk, and the finish over merged results.
+
+Compiled from the same texts that Spark gets, or not at all: a piece that is not on the whitelist of
+`kernel/inline` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
+`0.x`, `1.y` by the place of their source. Must never: keep state between chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.fold.columns import Column
+from headwater.fold.lookup import Lookup
+from headwater.kernel.inline.expression import (
+    Compiled,
+    Resolve,
+    compile_expression,
+    compile_predicate,
+    filter_rows,
+)
+from headwater.kernel.inline.order import OrderKey, order_rows
+from headwater.kernel.inline.probe import Probe
+from headwater.plan.continuous.folds import (
+    INSTANT,
+    Finish,
+    FoldPlan,
+    StaticSource,
+    previous_column,
+)
+from headwater.sql import dialect
+from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.types import TIMESTAMP
+
+INSTANT_COLUMN = "headwater_instant"
+PLACE, TICK, SEQUENCE = "headwater_place", "headwater_tick", "headwater_sequence"
+CARRIED = (PLACE, TICK, SEQUENCE)  # columns that go through a pipeline beside the block's own
+
+
+class NotInLine(Exception):
+    """Raised while compiling: a piece that only Spark can do."""
+
+
+def parse_expression(text: str) -> exp.Expr:
+    """The tree of an expression."""
+    tree = dialect.parse_tree("SELECT " + text.replace(INSTANT, INSTANT_COLUMN))
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        raise NotInLine(text)
+    node = tree.expressions[0]
+    return node.this if isinstance(node, exp.Alias) else node
+
+
+def compiled(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+    """An expression in line, or NotInLine."""
+    found = compile_expression(parse_expression(text), resolve, functions)
+    if found is None:
+        raise NotInLine(text)
+    return found
+
+
+def condition(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+    """A condition in line, or NotInLine."""
+    found = compile_predicate(parse_expression(text), resolve, functions)
+    if found is None:
+        raise NotInLine(text)
+    return found
+
+
+def instant_type(time_type: pa.DataType) -> pa.DataType:
+    """The type of `_t` and CURRENT_INSTANT()."""
+    return pa.int64() if pa.types.is_integer(time_type) else TIMESTAMP
+
+
+def constant_column(value: pa.Scalar, count: int) -> pa.Array:
+    """One value, so many times."""
+    return pa.repeat(value, count)
+
+
+@dataclass(frozen=True)
+class _ProbeStep:
+    source: int
+    table: str
+    kind: str
+    stream_keys: tuple[Compiled, ...]
+    table_keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    filters: tuple[Compiled, ...]
+
+
+class InlinePipeline:
+    """filter → probe → filter over the rows of one stream."""
+
+    def __init__(self, plan: FoldPlan, functions: frozenset[str]) -> None:
+        self.plan, self._functions = plan, functions
+        self.source = plan.leaf_sources[0]
+        self._schemas = source_schemas(plan)
+        conditions = list(plan.where)
+        self._filters: list[Compiled] = []
+        available = {self.source}
+        for text in [c for c in conditions if self._reads(c) <= available]:
+            self._filters.append(condition(text, self.resolve, functions))
+            conditions.remove(text)
+        self._steps: list[_ProbeStep] = []
+        for number, static in plan.statics:
+            if number < self.source:
+                raise NotInLine("the stream is not the first of FROM")
+            self._steps.append(self._step(number, static, available, conditions))
+            if static.join not in ("semi", "anti"):
+                available.add(number)
+        if conditions:
+            raise NotInLine(conditions[0])
+        self.columns = self._stream_columns()
+
+    def resolve(self, column: exp.Column) -> tuple[str, pa.DataType] | None:
+        """A column of any source of the block."""
+        if column.name == INSTANT_COLUMN and not column.table:
+            return INSTANT_COLUMN, instant_type(self.plan.leaves[0].columns.time_type)
+        return resolve_column(self._schemas, column)
+
+    def _reads(self, text: str) -> set[int]:
+        found = compile_expression(parse_expression(text), self.resolve, self._functions)
+        if found is None:
+            raise NotInLine(text)
+        return {int(name.partition(".")[0]) for name in found.columns if name != INSTANT_COLUMN}
+
+    def _step(
+        self, number: int, static: StaticSource, available: set[int], conditions: list[str]
+    ) -> _ProbeStep:
+        if static.schema is None or static.join not in (
+            ",",
+            "inner",
+            "cross",
+            "left",
+            "semi",
+            "anti",
+        ):
+            raise NotInLine(f"a {static.join} join")
+        inner = static.join in (",", "inner", "cross")
+        texts = list(static.condition)
+        texts += [
+            f"{self._alias(available, name)}.{name} = {static.alias}.{name}"
+            for name in static.using
+        ]
+        if inner:
+            ready = [c for c in conditions if self._reads(c) <= available | {number}]
+            for text in ready:
+                conditions.remove(text)
+            texts += ready
+        keys: list[tuple[Compiled, str]] = []
+        rest: list[Compiled] = []
+        for text in texts:
+            key = self._key(text, number)
+            if key is not None:
+                keys.append(key)
+            elif inner:
+                rest.append(condition(text, self.resolve, self._functions))
+            else:
+                raise NotInLine(text)
+        if not keys:
+            raise NotInLine("a join without an equality")
+        shown = () if static.join in ("semi", "anti") else tuple(static.schema.names)
+        kind = "inner" if inner else static.join
+        return _ProbeStep(
+            number,
+            static.text,
+            kind,
+            tuple(k for k, _ in keys),
+            tuple(c for _, c in keys),
+            shown,
+            tuple(rest),
+        )
+
+    def _alias(self, available: set[int], name: str) -> str:
+        for number in sorted(available):
+            if name.casefold() in (n.casefold() for n in self._schemas[number][1].names):
+                return self._schemas[number][0]
+        raise NotInLine(name)
+
+    def _key(self, text: str, number: int) -> tuple[Compiled, str] | None:
+        """`stream expression = column of the table`, of one type."""
+        node = parse_expression(text)
+        while isinstance(node, exp.Paren):
+            node = node.this
+        if not isinstance(node, exp.EQ):
+            return None
+        sides = [
+            compile_expression(n, self.resolve, self._functions)
+            for n in (node.this, node.expression)
+        ]
+        for mine, other, place in (
+            (sides[0], sides[1], node.expression),
+            (sides[1], sides[0], node.this),
+        ):
+            if mine is None or other is None or not isinstance(place, exp.Column):
+                continue
+            own = {name.partition(".")[0] for name in other.columns}
+            away = {name.partition(".")[0] for name in mine.columns}
+            if (
+                own == {str(number)}
+                and away
+                and str(number) not in away
+                and mine.type == other.type
+            ):
+                return mine, next(iter(other.columns)).partition(".")[2]
+        return None
+
+    def _stream_columns(self) -> tuple[str, ...]:
+        leaf = self.plan.leaves[0]
+        names = [*leaf.needed, *(previous_column(c, n) for c, n in leaf.previous)]
+        return tuple(dict.fromkeys(names))
+
+    def prepare(
+        self, rows: pa.Table, probes: Mapping[str, Probe], instant: pa.Scalar | None = None
+    ) -> pa.Table:
+        """The rows that pass, joined with the tables."""
+        names = [name for name in self.columns if name in rows.column_names]
+        carried = [name for name in CARRIED if name in rows.column_names]
+        chunk = rows.select([*names, *carried])
+        chunk = chunk.rename_columns([*(f"{self.source}.{name}" for name in names), *carried])
+        if instant is not None:
+            chunk = chunk.append_column(INSTANT_COLUMN, constant_column(instant, chunk.num_rows))
+        for predicate in self._filters:
+            chunk = filter_rows(chunk, predicate)
+        for step in self._steps:
+            keys = [key.evaluate(chunk) for key in step.stream_keys]
+            probe = probes[probe_name(step.table, step.table_keys)]
+            width = chunk.num_columns
+            chunk = probe.join(chunk, keys, step.columns, step.kind)
+            renamed = [f"{step.source}.{name}" for name in step.columns]
+            chunk = chunk.rename_columns([*chunk.column_names[:width], *renamed])
+            for predicate in step.filters:
+                chunk = filter_rows(chunk, predicate)
+        return chunk
+
+    @property
+    def probes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """The tables probed and their keys."""
+        return [(step.table, step.table_keys) for step in self._steps]
+
+
+def probe_name(table: str, keys: Sequence[str]) -> str:
+    """What a probe is called among those of a query."""
+    return f"{table.lower()}({','.join(keys)})"
+
+
+def source_schemas(plan: FoldPlan) -> dict[int, tuple[str, pa.Schema]]:
+    """The alias and columns of each source of a block."""
+    found: dict[int, tuple[str, pa.Schema]] = {}
+    for place, leaf in zip(plan.leaf_sources, plan.leaves, strict=True):
+        previous = [
+            pa.field(previous_column(c, n), leaf.columns.schema.field(c).type)
+            for c, n in leaf.previous
+        ]
+        found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *previous]))
+    for place, static in plan.statics:
+        if static.schema is None:
+            raise NotInLine("a subquery in FROM")
+        found[place] = (static.alias, static.schema)
+    return found
+
+
+def resolve_column(
+    schemas: Mapping[int, tuple[str, pa.Schema]], column: exp.Column
+) -> tuple[str, pa.DataType] | None:
+    """The column that a reference means, as `source.column`."""
+    found = []
+    for place, (alias, schema) in schemas.items():
+        if column.table and column.table.casefold() != alias.casefold():
+            continue
+        found += [
+            (f"{place}.{field.name}", field.type)
+            for field in schema
+            if field.name.casefold() == column.name.casefold()
+        ]
+    return found[0] if len(found) == 1 else None
+
+
+class InlineFinish:
+    """HAVING, the select list, DISTINCT, ORDER BY and LIMIT over a fold's columns."""
+
+    def __init__(
+        self,
+        finish: Finish,
+        schema: pa.Schema,
+        time_type: pa.DataType,
+        functions: frozenset[str],
+    ) -> None:
+        self._schema = schema
+        self._time = instant_type(time_type)
+        self._distinct = finish.distinct
+        self.names = [output.name for output in finish.outputs]
+        self._outputs = [compiled(o.text, self._column, functions) for o in finish.outputs]
+        self._condition = (
+            None
+            if finish.condition is None
+            else condition(finish.condition, self._column, functions)
+        )
+        self._order = [
+            OrderKey(self._order_value(text, finish, functions), item.descending, item.nulls_first)
+            for text, item in finish.order
+        ]
+        self._limit, self._offset = _limits(finish.limit)
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The types of the result's columns."""
+        return [output.type for output in self._outputs]
+
+    def _column(self, column: exp.Column) -> tuple[str, pa.DataType] | None:
+        if column.table:
+            return None
+        if column.name == INSTANT_COLUMN:
+            return INSTANT_COLUMN, self._time
+        if column.name in self._schema.names:
+            return column.name, self._schema.field(column.name).type
+        return None
+
+    def _order_value(self, text: str, finish: Finish, functions: frozenset[str]) -> Compiled:
+        if text.strip().isdigit():
+            place = int(text) - 1
+            if not 0 <= place < len(self._outputs):
+                raise NotInLine(text)
+            return self._outputs[place]
+        node = parse_expression(text)
+        if isinstance(node, exp.Column) and not node.table:
+            for place, output in enumerate(finish.outputs):
+                if output.name is not None and output.name.casefold() == node.name.casefold():
+                    return self._outputs[place]
+        return compiled(text, self._column, functions)
+
+    def result(self, rows: pa.Table, instant: pa.Scalar) -> pa.Table:
+        """The block's result, columns numbered from 0."""
+        rows = rows.append_column(INSTANT_COLUMN, constant_column(instant, rows.num_rows))
+        if self._condition is not None:
+            rows = filter_rows(rows, self._condition)
+        cut = (self._limit is not None or self._offset > 0) and not self._distinct
+        if self._order or cut:
+            limit, offset = (self._limit, self._offset) if cut else (None, 0)
+            rows = order_rows(rows, self._order, limit, offset)
+        columns = [output.evaluate(rows) for output in self._outputs]
+        names = [str(place) for place in range(len(columns))]
+        result = pa.table(columns, names=names) if columns else rows.select([])
+        if self._distinct:
+            result = _distinct(result)
+            end = None if self._limit is None else self._limit
+            result = result.slice(self._offset, end)
+        return result
+
+
+def _limits(text: str | None) -> tuple[int | None, int]:
+    if text is None:
+        return None, 0
+    tokens = tokenize(text)[:-1]
+    found: dict[str, int] = {}
+    for word, value in zip(tokens[::2], tokens[1::2], strict=False):
+        if word.upper not in ("LIMIT", "OFFSET") or value.kind is not Kind.NUMBER:
+            raise NotInLine(text)
+        found[word.upper] = int(value.text)
+    if len(tokens) % 2:
+        raise NotInLine(text)
+    return found.get("LIMIT"), found.get("OFFSET", 0)
+
+
+def _distinct(rows: pa.Table) -> pa.Table:
+    """Each row once, at its first place."""
+    lookup = Lookup([field.type for field in rows.schema])
+    slots = lookup.slots([Column(column) for column in rows.columns], rows.num_rows)
+    seen = -1
+    kept = []
+    for place, slot in enumerate(slots.tolist()):
+        if slot > seen:
+            seen = slot
+            kept.append(place)
+    return rows.take(pa.array(kept, pa.int64()))

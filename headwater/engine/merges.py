@@ -1,0 +1,395 @@
+"""What a fold keeps between instants: one class per kind of window and block.
+
+Owns: the rows and partials of one window, from the chunk that brought them to the instant that drops
+them. Chunks come in the order of T; `advance` moves to an instant, `result` is the merged relation
+there (columns _k0 … _a0 …, or _c0 …, or the ring's own). Must never: read a table or ask Spark.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.fold.absorb import absorb
+from headwater.fold.aggregation import Aggregation, Pairs, Partial
+from headwater.fold.columns import Column
+from headwater.fold.last_k import LastRows, LastRowsPerKey
+from headwater.fold.pane import Panes, Window
+from headwater.fold.sliding import SlidingWindow
+from headwater.fold.state import GroupState
+from headwater.plan.continuous.folds import previous_column
+
+Ticks = npt.NDArray[np.int64]
+TIME, SEQUENCE = "headwater_tick", "_seq"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Rows that went through the stream pipeline, in the order (T, _seq): places rise.
+
+    A place is a tick, or a position where the query samples by rows.
+    """
+
+    places: Ticks
+    keys: Sequence[pa.Array]
+    arguments: Sequence[pa.Array]
+    order: tuple[Ticks, Ticks] | None = None  # ticks and sequence numbers, for first and last
+
+    def part(self, start: int, stop: int) -> Chunk:
+        """Some neighbouring rows."""
+        order = (
+            None if self.order is None else (self.order[0][start:stop], self.order[1][start:stop])
+        )
+        return Chunk(
+            self.places[start:stop],
+            [key.slice(start, stop - start) for key in self.keys],
+            [argument.slice(start, stop - start) for argument in self.arguments],
+            order,
+        )
+
+
+@dataclass(frozen=True)
+class SparkPartials:
+    """Partials that Spark made of a chunk: one row per pane and group, and distinct values."""
+
+    panes: Ticks
+    table: pa.Table
+    distinct: Sequence[tuple[Ticks, pa.Table]] = ()
+
+
+class Merge(ABC):
+    """The kept part of one fold."""
+
+    structure: str
+
+    @abstractmethod
+    def advance(self, place: int, tick: int) -> None:
+        """Move to an instant: what it sees is in, what it does not see any more is out.
+
+        `place` is the instant in the unit of the chunks' places, `tick` its time.
+        """
+
+    @abstractmethod
+    def result(self) -> pa.Table:
+        """The merged relation at the instant."""
+
+    @abstractmethod
+    def state(self) -> dict[str, Any]:
+        """What a snapshot needs; taken between instants."""
+
+    @abstractmethod
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+
+    @property
+    def size(self) -> int:
+        """How many rows, partials or groups are held, for SHOW QUERIES."""
+        return 0
+
+
+class PaneMerge(Merge):
+    """Aggregates over a sliding window: partials per pane."""
+
+    def __init__(self, aggregation: Aggregation, panes: Panes, window: Window) -> None:
+        self._aggregation, self._panes, self._window = aggregation, panes, window
+        self._sliding = SlidingWindow(aggregation, panes.count(window), steady=True)
+        self._waiting: deque[tuple[int, Chunk | tuple[pa.Table, list[pa.Table]]]] = deque()
+        self.pane_count = 0
+
+    @property
+    def structure(self) -> str:  # type: ignore[override]
+        """The sliding merge's name."""
+        return self._sliding.structure
+
+    @property
+    def size(self) -> int:
+        """Partials held."""
+        return self._sliding.pane_count
+
+    @property
+    def window(self) -> Window:
+        """The window in the panes' own unit."""
+        return self._window
+
+    def add(self, chunk: Chunk) -> None:
+        """Rows to be folded when their pane's instant comes."""
+        panes = self._panes
+        for pane, rows in panes.split(chunk.places):
+            assert isinstance(rows, slice)
+            if len(panes.instants(pane, self._window)):
+                self._waiting.append((pane, chunk.part(rows.start, rows.stop)))
+
+    def add_partials(self, partials: SparkPartials) -> None:
+        """Partials that Spark made, in the order of their panes."""
+        for pane in np.unique(partials.panes).tolist():
+            table = partials.table.filter(pa.array(partials.panes == pane))
+            values = [t.filter(pa.array(places == pane)) for places, t in partials.distinct]
+            self._waiting.append((pane, (table, values)))
+
+    def push_early(self) -> None:
+        """Fold what waits although its instant has not come: nothing before it is still to be asked."""
+        while self._waiting:
+            self._push(*self._waiting.popleft())
+
+    def _push(self, pane: int, rows: Chunk | tuple[pa.Table, list[pa.Table]]) -> None:
+        if isinstance(rows, Chunk):
+            arguments = [Column(argument) for argument in rows.arguments]
+            partial = self._sliding.fold(rows.keys, arguments, rows.order, len(rows.places))
+        else:
+            partial = absorbed(self._aggregation, self._sliding, *rows)
+        self._sliding.push(pane, partial)
+
+    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
+        """Push the panes that the instant sees; evict those that it does not."""
+        panes = self._panes.of_window(self._window, place)
+        self._sliding.evict(panes.start)
+        while self._waiting and self._waiting[0][0] < panes.stop:
+            pane, rows = self._waiting.popleft()
+            if pane >= panes.start:
+                self._push(pane, rows)
+
+    def next_place(self) -> int | None:
+        """The first tick (or position) of the oldest pane that waits."""
+        return None if not self._waiting else self._panes.bounds(self._waiting[0][0])[0]
+
+    def result(self) -> pa.Table:
+        """The groups of the window."""
+        return self._sliding.result()
+
+    def state(self) -> dict[str, Any]:
+        """The sliding merge's."""
+        self.push_early()
+        return {"sliding": self._sliding.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._sliding.restore(state["sliding"])
+
+
+def absorbed(
+    aggregation: Aggregation,
+    sliding: SlidingWindow | GroupState,
+    table: pa.Table,
+    values: list[pa.Table],
+) -> Partial:
+    """A partial from Spark's tables."""
+    keys = len(aggregation.keys)
+    plain = Aggregation(aggregation.keys, aggregation.aggregates)
+    plain.distinct = []
+    partial = absorb(plain, sliding.lookup, table)
+    pairs = []
+    for found in values:
+        columns = [Column(found.column(f"_k{place}")) for place in range(keys)]
+        slots = sliding.lookup.slots(columns, found.num_rows)
+        pairs.append(Pairs(slots, Column(found.column(found.num_columns - 1)).array))
+    return Partial(partial.slots, partial.vectors, tuple(pairs))
+
+
+class LandmarkMerge(Merge):
+    """Aggregates over all rows since the query began or was reset."""
+
+    structure = "cumulative"
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        self._aggregation = aggregation
+        self._groups = GroupState(aggregation)
+        self._waiting: deque[Chunk] = deque()
+        self._partials: deque[tuple[int, pa.Table, list[pa.Table]]] = deque()
+
+    @property
+    def size(self) -> int:
+        """Groups held."""
+        return len(self._groups)
+
+    def add(self, chunk: Chunk) -> None:
+        """Rows to be folded when an instant at or after them comes."""
+        self._waiting.append(chunk)
+
+    def add_partials(self, partials: SparkPartials) -> None:
+        """Partials that Spark made; a pane is the instant that first sees them."""
+        for pane in np.unique(partials.panes).tolist():
+            table = partials.table.filter(pa.array(partials.panes == pane))
+            values = [t.filter(pa.array(places == pane)) for places, t in partials.distinct]
+            self._partials.append((pane, table, values))
+
+    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
+        """Fold every row up to the instant."""
+        while self._partials and self._partials[0][0] <= place:
+            _, table, values = self._partials.popleft()
+            self._groups.merge(absorbed(self._aggregation, self._groups, table, values))
+        while self._waiting:
+            chunk = self._waiting[0]
+            count = int(np.searchsorted(chunk.places, place, side="right"))
+            if count:
+                part = chunk.part(0, count)
+                arguments = [Column(argument) for argument in part.arguments]
+                self._groups.fold(part.keys, arguments, part.order, count)
+            if count < len(chunk.places):
+                self._waiting[0] = chunk.part(count, len(chunk.places))
+                return
+            self._waiting.popleft()
+
+    def clear(self) -> None:
+        """The landmark was reset."""
+        self._groups.clear()
+
+    def result(self) -> pa.Table:
+        """All groups."""
+        return self._groups.result()
+
+    def state(self) -> dict[str, Any]:
+        """The groups'."""
+        return {"groups": self._groups.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._groups.restore(state["groups"])
+
+
+class RowsMerge(Merge):
+    """The rows of a window of time (or positions), the newest first."""
+
+    structure = "rows by pane"
+
+    def __init__(self, schema: pa.Schema, window: Window) -> None:
+        self._schema, self._window = schema, window
+        self._held: deque[tuple[Ticks, pa.Table]] = deque()
+        self._low, self._high = 0, 0
+        self._skip = 0  # rows of the first table that are out
+
+    @property
+    def size(self) -> int:
+        """Rows held."""
+        return sum(len(places) for places, _ in self._held)
+
+    def add(self, places: Ticks, rows: pa.Table) -> None:
+        """Rows that passed, in order."""
+        if rows.num_rows:
+            self._held.append((places, rows))
+
+    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
+        """The bounds of the instant's window."""
+        self._low = self._window.first_tick(place)
+        self._high = self._window.last_tick(place)
+        while self._held and self._held[0][0][-1] < self._low:
+            self._held.popleft()
+
+    def result(self) -> pa.Table:
+        """The rows, the newest first."""
+        parts = [self._schema.empty_table()]
+        for places, rows in reversed(self._held):
+            start = int(np.searchsorted(places, self._low, side="left"))
+            stop = int(np.searchsorted(places, self._high, side="right"))
+            if start < stop:
+                parts.append(rows.take(pa.array(np.arange(stop - 1, start - 1, -1))))
+        self._compact()
+        return pa.concat_tables(parts).combine_chunks()
+
+    def _compact(self) -> None:
+        """Join many small tables, so that a long window of short chunks stays cheap."""
+        if len(self._held) > 64:
+            places = np.concatenate([p for p, _ in self._held])
+            rows = pa.concat_tables([r for _, r in self._held]).combine_chunks()
+            start = int(np.searchsorted(places, self._low, side="left"))
+            self._held = deque([(places[start:], rows.slice(start))])
+
+    def state(self) -> dict[str, Any]:
+        """The rows held."""
+        rows = pa.concat_tables([self._schema.empty_table(), *(r for _, r in self._held)])
+        places = [np.empty(0, np.int64), *(p for p, _ in self._held)]
+        return {
+            "places": np.concatenate(places),
+            "columns": [Column(c).array for c in rows.columns],
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        rows = pa.Table.from_arrays(state["columns"], schema=self._schema)
+        self._held = deque([(state["places"], rows)] if rows.num_rows else [])
+
+
+class RingMerge(Merge):
+    """The last rows of all, or of each key."""
+
+    def __init__(
+        self,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        count: int,
+        previous: Sequence[tuple[str, int]],
+        range_ticks: int | None,
+    ) -> None:
+        self._schema, self._keys, self._previous = schema, list(keys), list(previous)
+        self._range = range_ticks
+        self._instant = 0
+        self._ring = LastRowsPerKey(self._keys, schema, count) if keys else LastRows(schema, count)
+        self.structure = f"ring of {count}" + (" per key" if keys else "")
+        self._waiting: deque[tuple[Ticks, pa.Table]] = deque()
+
+    @property
+    def size(self) -> int:
+        """Keys held."""
+        return len(self._ring) if isinstance(self._ring, LastRowsPerKey) else 1
+
+    def add(self, places: Ticks, rows: pa.Table) -> None:
+        """Rows of the ring's columns, in order."""
+        if rows.num_rows:
+            self._waiting.append((places, rows))
+
+    def advance(self, place: int, tick: int) -> None:
+        """Take in the rows up to the instant."""
+        self._instant = tick
+        while self._waiting:
+            places, rows = self._waiting[0]
+            count = int(np.searchsorted(places, place, side="right"))
+            if count:
+                self._ring.fold(rows.slice(0, count).select(self._schema.names))
+            if count < len(places):
+                self._waiting[0] = (places[count:], rows.slice(count))
+                return
+            self._waiting.popleft()
+
+    def result(self) -> pa.Table:
+        """The rows with their PREV columns, key by key or the oldest first."""
+        rows = self._ring.result()
+        if self._range is not None:
+            ticks = rows.column(TIME).to_numpy()
+            rows = rows.filter(pa.array(ticks >= self._instant - self._range))
+        return with_previous(rows, self._keys, self._previous)
+
+    def state(self) -> dict[str, Any]:
+        """The ring's."""
+        return {"ring": self._ring.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._ring.restore(state["ring"])
+
+
+def with_previous(
+    rows: pa.Table, keys: Sequence[str], previous: Sequence[tuple[str, int]]
+) -> pa.Table:
+    """The rows with PREV columns, x of the n-th earlier row of the same key; each key's oldest first."""
+    if not previous:
+        return rows
+    count = rows.num_rows
+    groups = np.zeros(count, np.int64)
+    if keys and count:
+        from headwater.fold.lookup import Lookup
+
+        lookup = Lookup([rows.schema.field(key).type for key in keys])
+        groups = lookup.slots([Column(rows.column(key)) for key in keys], count)
+    for column, steps in previous:
+        earlier = np.arange(count) - steps
+        there = earlier >= 0
+        there[there] = groups[earlier[there]] == groups[np.flatnonzero(there)]
+        taken = rows.column(column).take(pa.array(earlier, mask=~there))
+        rows = rows.append_column(previous_column(column, steps), taken)
+    return rows

@@ -1,0 +1,486 @@
+"""A continuous query at work: a factory that keeps its place and its state between firings (DC3).
+
+Owns: the readers of its tables, its folds, the choice between folding and re-evaluation, and what is
+told about it. A firing takes every instant that is complete, folds all their rows in one go, and gives
+each its own result. What it decided goes into the sink before anybody sees the result; a restarted query
+goes on from what the sink holds. One thread at a time fires a query; the scheduler sees to that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.early_chunks import EarlyChunks
+from headwater.engine.evaluation import Evaluation
+from headwater.engine.feed import Cursor, Feed
+from headwater.engine.fold_run import Counters, FoldRun
+from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.joins import InlineJoinMerge
+from headwater.engine.merges import LandmarkMerge, PaneMerge, Ticks
+from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
+from headwater.engine.reader import LeafReader, ordered_down
+from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
+from headwater.engine.world import HeldTables, World
+from headwater.fold.pane import Panes, Window
+from headwater.plan.continuous.folds import ContinuousPlan, Leaf
+from headwater.sql.extensions import Emit
+from headwater.storage.streaming.table import StreamingTable
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """One result with what was decided for it."""
+
+    instant: Instant
+    rows: pa.Table
+    note: dict[str, Any]
+
+
+class Sink(Protocol):
+    """Where a query's results go, durably and in order."""
+
+    def last(self) -> tuple[int, dict[str, Any]] | None:
+        """The tick and the note of the newest result that is durable."""
+
+    def append(self, results: Sequence[Evaluated]) -> None:
+        """Stores results; they are visible when this returns."""
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """Where a query began, as the catalog keeps it: one cursor per leaf, None for an empty table."""
+
+    cursors: tuple[Cursor | None, ...]
+    landmark: tuple[Cursor | None, ...]
+    from_beginning: bool = False
+
+    def as_json(self) -> dict[str, Any]:
+        """For the catalog."""
+        return {
+            "cursors": [None if c is None else [c.tick, c.sequence] for c in self.cursors],
+            "landmark": [None if c is None else [c.tick, c.sequence] for c in self.landmark],
+            "from_beginning": self.from_beginning,
+        }
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> Beginning:
+        """From the catalog."""
+        cursors, landmark = (
+            tuple(None if c is None else Cursor(*c) for c in saved[key])
+            for key in ("cursors", "landmark")
+        )
+        return cls(cursors, landmark, saved["from_beginning"])
+
+
+@dataclass
+class Timings:
+    """Response times: from when an instant could be answered to when its result was readable."""
+
+    count: int = 0
+    total_s: float = 0.0
+    worst_s: float = 0.0
+    last_s: float = 0.0
+
+    def add(self, seconds: float, count: int) -> None:
+        """One firing that answered so many instants."""
+        self.count += count
+        self.total_s += seconds
+        self.last_s = seconds / count
+        self.worst_s = max(self.worst_s, seconds)
+
+
+@dataclass
+class ContinuousQuery:
+    """One registered query."""
+
+    number: int
+    name: str
+    statement: str
+    plan: ContinuousPlan
+    specs: Sequence[FoldSpec]
+    evaluation: Evaluation
+    sampling: Sampling
+    beginning: Beginning
+    tables: Sequence[StreamingTable]  # one per leaf
+    sink: Sink
+    world: World
+    emit: Emit = "all"
+    wish: str = "auto"
+    priority: int = 0
+    max_wait_s: float | None = None
+    state: str = "running"  # "running" | "paused" | "failed"
+    error: BaseException | None = None
+    counters: Counters = field(default_factory=Counters)
+    timings: Timings = field(default_factory=Timings)
+    readers: list[LeafReader] = field(default_factory=list)
+    folds: list[FoldRun] = field(default_factory=list)
+    early: EarlyChunks = field(default_factory=EarlyChunks)
+    results: int = 0
+    _folded: bool = False  # whether the folds hold the state of the readers' place
+    _versions: dict[str, Any] = field(default_factory=dict)
+    _empty: tuple[Any, pa.Table] | None = None
+
+    def __post_init__(self) -> None:
+        wish = self.wish if self.specs else REEVALUATE
+        self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
+        self._probes = self.evaluation.probes
+
+    # Place
+
+    def attach(self) -> None:
+        """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
+        last = self.sink.last()
+        cursors = list(self.beginning.cursors)
+        if last is not None:
+            tick, note = last
+            saved = note.get("cursors")
+            cursors = [Cursor(*c) for c in saved] if saved else [Cursor(tick) for _ in cursors]
+            self.sampling.after, self.sampling.count = tick, note.get("count", 0)
+        elif not self.beginning.from_beginning:
+            ticks = [cursor.tick for cursor in cursors if cursor is not None]
+            self.sampling.after = min(ticks, default=None)
+        self.readers = []
+        for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
+            feed = Feed(table, cursor)
+            name = f"{self.number}.{leaf.number}"
+            feed.add_reader(name)
+            self.readers.append(LeafReader(leaf, feed, name, cursor, self._before_only(table)))
+        self._make_folds()
+
+    def _before_only(self, table: StreamingTable) -> bool:
+        """Whether only BEFORE windows stand on a table: they do not wait for ties of the instant."""
+        leaves = [leaf for leaf, t in zip(self.plan.leaves, self.tables, strict=True) if t is table]
+        return all(leaf.window.kind == "interval" and leaf.window.before for leaf in leaves)
+
+    def _make_folds(self) -> None:
+        self._folded = False
+        windows = [self._window(leaf) for leaf in self.plan.leaves]
+        paned = tuple(dict.fromkeys(window for window in windows if window is not None))
+        slide = 1 if self.sampling.kind == "realtime" else self.sampling.step
+        panes = Panes(slide, paned or (Window(0),))
+        self.folds = []
+        for spec in self.specs:
+            numbers = [leaf.number for leaf in spec.plan.leaves]
+            mine = tuple(windows[number] or Window(0) for number in numbers)
+            own = Panes(slide, tuple(dict.fromkeys(mine))) if spec.plan.kind != "join" else panes
+            self.folds.append(
+                FoldRun(
+                    spec,
+                    self.world,
+                    tuple(self.readers[number] for number in numbers),
+                    own,
+                    mine,
+                    self._probes,
+                    self.plan.identifiers,
+                    self.counters,
+                )
+            )
+
+    def _window(self, leaf: Leaf) -> Window | None:
+        """A leaf's window in the unit of places."""
+        reader = self.readers[leaf.number]
+        if leaf.window.kind == "interval":
+            assert reader.window_ticks is not None
+            return Window(reader.window_ticks, leaf.window.before)
+        if leaf.window.kind == "rows" and not leaf.window.keys and self.sampling.kind == "rows":
+            assert leaf.window.rows is not None
+            return Window(leaf.window.rows - 1)
+        return None
+
+    # Firing
+
+    def pull(self) -> bool:
+        """Takes over new rows; whether an instant is complete."""
+        for reader in self.readers:
+            if not reader.feed.pull():
+                self.attach()  # stored rows were changed
+                break
+        return bool(self.sampling.due(self.readers, 1))
+
+    def fire(self) -> int:
+        """Answers the instants that are complete; how many."""
+        started = time.perf_counter()
+        instants = self.sampling.due(self.readers)
+        if not instants:
+            return self._fold_early()
+        with self.world.held(self.plan.identifiers) as held:
+            results = self._evaluate(instants, held)
+        self.sink.append(results)
+        for result in results:
+            self.sampling.evaluated(result.instant)
+        self.results += len(results)
+        self.timings.add(time.perf_counter() - started, max(len(results), 1))
+        self.early.observe(self.timings.last_s, self.counters.last_rows)
+        return len(results)
+
+    def _fold_early(self) -> int:
+        """Rows of the newest pane are folded before its instant, in m chunks (DC7)."""
+        if not self._folds_early or self.chooser.plan() != (FOLD,):
+            return 0
+        limits = [reader.feed.closed for reader in self.readers]
+        if None in limits:
+            return 0
+        limit = min(limit for limit in limits if limit is not None)
+        if not self.early.due(sum(reader.count_until(limit) for reader in self.readers)):
+            return 0
+        with self.world.held(self.plan.identifiers) as held:
+            self._check_versions(held)
+            if not self._folded:
+                return 0
+            self._take(limit, None, held)
+            for fold in self.folds:
+                assert isinstance(fold.merge, (PaneMerge, InlineJoinMerge))
+                fold.merge.push_early()
+        return 0
+
+    @property
+    def _folds_early(self) -> bool:
+        timed = self.sampling.kind == "interval" and self.sampling.after is not None
+        kinds = [isinstance(fold.merge, (PaneMerge, InlineJoinMerge)) for fold in self.folds]
+        return timed and bool(kinds) and all(kinds)
+
+    @property
+    def wants_early(self) -> bool:
+        """Whether rows wait that should be folded before their instant."""
+        if not self._folds_early or self.early.m == 1:
+            return False
+        closed = [reader.feed.closed for reader in self.readers]
+        if None in closed:
+            return False
+        limit = min(mark for mark in closed if mark is not None)
+        return self.early.due(sum(reader.count_until(limit) for reader in self.readers))
+
+    def _evaluate(self, instants: list[Instant], held: HeldTables) -> list[Evaluated]:
+        self._check_versions(held)
+        interval = self.sampling.kind == "interval"
+        first, last = instants[0], instants[-1]
+        if interval:
+            furthest = first.tick + (MOST_INSTANTS - 1) * self.sampling.step
+            taken_until = min(last.tick, furthest)
+        modes = self.chooser.plan()
+        ready = self._folded
+        if FOLD in modes and not self._folded:
+            self._rebuild(first.place, held)
+        before = [reader.cursor for reader in self.readers]
+        if interval:
+            chunks = self._chunks(taken_until, None)
+            wanted = list(self._timeline(first, last, taken_until))
+        else:
+            chunks = self._chunks(last.tick, len(instants) * self.sampling.step)
+            wanted = [(instant, self._all_empty(instant)) for instant in instants]
+        found: dict[str, list[Evaluated]] = {}
+        for mode in modes:
+            started = time.perf_counter()
+            if mode == FOLD:
+                found[mode] = self._fold(wanted, chunks, before, held)
+            else:
+                found[mode] = self._reevaluate(wanted, chunks, before, held)
+            if mode == REEVALUATE or ready:
+                self.chooser.observe(mode, (time.perf_counter() - started) / len(wanted))
+        self._folded = FOLD in modes
+        return found[modes[0]]
+
+    def _chunks(self, tick: int, count: int | None) -> list[tuple[pa.Table, Ticks, Ticks]]:
+        """The rows of every leaf up to the last instant, with places and ticks."""
+        found = []
+        for reader in self.readers:
+            if self.sampling.kind == "rows":
+                assert count is not None
+                rows, ticks = reader.take_rows(count)
+                start = self.sampling.count * self.sampling.step
+                places = np.arange(start + 1, start + 1 + rows.num_rows)
+            else:
+                rows, ticks = reader.take_until(tick)
+                places = ticks
+            found.append((rows, places, ticks))
+        return found
+
+    def _take(self, tick: int, first: int | None, held: HeldTables) -> None:
+        before = [reader.cursor for reader in self.readers]
+        self._give(self._chunks(tick, None), before, first, held)
+
+    def _give(
+        self,
+        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        before: Sequence[Cursor | None],
+        first: int | None,
+        held: HeldTables,
+    ) -> None:
+        for fold in self.folds:
+            numbers = [leaf.number for leaf in fold.spec.plan.leaves]
+            fold.joined_until([None if before[n] is None else before[n].tick for n in numbers])  # type: ignore[union-attr]
+            fold.take([chunks[number] for number in numbers], held, first)
+
+    # Empty windows
+
+    def _all_empty(self, instant: Instant) -> bool:
+        return all(reader.is_empty(instant.tick) for reader in self.readers)
+
+    def _timeline(
+        self, first: Instant, last: Instant, taken_until: int
+    ) -> Iterator[tuple[Instant, bool]]:
+        """The instants to answer; of a long run over empty windows only the first and the last."""
+        instant = first
+        most = self.world.settings.integer("max_empty_instants")
+        while instant.tick <= min(last.tick, taken_until):
+            if not self._all_empty(instant):
+                yield instant, False
+                instant = self.sampling.next_of(instant)
+                continue
+            stop = self._end_of_gap(instant, last)
+            count = (stop.tick - instant.tick) // self.sampling.step + 1
+            if count > most:
+                yield from ((instant, True), (stop, True))
+            else:
+                while instant.tick <= stop.tick:
+                    yield instant, True
+                    instant = self.sampling.next_of(instant)
+            instant = self.sampling.next_of(stop)
+
+    def _end_of_gap(self, instant: Instant, last: Instant) -> Instant:
+        """The last instant of a run over empty windows."""
+        step = self.sampling.step
+        seen = [reader.next_seen(instant.tick) for reader in self.readers]
+        firsts = [-(-tick // step) * step for tick in seen if tick is not None]
+        end = min([last.tick, *(tick - step for tick in firsts)])
+        end = max(end, instant.tick)
+        return Instant(end, end)
+
+    def _empty_result(self, instant: Instant, held: HeldTables) -> pa.Table | None:
+        """The result over empty windows, made once per version of the tables."""
+        if self._empty is None or self._empty[0] != held.versions or self.plan.reads_instant:
+            return None
+        rows = self._empty[1]
+        if not rows.num_rows:
+            return rows
+        times = pa.repeat(self.evaluation.output.instant(instant.tick), rows.num_rows)
+        return rows.set_column(rows.num_columns - 1, rows.schema.field(rows.num_columns - 1), times)
+
+    # Modes
+
+    def _fold(
+        self,
+        wanted: Sequence[tuple[Instant, bool]],
+        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        before: Sequence[Cursor | None],
+        held: HeldTables,
+    ) -> list[Evaluated]:
+        self._give(chunks, before, wanted[0][0].place, held)
+        ready: dict[int, pa.Table] = {}
+        merged: list[tuple[Instant, list[pa.Table]]] = []
+        for number, (instant, empty) in enumerate(wanted):
+            known = self._empty_result(instant, held) if empty else None
+            if known is not None:
+                ready[number] = known
+                continue
+            for fold in self.folds:
+                fold.merge.advance(instant.place, instant.tick)
+            merged.append((instant, [fold.merge.result() for fold in self.folds]))
+            if empty and not self.plan.reads_instant:
+                ready[number] = self.evaluation.upper([merged.pop()], held)[0]
+                self._empty = (dict(held.versions), ready[number])
+        made = iter(self.evaluation.upper(merged, held))
+        rows = [ready[n] if n in ready else next(made) for n in range(len(wanted))]
+        return self._noted(wanted, rows, chunks, held)
+
+    def _reevaluate(
+        self,
+        wanted: Sequence[tuple[Instant, bool]],
+        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        before: Sequence[Cursor | None],  # noqa: ARG002
+        held: HeldTables,
+    ) -> list[Evaluated]:
+        found = []
+        with contextlib.ExitStack() as stack:
+            snapshots = [stack.enter_context(table.reading()) for table in self.tables]
+            for number, (instant, empty) in enumerate(wanted):
+                known = self._empty_result(instant, held) if empty else None
+                if known is None:
+                    windows = {}
+                    for reader, snapshot in zip(self.readers, snapshots, strict=True):
+                        leaf = reader.leaf.number
+                        until = self._until(chunks[leaf], number)
+                        rows = reader.window_rows(
+                            snapshot, instant.tick, until, self.beginning.landmark[leaf]
+                        )
+                        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
+                        windows[leaf] = ordered_down(rows, ticks)
+                    known = self.evaluation.over_rows(windows, instant.tick, held)
+                    if empty:
+                        self._empty = (dict(held.versions), known)
+                found.append(known)
+        return self._noted(wanted, found, chunks, held)
+
+    def _until(self, chunk: tuple[pa.Table, Ticks, Ticks], number: int) -> Cursor | None:
+        """Where the prefix of an evaluation ends, for SAMPLE n ROWS."""
+        if self.sampling.kind != "rows":
+            return None
+        rows, _, ticks = chunk
+        place = (number + 1) * self.sampling.step - 1
+        return Cursor(int(ticks[place]), rows.column("_seq")[place].as_py())
+
+    def _noted(
+        self,
+        wanted: Sequence[tuple[Instant, bool]],
+        rows: Sequence[pa.Table],
+        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        held: HeldTables,
+    ) -> list[Evaluated]:
+        """The results with what a replay must not decide again."""
+        found = []
+        for number, ((instant, _), table) in enumerate(zip(wanted, rows, strict=True)):
+            note: dict[str, Any] = {"count": self.sampling.count + number + 1}
+            if held.versions:
+                note["versions"] = dict(held.versions)
+            if self.sampling.kind == "rows":
+                cursors = [self._until(chunk, number) for chunk in chunks]
+                note["cursors"] = [[c.tick, c.sequence] for c in cursors if c is not None]
+            found.append(Evaluated(instant, table, note))
+        return found
+
+    # State
+
+    def _check_versions(self, held: HeldTables) -> None:
+        """A table below the folds that changed: what was folded is folded again from the stored rows."""
+        now = {name: held.relations.get(name) for name in self.plan.stream_tables}
+        if self._folded and now != self._versions:
+            self._folded = False
+        self._versions = now
+
+    def _rebuild(self, place: int, held: HeldTables) -> None:
+        """The folds' state at the readers' place, from stored rows."""
+        for fold in self.folds:
+            fold.clear()
+        chunks = []
+        for reader in self.readers:
+            with reader.table.reading() as snapshot:
+                landmark = self.beginning.landmark[reader.leaf.number]
+                rows, ticks = reader.stored(
+                    snapshot, place if self.sampling.kind != "rows" else 0, landmark
+                )
+            places = ticks
+            if self.sampling.kind == "rows":
+                end = self.sampling.count * self.sampling.step
+                places = np.arange(end - rows.num_rows + 1, end + 1)
+            chunks.append((rows, places, ticks))
+        self._give(chunks, [None] * len(chunks), place, held)
+        self._folded = True
+
+    def reset_landmark(self, cursors: Sequence[Cursor | None]) -> None:
+        """Landmark windows begin anew after these places."""
+        self.beginning = Beginning(
+            self.beginning.cursors, tuple(cursors), self.beginning.from_beginning
+        )
+        self._folded = False
+
+    @property
+    def landmarks(self) -> list[LandmarkMerge]:
+        """The merges of landmark windows."""
+        return [fold.merge for fold in self.folds if isinstance(fold.merge, LandmarkMerge)]

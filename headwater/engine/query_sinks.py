@@ -1,0 +1,84 @@
+"""Where a query's results go: its log, and for a materialized view the view's table too.
+
+The log is the durable fact: what is in it was decided. The table of a view follows it; after a crash
+between the two, the view takes the missing results from the log, each once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.emit import emitted, instant_scalar
+from headwater.engine.query import Evaluated
+from headwater.engine.results import NewResult, ResultLog, ResultSet
+from headwater.sql.extensions import Emit
+from headwater.storage.streaming.table import StreamingTable
+
+VIEW_SEQUENCE = "view_sequence"
+
+
+class LogSink:
+    """Results into the query's log."""
+
+    def __init__(self, log: ResultLog) -> None:
+        self.log = log
+
+    def last(self) -> tuple[int, dict[str, Any]] | None:
+        """The tick and the note of the newest result."""
+        found = self.log.last()
+        return None if found is None else (found.instant, dict(found.note))
+
+    def append(self, results: Sequence[Evaluated]) -> None:
+        """One durable insert for all."""
+        self.log.append([NewResult(r.instant.tick, r.rows, None, r.note) for r in results])
+
+
+class ViewSink(LogSink):
+    """Results into the log, then into the table of a materialized view."""
+
+    def __init__(self, log: ResultLog, table: StreamingTable, emit: Emit) -> None:
+        super().__init__(log)
+        self._table, self._emit = table, emit
+        self._sequence = table.state.next_sequence
+        self._previous: pa.Table | None = None
+        self._catch_up()
+
+    def append(self, results: Sequence[Evaluated]) -> None:
+        """The log first, then the table; all instants of one firing in one commit."""
+        shown = [self._shown(r.rows, r.instant.tick) for r in results]
+        for result, rows in zip(results, shown, strict=True):
+            self._sequence += rows.num_rows
+            result.note[VIEW_SEQUENCE] = self._sequence
+        super().append(results)
+        if results:
+            self._table.store_result(pa.concat_tables(shown), results[-1].instant.tick)
+
+    def _shown(self, rows: pa.Table, tick: int) -> pa.Table:
+        instant = instant_scalar(self.log.schema.field(len(self.log.schema) - 1).type, tick)
+        shown = emitted(self._emit, self._previous, rows, instant)
+        self._previous = rows
+        return shown
+
+    def _catch_up(self) -> None:
+        """Stores what the log has and the table has not."""
+        missing: list[ResultSet] = []
+        position = self.log.next - 1
+        while position >= self.log.first:
+            result = self.log.read(position)
+            assert result is not None
+            if result.note.get(VIEW_SEQUENCE, 0) <= self._sequence:
+                self._previous = result.rows
+                break
+            missing.append(result)
+            position -= 1
+        for result in reversed(missing):
+            shown = self._shown(result.rows, result.instant)
+            self._sequence += shown.num_rows
+            self._table.store_result(shown, result.instant)
+        last = self.log.last()
+        closed = self._table.state.time.closed
+        if last is not None and (closed is None or closed < last.instant):
+            self._table.store_result(self._table.schema.empty_table(), last.instant)

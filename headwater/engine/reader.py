@@ -1,0 +1,195 @@
+"""One windowed table of one query: its place in the table's rows, and the rows of its windows."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from headwater.engine.feed import Cursor, Feed, last_until, stored_until
+from headwater.engine.merges import with_previous
+from headwater.fold.columns import Column
+from headwater.fold.lookup import Lookup
+from headwater.plan.continuous.folds import Leaf
+from headwater.storage.streaming.definition import SEQUENCE
+from headwater.storage.streaming.read import StreamSnapshot
+from headwater.storage.streaming.table import StreamingTable
+from headwater.storage.streaming.windows import last_per_key
+
+Ticks = npt.NDArray[np.int64]
+
+
+class LeafReader:
+    """Takes the rows of one leaf as instants come."""
+
+    def __init__(
+        self, leaf: Leaf, feed: Feed, name: str, cursor: Cursor | None, before_only: bool
+    ) -> None:
+        self.leaf, self.feed, self._name = leaf, feed, name
+        self.cursor = cursor
+        self._before_only = before_only
+        self.latest: int | None = None  # T of the newest row taken
+        self._taken: Ticks = np.empty(0, np.int64)  # T of the rows of the last take
+        definition = feed.table.definition
+        self.window_ticks: int | None = None
+        if leaf.window.duration is not None:
+            self.window_ticks = definition.duration_ticks(leaf.window.duration.microseconds)
+        keys = {name.casefold(): name for name in definition.stored_schema.names}
+        self.keys = [keys[key.casefold()] for key in leaf.window.keys]
+
+    @property
+    def table(self) -> StreamingTable:
+        """The table."""
+        return self.feed.table
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The stored columns that the query needs of a row."""
+        return tuple(dict.fromkeys([*self.leaf.needed, *self.keys]))
+
+    # What sampling asks
+
+    @property
+    def reached(self) -> int | None:
+        """Up to which tick instants are complete here."""
+        return self.feed.clock if self._before_only else self.feed.closed
+
+    def next_tick(self, count: int = 1) -> int | None:
+        """T of the count-th row not yet taken."""
+        return self.feed.basket.last_tick(self._name, count)
+
+    def waiting(self) -> int:
+        """Released rows not yet taken."""
+        return self.feed.basket.waiting(self._name)
+
+    def count_until(self, tick: int) -> int:
+        """Rows up to a tick that are not yet taken."""
+        return self.feed.basket.count_until(self._name, tick)
+
+    def distinct_ticks(self, tick: int) -> Ticks:
+        """Distinct T of the rows up to a tick that are not yet taken."""
+        return self.feed.basket.distinct_ticks(self._name, tick)
+
+    # Rows
+
+    def take_until(self, tick: int) -> tuple[pa.Table, Ticks]:
+        """The next rows up to a tick, with their ticks."""
+        rows = self.feed.basket.take_until(self._name, tick)
+        ticks = self._seen(rows)
+        self.cursor = Cursor(tick)
+        return rows, ticks
+
+    def take_rows(self, count: int) -> tuple[pa.Table, Ticks]:
+        """The next rows, so many, with their ticks."""
+        rows = self.feed.basket.take_rows(self._name, count)
+        ticks = self._seen(rows)
+        if rows.num_rows:
+            self.cursor = Cursor(int(ticks[-1]), rows.column(SEQUENCE)[-1].as_py())
+        return rows, ticks
+
+    def _seen(self, rows: pa.Table) -> Ticks:
+        if self._taken.size:
+            self.latest = int(self._taken[-1])
+        definition = self.table.definition
+        self._taken = (
+            definition.ticks(rows.column(definition.time))
+            if rows.num_rows
+            else np.empty(0, np.int64)
+        )
+        return self._taken
+
+    def is_empty(self, tick: int) -> bool:
+        """Whether the window at an instant surely holds no row."""
+        if self.window_ticks is None:
+            return self.latest is None and not self._until(tick).size
+        high = tick - self.leaf.window.before
+        seen = self._until(high)
+        newest = int(seen[-1]) if seen.size else self.latest
+        return newest is None or newest < tick - self.window_ticks
+
+    def _until(self, tick: int) -> Ticks:
+        return self._taken[: np.searchsorted(self._taken, tick, side="right")]
+
+    def next_seen(self, tick: int) -> int | None:
+        """The first tick at which an instant after this one would see another row."""
+        high = tick - (self.leaf.window.before and self.window_ticks is not None)
+        place = int(np.searchsorted(self._taken, high, side="right"))
+        later = int(self._taken[place]) if place < len(self._taken) else self.next_tick()
+        return None if later is None else later + self.leaf.window.before
+
+    # Rows of windows, from the store
+
+    def window_rows(
+        self, snapshot: StreamSnapshot, tick: int, until: Cursor | None, landmark: Cursor | None
+    ) -> pa.Table:
+        """All rows of the window at an instant, the oldest first, with PREV columns."""
+        window, limit = self.leaf.window, self.table.definition.range_ticks
+        oldest = None if limit is None else tick - limit
+        until = until or Cursor(tick)
+        if window.kind == "interval":
+            assert self.window_ticks is not None
+            low = max(v for v in (tick - self.window_ticks, oldest) if v is not None)
+            if window.before:
+                until = min(until, Cursor(tick - 1))
+            rows = stored_until(snapshot, low, until, self.columns)
+        elif window.kind == "landmark":
+            rows = self._since(snapshot, landmark, until)
+        elif not self.keys:
+            assert window.rows is not None
+            rows = last_until(snapshot, window.rows, until, oldest, self.columns)
+        else:
+            assert window.rows is not None
+            rows = self._last_per_key(stored_until(snapshot, oldest, until, self.columns))
+        return with_previous(self._by_key(rows), self.keys, self.leaf.previous)
+
+    def _since(self, snapshot: StreamSnapshot, landmark: Cursor | None, until: Cursor) -> pa.Table:
+        rows = stored_until(
+            snapshot, None if landmark is None else landmark.tick, until, self.columns
+        )
+        if landmark is None or not rows.num_rows:
+            return rows
+        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
+        later = (ticks > landmark.tick) | (
+            (ticks == landmark.tick) & (rows.column(SEQUENCE).to_numpy() > landmark.sequence)
+        )
+        return rows.filter(pa.array(later))
+
+    def _last_per_key(self, rows: pa.Table) -> pa.Table:
+        assert self.leaf.window.rows is not None
+        backwards = rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1)))
+        kept = last_per_key(backwards, self.keys, self.leaf.window.rows)
+        return kept.take(pa.array(np.arange(kept.num_rows - 1, -1, -1)))
+
+    def _by_key(self, rows: pa.Table) -> pa.Table:
+        """PREV of a keyed window needs each key's rows together."""
+        if not self.keys or not self.leaf.previous or not rows.num_rows:
+            return rows
+        lookup = Lookup([rows.schema.field(key).type for key in self.keys])
+        slots = lookup.slots([Column(rows.column(key)) for key in self.keys], rows.num_rows)
+        return rows.take(pa.array(np.argsort(slots, kind="stable")))
+
+    def stored(
+        self, snapshot: StreamSnapshot, tick: int, landmark: Cursor | None
+    ) -> tuple[pa.Table, Ticks]:
+        """What a fold needs of the rows before the cursor, so that it can go on; with ticks."""
+        if self.cursor is None:
+            return snapshot.definition.stored_schema.empty_table(), np.empty(0, np.int64)
+        if self.leaf.window.kind == "landmark":
+            rows = self._since(snapshot, landmark, self.cursor)
+        elif self.window_ticks is not None:
+            rows = stored_until(snapshot, tick - self.window_ticks, self.cursor, self.columns)
+        elif self.keys:
+            rows = self._last_per_key(stored_until(snapshot, None, self.cursor, self.columns))
+        else:
+            assert self.leaf.window.rows is not None
+            rows = last_until(snapshot, self.leaf.window.rows, self.cursor, None, self.columns)
+        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
+        if len(ticks):
+            self.latest = int(ticks[-1])
+        return rows, ticks
+
+
+def ordered_down(rows: pa.Table, definition_time: Ticks) -> pa.Table:
+    """The rows by (T, _seq), the newest first."""
+    order = np.lexsort((rows.column(SEQUENCE).to_numpy(), definition_time))[::-1]
+    return rows.take(pa.array(order))

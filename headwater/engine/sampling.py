@@ -1,0 +1,104 @@
+"""When a query is evaluated: which instants are complete, and where they stand.
+
+Pure: the readers' marks come in, instants go out. An instant has a *place*, which windows and panes
+are counted in (its tick; for SAMPLE n ROWS a position), and a *tick*, which is `_t` (DESIGN §5, Instants).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal as OneOf
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+MOST_INSTANTS = 512  # evaluated in one firing
+
+
+class Instant(NamedTuple):
+    """One evaluation of a query."""
+
+    place: int
+    tick: int
+
+
+class Reader(Protocol):
+    """What is known of one windowed table."""
+
+    @property
+    def reached(self) -> int | None:
+        """Up to which tick instants are complete in this table."""
+
+    def next_tick(self, count: int = 1) -> int | None:
+        """T of the count-th row not yet taken."""
+
+    def waiting(self) -> int:
+        """Released rows not yet taken."""
+
+    def distinct_ticks(self, tick: int) -> npt.NDArray[np.int64]:
+        """Distinct T of the rows up to a tick that are not yet taken."""
+
+
+@dataclass
+class Sampling:
+    """The instants of one query."""
+
+    kind: OneOf["interval", "rows", "realtime"]
+    step: int  # slide in ticks, or rows
+    after: int | None = None  # the last tick (or the clock at the start): instants are later ones
+    count: int = 0  # evaluations so far
+
+    def due(self, readers: Sequence[Reader], most: int = MOST_INSTANTS) -> list[Instant]:
+        """The instants that are complete and not yet evaluated, in order, at most so many.
+
+        For intervals only the first and the last are given: `between` fills in the others.
+        """
+        if self.kind == "rows":
+            return self._rows(readers, most)
+        reached = [reader.reached for reader in readers]
+        if any(mark is None for mark in reached):
+            return []
+        limit = min(mark for mark in reached if mark is not None)
+        if self.kind == "realtime":
+            return self._realtime(readers, limit, most)
+        return self._interval(readers, limit)
+
+    def _interval(self, readers: Sequence[Reader], limit: int) -> list[Instant]:
+        first = self._first(readers)
+        last = limit // self.step * self.step
+        if first is None or first > last:
+            return []
+        return [Instant(first, first), Instant(last, last)]
+
+    def _first(self, readers: Sequence[Reader]) -> int | None:
+        """The next instant; that of an empty table waits for its first row."""
+        if self.after is not None:
+            return (self.after // self.step + 1) * self.step
+        ticks = [tick for tick in (reader.next_tick() for reader in readers) if tick is not None]
+        return -(-min(ticks) // self.step) * self.step if ticks else None
+
+    def _realtime(self, readers: Sequence[Reader], limit: int, most: int) -> list[Instant]:
+        ticks = np.unique(np.concatenate([reader.distinct_ticks(limit) for reader in readers]))
+        if self.after is not None:
+            ticks = ticks[ticks > self.after]
+        return [Instant(tick, tick) for tick in ticks[:most].tolist()]
+
+    def _rows(self, readers: Sequence[Reader], most: int) -> list[Instant]:
+        ready = min((reader.waiting() // self.step for reader in readers), default=0)
+        found = []
+        for turn in range(1, min(ready, most) + 1):
+            ticks = [reader.next_tick(turn * self.step) for reader in readers]
+            tick = max(t for t in ticks if t is not None)
+            found.append(Instant((self.count + turn) * self.step, tick))
+        return found
+
+    def next_of(self, instant: Instant) -> Instant:
+        """The interval's instant after one."""
+        return Instant(instant.place + self.step, instant.tick + self.step)
+
+    def evaluated(self, instant: Instant) -> None:
+        """An instant was answered."""
+        self.after = instant.tick
+        self.count += 1

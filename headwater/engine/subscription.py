@@ -1,0 +1,216 @@
+"""Readers of a query's results: an iterator, or a thread that calls back.
+
+Owns: a reader's place among the results that are kept, and the result before it, which EMIT
+INSERTS, DELETES and CHANGES compare with. The policy for slow readers: there is no buffer per
+reader; one that falls behind what is kept gets an error that names the bound. Must never: slow
+the query down, or hand out a result twice or not at all. DESIGN §3, §8; ST6.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.emit import emitted, instant_scalar
+from headwater.engine.results import ResultLog, ResultSet
+from headwater.engine.token import Token
+from headwater.errors import DataError
+from headwater.result import Result
+from headwater.sql.extensions import Emit
+
+EARLIEST = "earliest"
+
+
+@dataclass(frozen=True, eq=False)
+class Out:
+    """What a reader gets for one instant or epoch."""
+
+    time: int | datetime
+    token: str
+    table: pa.Table
+    epoch: int | None = None
+
+    def arrow(self) -> pa.Table:
+        """The rows as a pyarrow Table."""
+        return self.table
+
+    def rows(self) -> list[tuple[Any, ...]]:
+        """The rows as tuples of Python values."""
+        return Result("SELECT", self.table).rows()
+
+
+def start_position(
+    log: ResultLog, after: str | None, decode: Callable[[str], Token], emit: Emit = "all"
+) -> int:
+    """Where a reader starts: with the next result, the oldest kept one, or after a token.
+
+    A reader of changes needs the result before its first one too; where that was dropped, the
+    oldest kept one is only what the next is compared with.
+    """
+    if after is None:
+        return log.next
+    if after == EARLIEST:
+        first = log.first
+        return first + 1 if first and emit != "all" else first
+    return _after_token(log, decode(after), emit)
+
+
+def _after_token(log: ResultLog, token: Token, emit: Emit) -> int:
+    position, first = token.position, log.first
+    if not 0 <= position < log.next:
+        raise _unknown(token)
+    if position >= first:
+        found = log.read(position)
+        if found is not None and found.instant != token.instant:
+            raise _unknown(token)
+    elif emit != "all" or position + 1 < first:
+        raise log.dropped("results after the token were dropped")
+    return position + 1
+
+
+def _unknown(token: Token) -> DataError:
+    return DataError(
+        "the token is of a result that this query does not have",
+        sqlstate="22023",
+        detail=f"position {token.position}",
+        hint="the database may be an older copy; 'earliest' starts with the oldest kept result",
+    )
+
+
+class Subscription:
+    """Hands out the results of a query one after the other; an iterator."""
+
+    def __init__(
+        self,
+        log: ResultLog,
+        *,
+        emit: Emit,
+        start: int,
+        time_of: Callable[[int], int | datetime],
+        token_of: Callable[[ResultSet], str],
+        timeout: float | None,
+        on_close: Callable[[], None] | None = None,
+    ) -> None:
+        """`on_close` is called once, at the latest when nobody holds the subscription any more."""
+        self._log = log
+        self._emit = emit
+        self._position = start
+        self._time_of, self._token_of = time_of, token_of
+        self._timeout = timeout
+        self._time_type = log.schema.field(len(log.schema) - 1).type
+        self._turn = threading.Lock()  # two threads may take from one subscription
+        self._ahead: deque[ResultSet] = deque()  # read from the table together
+        self._previous: pa.Table | None = None
+        self._closed = False
+        if emit != "all" and start > 0:
+            before = log.read(start - 1)
+            self._previous = None if before is None else before.rows
+        self._finish = weakref.finalize(self, on_close or _nothing)
+        self._finish.atexit = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it has ended."""
+        return self._closed
+
+    def __iter__(self) -> Iterator[Out]:
+        return self
+
+    def __next__(self) -> Out:
+        with self._turn:
+            try:
+                result = self._following()
+                if result is not None:
+                    return self._out(result)
+            except Exception:
+                self.close()
+                raise
+            self.close()
+            raise StopIteration
+
+    def _following(self) -> ResultSet | None:
+        """The next result; None where nothing follows (in time). Raises the query's error."""
+        log = self._log
+        if not self._ahead and not self._closed:
+            log.wait(self._position, self._timeout, lambda: self._closed)
+            self._ahead.extend(log.read_from(self._position))
+        if self._closed:
+            return None
+        if self._ahead:
+            self._position += 1
+            return self._ahead.popleft()
+        if log.error is not None and not log.closed:
+            raise log.error
+        return None
+
+    def _out(self, result: ResultSet) -> Out:
+        instant = instant_scalar(self._time_type, result.instant)
+        rows = emitted(self._emit, self._previous, result.rows, instant)
+        if self._emit != "all":
+            self._previous = result.rows
+        return Out(self._time_of(result.instant), self._token_of(result), rows, result.epoch)
+
+    def close(self) -> None:
+        """Ends the subscription; a thread that waits for a result is woken."""
+        self._closed = True
+        self._log.wake()
+        self._finish()
+
+    def __enter__(self) -> Subscription:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def _nothing() -> None:
+    pass
+
+
+class Pusher:
+    """Calls a function for each result, in a thread of its own, until the subscription ends."""
+
+    def __init__(self, subscription: Subscription, callback: Callable[[Out], object]) -> None:
+        self._subscription = subscription
+        self._callback = callback
+        self.error: BaseException | None = None  # of the callback or the query; it ended there
+        self._thread = threading.Thread(target=self._push, name="headwater-push", daemon=True)
+        self._thread.start()
+
+    def _push(self) -> None:
+        try:
+            for out in self._subscription:
+                self._callback(out)
+        except BaseException as error:  # kept for the caller: nobody is above this thread
+            self.error = error
+        finally:
+            self._subscription.close()
+
+    @property
+    def running(self) -> bool:
+        """Whether results are still pushed."""
+        return self._thread.is_alive()
+
+    def join(self, timeout: float | None = None) -> bool:
+        """Waits until the last call is done; whether it is."""
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def close(self) -> None:
+        """Ends the subscription and waits for a call under way, unless called from within one."""
+        self._subscription.close()
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def __enter__(self) -> Pusher:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

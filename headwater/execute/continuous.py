@@ -1,0 +1,427 @@
+"""Continuous queries and materialized views: CREATE, DROP, PAUSE, RESUME, KILL, and their start at open."""
+
+from __future__ import annotations
+
+import shutil
+import uuid
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine import results
+from headwater.engine.feed import Cursor
+from headwater.engine.query import Beginning, ContinuousQuery, Sink
+from headwater.engine.query_sinks import LogSink, ViewSink
+from headwater.engine.results import ResultLog
+from headwater.engine.sampling import Sampling
+from headwater.errors import BindError, Error, SettingError
+from headwater.execute.context import Context, Running
+from headwater.execute.continuous_checks import Checker
+from headwater.execute.continuous_plan import Made
+from headwater.execute.dependents import check_unread
+from headwater.execute.tables import fresh_number
+from headwater.result import Result
+from headwater.settings import MEBIBYTE
+from headwater.sql.duration import Duration
+from headwater.sql.extensions import Emit
+from headwater.sql.names import nearest
+from headwater.sql.statements.alter import AlterQueryResetLandmark
+from headwater.sql.statements.control import ControlQuery
+from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
+from headwater.sql.statements.create_materialized_view import CreateMaterializedView
+from headwater.sql.statements.drop import Drop
+from headwater.sql.statements.query import Query, make_query
+from headwater.sql.text import Name
+from headwater.sql.type_parser import parse_type
+from headwater.sql.types import name_of
+from headwater.storage.catalog import CatalogObject
+from headwater.storage.streaming.definition import Definition, duration_ticks
+from headwater.storage.streaming.table import StreamingTable
+
+QUERY_OPTIONS = ("mode", "priority", "max_wait")
+MODES = ("auto", "fold", "reevaluate")
+VIEW_COMPARTMENTS = 8
+
+
+def _options(given: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {"mode": "auto", "priority": 0, "max_wait": None}
+    for name, value in (given or {}).items():
+        if name not in QUERY_OPTIONS:
+            near = nearest(name, QUERY_OPTIONS)
+            hint = f"did you mean {near}?" if near else "options: " + ", ".join(QUERY_OPTIONS)
+            raise SettingError(f"there is no option {name} of a continuous query", hint=hint)
+        if name == "mode" and value not in MODES:
+            raise SettingError("mode is 'auto', 'fold' or 'reevaluate'")
+        if name == "priority" and (not isinstance(value, int) or not -8 <= value <= 8):
+            raise SettingError("priority is a whole number from -8 to 8")
+        if name == "max_wait":
+            if not isinstance(value, Duration):
+                raise SettingError("max_wait is an interval", hint="max_wait = INTERVAL '1' SECOND")
+            value = value.microseconds / 1e6
+        found[name] = value
+    return found
+
+
+def beginning_of(made: Made, from_beginning: bool) -> Beginning:
+    """Where a query begins: after the rows that are released now, or before all of them."""
+    cursors: list[Cursor | None] = []
+    for table in made.tables:
+        state = table.state
+        clock = state.time.clock
+        if from_beginning or clock is None or not state.next_sequence:
+            cursors.append(None)
+        else:
+            cursors.append(Cursor(clock, state.next_sequence - 1))
+    return Beginning(tuple(cursors), tuple(cursors), from_beginning)
+
+
+def create_continuous_query(running: Running, statement: CreateContinuousQuery) -> Result:
+    """CREATE CONTINUOUS QUERY."""
+    context = running.context
+    with context.ddl:
+        if context.find(statement.name) is not None and statement.if_not_exists:
+            return Result("CREATE CONTINUOUS QUERY")
+        context.catalog.check_free("continuous query", statement.name)
+        _register(
+            running,
+            str(statement.name),
+            statement.query,
+            statement.text,
+            _options(statement.options),
+            statement.from_beginning,
+        )
+    return Result("CREATE CONTINUOUS QUERY")
+
+
+def _register(
+    running: Running,
+    name: str,
+    query: Query,
+    text: str,
+    options: dict[str, Any],
+    from_beginning: bool,
+    view: int | None = None,
+    made: Made | None = None,
+) -> CatalogObject:
+    context = running.context
+    if made is None:
+        Checker(context, query, text).check()
+        made = Made(context, query, text)
+    folder = context.table_folder(f"results of {name}", fresh_number(context))
+    stored = results.definition(0, name, folder.name)
+    definition = {
+        "text": query.text,
+        "options": options,
+        "reads": sorted({table.definition.id for table in made.tables}),
+        "tables": sorted(made.plan.identifiers),
+        "beginning": beginning_of(made, from_beginning).as_json(),
+        "types": made.analyser.known,
+        "results": stored.as_json(),
+        "state": "running",
+        "view": view,
+        "incarnation": uuid.uuid4().hex[:12],
+    }
+    try:
+        StreamingTable.make(folder, stored)
+        for table in made.tables:
+            table.kept = True
+        item = context.catalog.add("continuous query", name, definition)
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    context.streams.add(replace(stored, id=item.id))
+    context.engine.add(_query(context, item, made))
+    return item
+
+
+def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery:
+    """The query of a catalog object, attached to its tables."""
+    saved = item.definition
+    table = context.streams.find(item.id)
+    log = ResultLog(
+        table,
+        made.output.schema,
+        keep=lambda: context.settings.integer("results_kept"),
+        keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
+    )
+    emit: Emit = made.query.emit.what if made.query.emit is not None else "all"
+    sink: Sink = LogSink(log)
+    if saved["view"] is not None:
+        view = context.streams.find(saved["view"])
+        assert view is not None
+        sink = ViewSink(log, view, emit)
+    query = ContinuousQuery(
+        number=item.id,
+        name=item.name,
+        statement=saved["text"],
+        plan=made.plan,
+        specs=made.specs,
+        evaluation=made.evaluation,
+        sampling=Sampling(made.query.sample.kind, made.step),  # type: ignore[union-attr]
+        beginning=Beginning.from_json(saved["beginning"]),
+        tables=made.tables,
+        sink=sink,
+        world=context,
+        emit=emit,
+        wish=saved["options"]["mode"],
+        priority=saved["options"]["priority"],
+        max_wait_s=saved["options"]["max_wait"],
+        state=saved["state"],
+    )
+    query.attach()
+    return query
+
+
+def create_materialized_view(running: Running, statement: CreateMaterializedView) -> Result:
+    """CREATE MATERIALIZED VIEW: a streaming table of results, and the query that fills it."""
+    context = running.context
+    with context.ddl:
+        if context.find(statement.name) is not None and statement.if_not_exists:
+            return Result("CREATE MATERIALIZED VIEW")
+        context.catalog.check_free("materialized view", statement.name)
+        options = _options(statement.options)
+        Checker(context, statement.query, statement.text).check()
+        made = Made(context, statement.query, statement.text)
+        definition = _view_definition(context, statement, made)
+        folder = context.folder.tables / definition.folder
+        try:
+            StreamingTable.make(folder, definition)
+            item = context.catalog.add(
+                "materialized view", statement.name, {"table": definition.as_json()}
+            )
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        context.streams.add(replace(definition, id=item.id))
+        name = f"_{statement.name}"
+        _register(
+            running,
+            name,
+            statement.query,
+            statement.text,
+            options,
+            statement.from_beginning,
+            item.id,
+            made,
+        )
+    return Result("CREATE MATERIALIZED VIEW")
+
+
+def _view_definition(context: Context, statement: CreateMaterializedView, made: Made) -> Definition:
+    schema = made.output.schema
+    if made.query.emit is not None and made.query.emit.what == "changes":
+        schema = schema.append(pa.field("_op", pa.string()))
+    keys = [name.casefold() for name in schema.names]
+    twice = next((name for name in schema.names if keys.count(name.casefold()) > 1), None)
+    if twice is not None:
+        raise BindError(
+            f"column {twice} occurs twice in the view",
+            sqlstate="42701",
+            hint="give it an alias: AS …",
+        )
+    for field in schema:
+        parse_type(name_of(field.type))
+    time_type = schema.field("_t").type
+    duration = statement.range
+    return Definition(
+        id=0,
+        name=str(statement.name),
+        kind="materialized view",
+        schema=schema,
+        time_column="_t",
+        range_ticks=None if duration is None else _range_ticks(time_type, duration),
+        watermark_ticks=0,
+        late="keep",
+        update_key=None,
+        compartments=VIEW_COMPARTMENTS,
+        max_step_ticks=None,
+        folder=context.table_folder(str(statement.name), fresh_number(context)).name,
+    )
+
+
+def _range_ticks(time_type: pa.DataType, duration: Duration) -> int:
+    return duration_ticks(time_type, duration.microseconds)
+
+
+# At open
+
+
+def open_queries(context: Context) -> None:
+    """Goes on with every query of the catalog; one that cannot start is kept, with its error."""
+    context.engine.on_failure = _tell_readers
+    for item in context.catalog.all("continuous query"):
+        try:
+            _start(context, item)
+        except Error as error:
+            context.dormant[item.key] = error
+
+
+def _tell_readers(query: ContinuousQuery) -> None:
+    """Readers of a query that failed get its error."""
+    if isinstance(query.sink, LogSink) and query.error is not None:
+        query.sink.log.fail(query.error)
+
+
+def _start(context: Context, item: CatalogObject) -> None:
+    query = make_query(item.definition["text"])
+    made = Made(context, query, query.text, item.definition["types"])
+    context.engine.add(_query(context, item, made))
+    context.dormant.pop(item.key, None)
+
+
+def wake_dormant(context: Context) -> None:
+    """Tries queries again that could not start, after a function was made."""
+    for item in context.catalog.all("continuous query"):
+        if item.key in context.dormant:
+            try:
+                _start(context, item)
+            except Error as error:
+                context.dormant[item.key] = error
+
+
+def close_queries(context: Context) -> None:
+    """Ends after the firings under way."""
+    context.engine.close()
+    for query in context.engine.all():
+        if isinstance(query.sink, LogSink):
+            query.sink.log.close()
+
+
+# Control
+
+
+def find_query(context: Context, name: Name | str, text: str | None = None) -> CatalogObject:
+    """The continuous query of that name, or the one behind a materialized view."""
+    item = context.find(name)
+    if item is not None and item.kind == "materialized view":
+        item = context.find(f"_{item.name}")
+    if item is None or item.kind != "continuous query":
+        names = [o.name.removeprefix("_") for o in context.catalog.all("continuous query")]
+        near = nearest(str(name), names)
+        place = name.span.place(text) if isinstance(name, Name) and text is not None else None
+        raise BindError(
+            f"there is no continuous query {name}",
+            sqlstate="42P01",
+            hint=f"did you mean {near}?" if near else "SHOW QUERIES lists what there is",
+            place=place,
+        )
+    return item
+
+
+def control_query(running: Running, statement: ControlQuery) -> Result:
+    """PAUSE, RESUME, KILL QUERY."""
+    context = running.context
+    with context.ddl:
+        item = find_query(context, statement.name, statement.text)
+        if statement.action == "kill":
+            if item.definition["view"] is not None:
+                raise BindError(
+                    f"query {statement.name} keeps a materialized view",
+                    sqlstate="2BP01",
+                    hint=f"PAUSE QUERY {statement.name}, or DROP MATERIALIZED VIEW {statement.name}",
+                )
+            _forget(context, item)
+            return Result("KILL QUERY")
+        query = context.engine.find(item.name)
+        if statement.action == "pause":
+            if query is not None:
+                context.engine.pause(query)
+            context.catalog.change(item, {**item.definition, "state": "paused"})
+            return Result("PAUSE QUERY")
+        item = context.catalog.change(item, {**item.definition, "state": "running"})
+        if query is None:
+            _start(context, item)
+        elif query.state != "running":
+            if isinstance(query.sink, LogSink):
+                query.sink.log.recover()
+            context.engine.resume(query)
+    return Result("RESUME QUERY")
+
+
+def _forget(context: Context, item: CatalogObject) -> None:
+    """Stops a query and removes it with its results."""
+    query = context.engine.remove(item.name)
+    context.catalog.remove(item)
+    context.dormant.pop(item.key, None)
+    if query is not None and isinstance(query.sink, LogSink):
+        query.sink.log.close()
+    table = context.streams.remove(item.id)
+    if table is not None:
+        with table.upkeep:
+            shutil.rmtree(table.folder, ignore_errors=True)
+    for number in item.definition["reads"]:
+        stream = context.streams.find(number)
+        unread = not context.engine.readers_of(number)
+        if stream is not None and stream.definition.kind == "stream" and unread:
+            stream.kept = False
+
+
+def drop_query(running: Running, statement: Drop) -> Result:
+    """DROP QUERY."""
+    context = running.context
+    with context.ddl:
+        item = context.find(statement.name)
+        if item is None and statement.if_exists:
+            return Result("DROP QUERY")
+        item = find_query(context, statement.name, statement.text)
+        if item.definition["view"] is not None:
+            raise BindError(
+                f"{statement.name} is a materialized view",
+                sqlstate="42809",
+                hint=f"DROP MATERIALIZED VIEW {statement.name}",
+            )
+        _forget(context, item)
+    return Result("DROP QUERY")
+
+
+def drop_materialized_view(running: Running, statement: Drop) -> Result:
+    """DROP MATERIALIZED VIEW: the view, its rows and its query."""
+    context = running.context
+    with context.ddl:
+        item = context.find(statement.name)
+        if item is None and statement.if_exists:
+            return Result("DROP MATERIALIZED VIEW")
+        if item is None or item.kind != "materialized view":
+            raise BindError(f"there is no materialized view {statement.name}", sqlstate="42P01")
+        check_unread(context, item)
+        query = context.find(f"_{item.name}")
+        if query is not None:
+            _forget(context, query)
+        context.catalog.remove(item)
+        table = context.streams.remove(item.id)
+        if table is not None:
+            with table.upkeep:
+                shutil.rmtree(table.folder, ignore_errors=True)
+    return Result("DROP MATERIALIZED VIEW")
+
+
+def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Result:
+    """ALTER QUERY q RESET LANDMARK [AT ts]: landmark windows begin anew after the time."""
+    context = running.context
+    with context.ddl:
+        item = find_query(context, statement.name, statement.text)
+        query = context.engine.find(item.name)
+        if query is None or not any(leaf.window.kind == "landmark" for leaf in query.plan.leaves):
+            raise BindError(f"query {statement.name} has no landmark window", sqlstate="55000")
+        context.engine.pause(query)
+        query.reset_landmark(_landmarks(query, statement))
+        saved = {**item.definition, "beginning": query.beginning.as_json()}
+        context.catalog.change(item, saved)
+        context.engine.resume(query)
+    return Result("ALTER QUERY")
+
+
+def _landmarks(
+    query: ContinuousQuery, statement: AlterQueryResetLandmark
+) -> Sequence[Cursor | None]:
+    found: list[Cursor | None] = []
+    for table in query.tables:
+        if statement.at is not None:
+            found.append(Cursor(table.definition.tick(statement.at) - 1))
+        elif query.sampling.after is not None:
+            found.append(Cursor(query.sampling.after))
+        else:
+            found.append(None)
+    return found

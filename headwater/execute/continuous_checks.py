@@ -1,0 +1,146 @@
+"""What a continuous query must keep to, checked before anything is made (DESIGN §5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater.errors import BindError, Error, NotSupportedError
+from headwater.execute import system_tables
+from headwater.execute.context import Context, unknown_table
+from headwater.sql.extensions import TableReference
+from headwater.sql.names import nearest
+from headwater.sql.statements.query import Query
+from headwater.sql.text import Name, Span
+from headwater.storage.streaming.definition import Definition, duration_ticks
+
+
+class Checker:
+    """Refuses what a continuous query cannot be; errors stand at their place in the statement."""
+
+    def __init__(self, context: Context, query: Query, text: str) -> None:
+        self._context, self._query, self._text = context, query, text
+
+    def check(self) -> None:
+        """All rules."""
+        query = self._query
+        if query.cuts or query.pair_newest:
+            raise NotSupportedError("CUT is not supported yet")
+        if query.update_mode is not None and query.update_mode.kind != "append":
+            raise NotSupportedError("WITH UPDATES is not supported yet")
+        definitions = [d for d in map(self._reference, query.table_references) if d is not None]
+        if not definitions:
+            raise self._error(
+                "a continuous query reads at least one streaming table through a window",
+                Span(0, len(query.text)),
+                hint="FROM t [INTERVAL '1' MINUTE]",
+            )
+        self._check_times(definitions)
+        if query.sample is None:
+            raise self._error(
+                "a continuous query needs SAMPLE",
+                Span(0, len(query.text)),
+                hint="SAMPLE INTERVAL '1' SECOND, SAMPLE 1000 ROWS or SAMPLE REALTIME at the end",
+            )
+        self.slide(definitions[0].time_type)
+
+    def slide(self, time_type: pa.DataType) -> int:
+        """The slide in ticks, or in rows."""
+        sample = self._query.sample
+        assert sample is not None
+        if sample.kind == "rows":
+            assert sample.rows is not None
+            return sample.rows
+        if sample.kind == "realtime":
+            return 1
+        assert sample.duration is not None
+        return self._ticks(time_type, sample.duration.microseconds, sample.span)
+
+    def _ticks(self, time_type: pa.DataType, microseconds: int, span: Span) -> int:
+        try:
+            ticks = duration_ticks(time_type, microseconds)
+        except Error as error:
+            raise error.at(span.shifted(self._query.offset).place(self._text)) from None
+        if ticks <= 0:
+            raise self._error("the interval must be longer than nothing", span)
+        return ticks
+
+    def _error(self, message: str, span: Span, hint: str | None = None) -> BindError:
+        place = span.shifted(self._query.offset).place(self._text)
+        return BindError(message, sqlstate="42P20", hint=hint, place=place)
+
+    def _reference(self, reference: TableReference) -> Definition | None:
+        name, context = reference.name, self._context
+        if system_tables.find(context, str(name)) is not None:
+            raise self._error(
+                f"a continuous query cannot read {name}",
+                name.span,
+                hint="system tables have no history to be evaluated over",
+            )
+        item = context.find(name)
+        if item is None:
+            shifted = Name(str(name), name.span.shifted(self._query.offset))
+            raise unknown_table(shifted, context.relation_names(), self._text)
+        if item.kind in ("continuous query", "view"):
+            raise self._error(
+                f"{item.kind} {item.name} cannot be read by a continuous query",
+                name.span,
+                hint="CREATE MATERIALIZED VIEW keeps results in a streaming table",
+            )
+        stream = context.stream(str(name))
+        if stream is None:
+            if reference.window is not None:
+                raise self._error(
+                    f"table {name} has no time, so it takes no window",
+                    reference.window.span,
+                    hint="windows stand on streaming tables",
+                )
+            return None
+        if reference.window is None:
+            raise self._error(
+                f"streaming table {name} needs a window in a continuous query",
+                name.span,
+                hint=f"for instance {name} [INTERVAL '1' MINUTE] or {name} [ROWS 100]",
+            )
+        self._check_window(reference, stream.definition)
+        return stream.definition
+
+    def _check_window(self, reference: TableReference, definition: Definition) -> None:
+        window = reference.window
+        assert window is not None
+        names = [f.name for f in definition.stored_schema]
+        for key in window.keys:
+            if key.casefold() not in (n.casefold() for n in names):
+                near = nearest(str(key), names)
+                raise BindError(
+                    f"column {key} does not exist",
+                    sqlstate="42703",
+                    hint=f"did you mean {near}?" if near else None,
+                    place=key.span.shifted(self._query.offset).place(self._text),
+                )
+        limit = definition.range_ticks
+        if window.kind == "landmark" and limit is not None:
+            raise self._error(
+                f"a landmark window reaches beyond the RANGE of table {definition.name}",
+                window.span,
+                hint="ALTER TABLE … SET RANGE FOREVER keeps every row",
+            )
+        if window.duration is None:
+            return
+        ticks = self._ticks(definition.time_type, window.duration.microseconds, window.span)
+        if limit is not None and ticks > limit:
+            raise BindError(
+                f"the window is longer than the RANGE of table {definition.name}",
+                sqlstate="42P16",
+                hint="ALTER TABLE … SET RANGE keeps more",
+                place=window.span.shifted(self._query.offset).place(self._text),
+            )
+
+    def _check_times(self, definitions: Sequence[Definition]) -> None:
+        kinds = {pa.types.is_integer(definition.time_type) for definition in definitions}
+        if len(kinds) > 1:
+            raise BindError(
+                "windows over integer times and over timestamps cannot stand in one query",
+                sqlstate="42804",
+            )

@@ -1,0 +1,155 @@
+"""A continuous select, planned and typed: what the engine needs to run it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
+from headwater.engine.fold_run import StaticProbes
+from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
+from headwater.errors import NotSupportedError
+from headwater.execute.context import Context
+from headwater.execute.continuous_checks import Checker
+from headwater.kernel.kernel import Work
+from headwater.kernel.relation import Relation
+from headwater.plan.continuous.folds import (
+    INSTANT,
+    ContinuousPlan,
+    StreamColumns,
+    previous_column,
+    stream_view,
+    window_view,
+)
+from headwater.plan.continuous.planner import plan_query
+from headwater.sql.statements.query import Query
+from headwater.sql.type_parser import parse_type
+
+
+class CatalogTables:
+    """What the planner asks of the catalog."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def stream(self, name: str) -> StreamColumns | None:
+        """A streaming table, a stream or a materialized view."""
+        table = self._context.stream(name)
+        if table is None:
+            return None
+        d = table.definition
+        visible = tuple(d.schema.names)
+        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type)
+
+    def standard(self, name: str) -> pa.Schema | None:
+        """A standard table's columns."""
+        item = self._context.find(name)
+        table = None if item is None else self._context.tables.get(item.id)
+        return None if table is None else table.schema
+
+
+class Analyser:
+    """Spark's types of texts over empty relations; remembered, so that a restart need not ask again."""
+
+    def __init__(self, context: Context, known: dict[str, list[list[str]]] | None = None) -> None:
+        self._context = context
+        self.known = dict(known or {})
+
+    def columns(
+        self, text: str, plan: ContinuousPlan, original: str | None = None
+    ) -> list[tuple[str, pa.DataType]]:
+        """Names and types of a query's columns."""
+        if text not in self.known:
+            relations = {
+                view(leaf.number): Relation(_leaf_schema(plan, leaf.number), ())
+                for leaf in plan.leaves
+                for view in (stream_view, window_view)
+            }
+            time = plan.leaves[0].columns.time_type
+            instant = "0L" if pa.types.is_integer(time) else "timestamp_micros(0L)"
+            with self._context.held(plan.identifiers) as held:
+                every = {**held.relations, **relations}
+                work = Work(text.replace(INSTANT, instant), every, original=original)
+                found = self._context.kernel.analyse(work)
+            self.known[text] = [list(pair) for pair in found]
+        return [(name, parse_type(type_)) for name, type_ in self.known[text]]
+
+
+def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
+    leaf = plan.leaves[number]
+    stored = leaf.columns.schema
+    fields = [stored.field(name) for name in leaf.needed]
+    fields += [pa.field(previous_column(c, n), stored.field(c).type) for c, n in leaf.previous]
+    return pa.schema(fields)
+
+
+class Made:
+    """A query's plan with everything typed."""
+
+    def __init__(
+        self,
+        context: Context,
+        query: Query,
+        text: str,
+        known: dict[str, list[list[str]]] | None = None,
+    ) -> None:
+        self.query = query
+        assert query.sample is not None
+        self.tables = [
+            context.streaming_table(str(r.name))
+            for r in query.table_references
+            if r.window is not None
+        ]
+        self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
+        self.plan = plan_query(query, CatalogTables(context), query.sample.kind, FOLDABLE, text)
+        self.analyser = Analyser(context, known)
+        functions = context.function_names()
+        self.whole = self._spec(self.plan.whole_fold, functions)
+        self.specs: list[FoldSpec] = []
+        reason = self.plan.reason
+        try:
+            self.specs = [make_spec(f, functions, self._types) for f in self.plan.folds]
+        except NotSupportedError as error:
+            reason = error.message
+        if reason is not None:
+            self.plan = replace(self.plan, folds=(), reason=reason)
+            self.specs = []
+        self.output = self._output(context, text)
+        self.evaluation = Evaluation(
+            self.plan, self.specs, self.whole, self.output, context, StaticProbes(context), text
+        )
+
+    def _types(self, text: str) -> list[pa.DataType]:
+        return [type_ for _, type_ in self.analyser.columns(text, self.plan)]
+
+    def _spec(self, fold: Any, functions: frozenset[str]) -> FoldSpec | None:
+        if fold is None:
+            return None
+
+        def refuse(_text: str) -> list[pa.DataType]:
+            raise NotSupportedError("only Spark knows the types")
+
+        try:
+            return make_spec(fold, functions, refuse)
+        except NotSupportedError:
+            return None
+
+    def _output(self, context: Context, text: str) -> OutputSchema:
+        """The result's columns: from the whitelist where the whole block is on it, else from Spark."""
+        time_type = self.tables[0].definition.time_type
+        block = self.specs[0] if self.plan.single and self.specs else self.whole
+        finish = None if block is None else block.finish
+        in_line = block is not None and (block.pipeline is not None or block.plan.kind == "join")
+        if finish is not None and in_line and all(name is not None for name in finish.names):
+            columns = list(zip([str(n) for n in finish.names], finish.types, strict=True))
+            if not context.kernel.ready:
+                return output_schema(columns, time_type)
+        columns = self.analyser.columns(self.plan.whole, self.plan, text)
+        if finish is not None and in_line and [t for _, t in columns] != finish.types:
+            raise NotSupportedError(
+                "a type is not what Spark makes of it",
+                detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",
+            )
+        return output_schema(columns, time_type)

@@ -1,0 +1,22 @@
+"""What depends on what: a table that a continuous query reads cannot go."""
+
+from __future__ import annotations
+
+from headwater.errors import BindError
+from headwater.execute.context import Context
+from headwater.storage.catalog import CatalogObject
+
+
+def check_unread(context: Context, item: CatalogObject) -> None:
+    """BindError 2BP01 if a continuous query reads a table."""
+    readers: list[str] = []
+    for query in context.catalog.all("continuous query"):
+        streams = item.id in query.definition["reads"]
+        if streams or (item.kind == "table" and item.key in query.definition["tables"]):
+            readers.append(query.name.removeprefix("_"))
+    if readers:
+        raise BindError(
+            f"{item.kind} {item.name} is read by continuous query {', '.join(readers)}",
+            sqlstate="2BP01",
+            hint=f"KILL QUERY {readers[0]} first",
+        )

@@ -1,0 +1,81 @@
+"""Results of continuous queries as rows, and readers of them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable
+from functools import partial
+
+import pyarrow as pa
+
+from headwater.engine.query import ContinuousQuery
+from headwater.engine.query_sinks import LogSink
+from headwater.engine.results import ResultLog, ResultSet
+from headwater.engine.subscription import Out, Pusher, Subscription, start_position
+from headwater.engine.token import decode, encode
+from headwater.execute.context import Context
+from headwater.sql.extensions import Emit
+
+_numbers = itertools.count(1)
+
+
+def last_result(context: Context, name: str) -> pa.Table | None:
+    """The whole last result of a continuous query; None if the name is none's."""
+    item = context.find(name)
+    if item is None or item.kind != "continuous query":
+        return None
+    query = context.engine.find(item.name)
+    if query is None:
+        raise context.dormant[item.key]
+    found = log_of(query).last()
+    return query.evaluation.output.schema.empty_table() if found is None else found.rows
+
+
+def log_of(query: ContinuousQuery) -> ResultLog:
+    """The log of a query's results."""
+    assert isinstance(query.sink, LogSink)
+    return query.sink.log
+
+
+def open_subscription(
+    query: ContinuousQuery,
+    incarnation: str,
+    emit: Emit | None,
+    after: str | None,
+    timeout: float | None,
+    on_close: Callable[[], None] | None = None,
+) -> Subscription:
+    """A reader of a query's results."""
+    log, what = log_of(query), emit or query.emit
+    known = partial(decode, query_id=query.number, incarnation=incarnation)
+
+    def token_of(result: ResultSet) -> str:
+        return encode(query.number, incarnation, result.position, result.instant)
+
+    return Subscription(
+        log,
+        emit=what,
+        start=start_position(log, after, known, what),
+        time_of=query.tables[0].definition.value,
+        token_of=token_of,
+        timeout=timeout,
+        on_close=on_close,
+    )
+
+
+def remove_later(context: Context, name: str) -> Callable[[], None]:
+    """What ends a query that lives as long as its reader; it does not wait."""
+
+    def remove() -> None:
+        threading.Thread(target=context.engine.remove, args=(name,), daemon=True).start()
+
+    return remove
+
+
+def fresh_name() -> str:
+    """A name for a query that has none."""
+    return f"(subscription {next(_numbers)})"
+
+
+__all__ = ["Out", "Pusher", "Subscription", "fresh_name", "last_result", "open_subscription"]

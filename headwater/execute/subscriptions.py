@@ -1,0 +1,104 @@
+"""SUBSCRIBE and `db.subscribe`: readers of named queries, and selects that live as long as their reader."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.engine.query import ContinuousQuery
+from headwater.engine.query_sinks import LogSink
+from headwater.engine.results import ResultLog
+from headwater.engine.sampling import Sampling
+from headwater.errors import NotSupportedError
+from headwater.execute.context import Context, Running
+from headwater.execute.continuous import beginning_of, find_query
+from headwater.execute.continuous_checks import Checker
+from headwater.execute.continuous_plan import Made
+from headwater.execute.query_results import (
+    Subscription,
+    fresh_name,
+    open_subscription,
+    remove_later,
+)
+from headwater.result import Result
+from headwater.settings import MEBIBYTE
+from headwater.sql.extensions import Emit
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.text import Name
+
+
+def subscribe(
+    context: Context,
+    target: str | Query,
+    emit: Emit | None,
+    after: str | None,
+    timeout: float | None,
+) -> Subscription:
+    """The results of a query, or of a continuous select that lives as long as its reader."""
+    if isinstance(target, str):
+        item = find_query(context, target)
+        query = context.engine.find(item.name)
+        if query is None:
+            raise context.dormant[item.key]
+        return open_subscription(query, item.definition["incarnation"], emit, after, timeout)
+    Checker(context, target, target.text).check()
+    made = Made(context, target, target.text)
+    query = _passing_query(context, made)
+    context.engine.add(query)
+    gone = remove_later(context, query.name)
+    try:
+        return open_subscription(query, "", emit, after, timeout, gone)
+    except BaseException:
+        gone()
+        raise
+
+
+def _passing_query(context: Context, made: Made) -> ContinuousQuery:
+    """A query that is in no catalog; its results are kept in memory."""
+    log = ResultLog(
+        None,
+        made.output.schema,
+        keep=lambda: context.settings.integer("results_kept"),
+        keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
+    )
+    assert made.query.sample is not None
+    for table in made.tables:
+        table.kept = True
+    query = ContinuousQuery(
+        number=0,
+        name=fresh_name(),
+        statement=made.query.text,
+        plan=made.plan,
+        specs=made.specs,
+        evaluation=made.evaluation,
+        sampling=Sampling(made.query.sample.kind, made.step),
+        beginning=beginning_of(made, False),
+        tables=made.tables,
+        sink=LogSink(log),
+        world=context,
+        emit=made.query.emit.what if made.query.emit is not None else "all",
+    )
+    query.attach()
+    return query
+
+
+def subscribe_statement(running: Running, statement: Subscribe) -> Result:
+    """SUBSCRIBE as a statement: what is there now; `db.subscribe` and the shell go on."""
+    after = "earliest" if statement.earliest else statement.after
+    if statement.conflate_by:
+        raise NotSupportedError("CONFLATE BY is not supported yet")
+    target = str(statement.target) if isinstance(statement.target, Name) else statement.target
+    if isinstance(target, Query):
+        raise NotSupportedError(
+            "a select is subscribed to with db.subscribe(…)",
+            hint="or CREATE CONTINUOUS QUERY first",
+        )
+    running.context.engine.flush()
+    with subscribe(running.context, target, statement.emit, after, 0.0) as found:
+        parts = [out.arrow() for out in found]
+    if not parts:
+        item = find_query(running.context, target)
+        query = running.context.engine.find(item.name)
+        assert query is not None
+        parts = [query.evaluation.output.schema.empty_table()]
+    return Result("SUBSCRIBE", pa.concat_tables(parts))

@@ -1,0 +1,1 @@
+"""Continuous queries: from a statement to pipelines, merges and an upper part."""

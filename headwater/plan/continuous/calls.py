@@ -1,0 +1,129 @@
+"""Function calls in a block's text: aggregates with their arguments, and functions of time or chance.
+
+Works on tokens: a call is a name before a parenthesis, with what may follow it (FILTER, IGNORE NULLS,
+OVER). Names alone decide; a user's function of the same name is the caller's to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from headwater.sql.cursor import CLOSING, OPENING
+from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.names import words
+from headwater.sql.text import Span
+
+# Spark's aggregate functions. One that is missing here is evaluated over kept rows: slower, not wrong.
+AGGREGATES = words(
+    "ANY ANY_VALUE APPROX_COUNT_DISTINCT APPROX_PERCENTILE APPROX_TOP_K ARRAY_AGG AVG BIT_AND BIT_OR "
+    "BIT_XOR BITMAP_AND_AGG BITMAP_CONSTRUCT_AGG BITMAP_OR_AGG BOOL_AND BOOL_OR COLLECT_LIST COLLECT_SET "
+    "CORR COUNT COUNT_IF COUNT_MIN_SKETCH COVAR_POP COVAR_SAMP EVERY FIRST FIRST_VALUE GROUPING "
+    "GROUPING_ID HISTOGRAM_NUMERIC HLL_SKETCH_AGG HLL_UNION_AGG KURTOSIS LAST LAST_VALUE LISTAGG MAX "
+    "MAX_BY MEAN MEDIAN MIN MIN_BY MODE PERCENTILE PERCENTILE_APPROX PERCENTILE_CONT PERCENTILE_DISC "
+    "REGR_AVGX REGR_AVGY REGR_COUNT REGR_INTERCEPT REGR_R2 REGR_SLOPE REGR_SXX REGR_SXY REGR_SYY "
+    "SCHEMA_OF_JSON_AGG SKEWNESS SOME STD STDDEV STDDEV_POP STDDEV_SAMP STRING_AGG SUM TRY_AVG TRY_SUM "
+    "VAR_POP VAR_SAMP VARIANCE"
+)
+TIME_FUNCTIONS = words("CURRENT_TIMESTAMP NOW CURRENT_DATE CURDATE LOCALTIMESTAMP CURRENT_TIME")
+_BARE_TIME = words("CURRENT_TIMESTAMP CURRENT_DATE LOCALTIMESTAMP CURRENT_TIME")
+CHANCE = words(
+    "RAND RANDOM RANDN RANDSTR UUID SHUFFLE UNIFORM MONOTONICALLY_INCREASING_ID UNIX_TIMESTAMP"
+)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, with all that belongs to it."""
+
+    name: str  # in upper case
+    span: Span
+    arguments: tuple[Span, ...]
+    distinct: bool = False
+    star: bool = False
+    filter: Span | None = None
+    ignore_nulls: bool = False
+    windowed: bool = False  # OVER follows
+    within: bool = False  # WITHIN GROUP follows
+
+
+def calls_in(text: str, span: Span) -> list[Call]:
+    """All calls in a span, outer ones before those inside them."""
+    tokens = tokenize(text)
+    first = next((i for i, t in enumerate(tokens) if t.start >= span.start), len(tokens) - 1)
+    found: list[Call] = []
+    for index in range(first, len(tokens) - 1):
+        token = tokens[index]
+        if token.start >= span.end:
+            break
+        if _names_a_call(tokens, index):
+            found.append(_call(tokens, index))
+        elif token.upper in _BARE_TIME and tokens[index - 1].text != ".":
+            found.append(Call(token.upper, token.span, ()))
+    return found
+
+
+def _names_a_call(tokens: Sequence[Token], index: int) -> bool:
+    token = tokens[index]
+    after = tokens[index + 1].text == "(" and tokens[index - 1].text != "."
+    return (
+        after and token.kind is Kind.WORD and token.upper not in words("IN AND OR NOT OVER AS ON")
+    )
+
+
+def _call(tokens: Sequence[Token], index: int) -> Call:
+    close = _closing(tokens, index + 1)
+    begin, distinct = index + 2, False
+    if tokens[begin].upper in ("DISTINCT", "ALL") and begin < close:
+        distinct = tokens[begin].upper == "DISTINCT"
+        begin += 1
+    star = close - begin == 1 and tokens[begin].text == "*"
+    arguments = () if star else tuple(_arguments(tokens, begin, close))
+    end, where, ignore, windowed, within = close + 1, None, False, False, False
+    while True:
+        word = tokens[end].upper
+        if word == "FILTER" and tokens[end + 1].text == "(":
+            last = _closing(tokens, end + 1)
+            where = Span(tokens[end + 3].start, tokens[last - 1].end)
+            end = last + 1
+        elif word in ("IGNORE", "RESPECT") and tokens[end + 1].upper == "NULLS":
+            ignore = word == "IGNORE"
+            end += 2
+        elif word == "WITHIN" and tokens[end + 1].upper == "GROUP":
+            within = True
+            end = _closing(tokens, end + 2) + 1
+        elif word == "OVER":
+            windowed = True
+            end = _closing(tokens, end + 1) + 1 if tokens[end + 1].text == "(" else end + 2
+        else:
+            break
+    span = Span(tokens[index].start, tokens[end - 1].end)
+    return Call(
+        tokens[index].upper, span, arguments, distinct, star, where, ignore, windowed, within
+    )
+
+
+def _closing(tokens: Sequence[Token], opening: int) -> int:
+    depth = 0
+    for index in range(opening, len(tokens)):
+        if tokens[index].text in OPENING:
+            depth += 1
+        elif tokens[index].text in CLOSING:
+            depth -= 1
+            if depth == 0:
+                return index
+    return len(tokens) - 1
+
+
+def _arguments(tokens: Sequence[Token], begin: int, end: int) -> Iterator[Span]:
+    depth, first = 0, begin
+    for index in range(begin, end + 1):
+        token = tokens[index]
+        if index == end or (depth == 0 and token.text == ","):
+            if first < index:
+                yield Span(tokens[first].start, tokens[index - 1].end)
+            first = index + 1
+        elif token.text in OPENING:
+            depth += 1
+        elif token.text in CLOSING:
+            depth -= 1

@@ -1,0 +1,158 @@
+"""What the planner finds: leaves, folds and the upper part of one continuous query.
+
+Only frozen records. Texts are the user's own, with tables and functions of ours replaced:
+`headwater_stream_0` is the first windowed table, `headwater_fold_0` the merged result of the first
+fold, and INSTANT stands where the instant belongs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+import pyarrow as pa
+
+from headwater.plan.continuous.shape import Block, OrderItem
+from headwater.sql.extensions import Window
+from headwater.sql.text import Name
+
+INSTANT = "headwater_instant()"
+PANE = "headwater_pane"
+EXPIRY = "headwater_expiry"
+BEGIN = "headwater_begin"
+
+FoldKind = OneOf["aggregate", "rows", "ring", "join"]
+
+
+def stream_view(number: int) -> str:
+    """The name under which Spark reads the new rows of a leaf."""
+    return f"headwater_stream_{number}"
+
+
+def window_view(number: int) -> str:
+    """The name under which Spark reads all rows of a leaf's window."""
+    return f"headwater_window_{number}"
+
+
+def previous_column(column: str, steps: int) -> str:
+    """The column that holds PREV(column, steps)."""
+    return f"_prev{steps}_{column}"
+
+
+def fold_view(number: int) -> str:
+    """The name under which the upper part reads a fold's result."""
+    return f"headwater_fold_{number}"
+
+
+@dataclass(frozen=True)
+class StreamColumns:
+    """What the planner must know of a streaming table, a stream or a materialized view."""
+
+    name: str
+    schema: pa.Schema  # all stored columns
+    visible: tuple[str, ...]
+    time: str
+    time_type: pa.DataType
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """One windowed table of a query."""
+
+    number: int
+    name: Name
+    alias: str
+    window: Window
+    columns: StreamColumns
+    needed: tuple[str, ...] = ()  # the columns that the query names
+    previous: tuple[tuple[str, int], ...] = ()  # (x, n) of PREV(x, n): column _prevn_x
+
+    @property
+    def in_ring(self) -> bool:
+        """Whether the window is the last rows, of all or per key."""
+        return self.window.kind == "rows"
+
+
+@dataclass(frozen=True)
+class StaticSource:
+    """A relation without a stream that a block joins: a table, or a query over tables."""
+
+    alias: str
+    text: str  # `t`, or a query in parentheses
+    join: str
+    condition: tuple[str, ...]  # the conjuncts of ON
+    using: tuple[str, ...]
+    schema: pa.Schema | None  # None: only Spark knows
+
+
+@dataclass(frozen=True)
+class Output:
+    """One column of a block's result: its text over the fold's columns, and its name if it has one."""
+
+    text: str
+    name: str | None
+
+
+@dataclass(frozen=True)
+class AggregateText:
+    """One aggregate of a fold; the argument is a text over the sources, None for count(*)."""
+
+    function: str
+    argument: str | None
+    name: str  # what Spark calls the column if the user does not: sum(x)
+
+
+@dataclass(frozen=True)
+class SourceColumn:
+    """A column of one of a block's sources."""
+
+    source: int
+    name: str
+
+
+@dataclass(frozen=True)
+class Finish:
+    """What is left of a block above its fold, over the columns k0, k1, …, a0, a1, … or c0, c1, …"""
+
+    outputs: tuple[Output, ...]
+    condition: str | None  # HAVING, or conjuncts that could not go below
+    order: tuple[tuple[str, OrderItem], ...]
+    limit: str | None
+    distinct: bool
+
+
+@dataclass(frozen=True)
+class FoldPlan:
+    """One block, split: the stream pipeline below, the merge, and what finishes it above."""
+
+    number: int
+    kind: FoldKind
+    block: Block
+    leaves: tuple[Leaf, ...]
+    leaf_sources: tuple[int, ...]  # which of the block's sources they are
+    statics: tuple[tuple[int, StaticSource], ...]
+    from_text: str
+    where: tuple[str, ...]  # conjuncts of the stream pipeline
+    join_on: tuple[str, ...]  # of a join of two streams: conjuncts of its ON
+    keys: tuple[str, ...]
+    aggregates: tuple[AggregateText, ...]
+    columns: tuple[SourceColumn, ...]  # kept ones, where rows are kept
+    finish: Finish | None  # None: the upper text holds the whole block
+    in_order: bool  # rows come by (T, _seq), the newest first
+    transformation: str  # DC4's word for it
+
+
+@dataclass(frozen=True)
+class ContinuousPlan:
+    """A continuous query as the engine runs it."""
+
+    leaves: tuple[Leaf, ...]
+    folds: tuple[FoldPlan, ...]  # none: the query is re-evaluated over its windows
+    reason: str | None  # why there is no fold
+    upper: str | None  # the query over its folds' results, for Spark
+    whole: str  # the query over its windows' rows, for Spark
+    whole_fold: FoldPlan | None  # the one block of the query, for evaluation in line over rows
+    single: bool  # the whole query is one fold: its finish gives the result
+    reads_instant: bool
+    identifiers: frozenset[str]  # names that may mean standard tables
+    stream_tables: tuple[str, ...]  # standard tables below the folds

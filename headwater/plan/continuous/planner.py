@@ -1,0 +1,423 @@
+"""A continuous select → its plan: leaves, folds, the upper part.
+
+Every block with a windowed table in its own FROM must be split by a rule; if one is not, the whole
+query is re-evaluated over its windows and `ContinuousPlan.reason` says why. Must never: ask Spark, or
+look at rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from headwater.errors import BindError
+from headwater.plan.continuous.blocks import Bound, Sampling, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
+from headwater.plan.continuous.folds import (
+    INSTANT,
+    ContinuousPlan,
+    FoldPlan,
+    Leaf,
+    fold_view,
+    previous_column,
+    window_view,
+)
+from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.rules.grouping import fold_groups
+from headwater.plan.continuous.rules.ring import fold_ring
+from headwater.plan.continuous.rules.rows import block_text, fold_rows
+from headwater.plan.continuous.scope import (
+    ColumnUse,
+    Scope,
+    SourceInfo,
+    column_uses,
+    inside,
+    within,
+)
+from headwater.plan.continuous.shape import Block, Source, blocks_of
+from headwater.sql.extensions import Previous, Relation, Valid
+from headwater.sql.lexer import tokenize
+from headwater.sql.statements.query import Query
+from headwater.sql.text import EditedText, Span
+from headwater.sql.types import quoted
+
+
+def plan_query(
+    query: Query, tables: Tables, sampling: Sampling, foldable: frozenset[str], text: str
+) -> ContinuousPlan:
+    """The plan of a continuous select; `foldable` names the aggregates that have a fold."""
+    blanked = _without_clauses(query)
+    leaves = find_leaves(query, tables)
+    blocks = blocks_of(blanked, query.relations)
+    uses = column_uses(query.tree) if query.tree is not None else None
+    refuse_chance(query, blanked, text)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    edits, volatile, leaves = _function_edits(query, blanked, leaves, blocks, scopes, uses or [])
+    leaves = _with_needed(leaves, blocks, scopes, uses)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    always = [*edits, *((span, " ") for span in query.clauses.spans)]
+    rendering = Rendering(query.text, always)
+    bound = Bound(
+        query, blanked, blocks, scopes, leaves, uses or [], rendering, sampling, foldable, volatile
+    )
+    whole_span = Span(0, len(query.text))
+    stream_names = {leaf.name.key for leaf in leaves}
+    found = ContinuousPlan(
+        leaves=leaves,
+        folds=(),
+        reason=None,
+        upper=None,
+        whole=_whole(bound, whole_span),
+        whole_fold=None,
+        single=False,
+        reads_instant=bool(volatile),
+        identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
+        stream_tables=(),
+    )
+    if uses is None:
+        return replace(found, reason="the query is not understood well enough to be split")
+    found = replace(found, whole_fold=_whole_fold(bound))
+    try:
+        folds = _split(bound)
+    except Unfit as unfit:
+        return replace(found, reason=unfit.reason)
+    upper = rendering.of(whole_span, bound.replaced)
+    single = len(blocks) == 1 and len(folds) == 1
+    return replace(
+        found, folds=folds, upper=upper, single=single, stream_tables=_below(bound, folds)
+    )
+
+
+def _without_clauses(query: Query) -> str:
+    edited = EditedText(query.text)
+    for span in query.clauses.spans:
+        edited.blank(span)
+    return edited.text
+
+
+def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
+    """The windowed tables of a query, in the order of the text."""
+    found: list[Leaf] = []
+    for reference in query.table_references:
+        columns = tables.stream(str(reference.name))
+        if columns is not None and reference.window is not None:
+            alias = str(reference.alias or reference.name.rpartition(".")[2])
+            found.append(Leaf(len(found), reference.name, alias, reference.window, columns))
+    return tuple(found)
+
+
+def refuse_chance(query: Query, text: str, statement: str) -> None:
+    """Functions of chance have no meaning in a query that may be evaluated again."""
+    for call in calls_in(text, Span(0, len(text))):
+        if call.name in CHANCE:
+            raise BindError(
+                f"{call.name.lower()}() cannot be used in a continuous query",
+                sqlstate="42P17",
+                hint="a result must be the same when it is computed again",
+                place=call.span.shifted(query.offset).place(statement),
+            )
+
+
+# Binding
+
+
+def _scope(query: Query, block: Block, tables: Tables, leaves: Sequence[Leaf]) -> Scope:
+    return Scope(block, [_source_info(query, s, tables, leaves) for s in block.sources])
+
+
+def _source_info(
+    query: Query, source: Source, tables: Tables, leaves: Sequence[Leaf]
+) -> SourceInfo:
+    relation: Relation | None = source.relation
+    name = "" if relation is None else str(relation.name)
+    alias = str(source.alias or name.rpartition(".")[2])
+    if relation is None:
+        streaming = source.subquery is None or _has_leaf(leaves, source.subquery)
+        return SourceInfo(source, alias, None, (), None, streaming)
+    for leaf in leaves:
+        if leaf.name.span == relation.span:
+            previous = [pa.field(previous_column(c, n), _type(leaf, c)) for c, n in leaf.previous]
+            schema = pa.schema([*leaf.columns.schema, *previous])
+            return SourceInfo(source, alias, schema, leaf.columns.visible, leaf, True)
+    if any(reference.span == relation.span for reference in query.table_references):
+        schema = tables.standard(name)
+        visible = () if schema is None else tuple(schema.names)
+        return SourceInfo(source, alias, schema, visible)
+    body = _cte_bodies(query.text).get(relation.name.key)
+    return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
+
+
+def _type(leaf: Leaf, column: str) -> pa.DataType:
+    return leaf.columns.schema.field(column).type
+
+
+def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
+    return any(within(leaf.name.span, span) for leaf in leaves)
+
+
+def _cte_bodies(text: str) -> dict[str, Span]:
+    """Where each CTE's query stands, by its name."""
+    tokens = tokenize(text)
+    found: dict[str, Span] = {}
+    for index, token in enumerate(tokens[:-2]):
+        if token.upper == "AS" and tokens[index + 1].text == "(" and index:
+            before = index - 1
+            if tokens[before].text == ")":
+                while before > 0 and tokens[before].text != "(":
+                    before -= 1
+                before -= 1
+            depth, end = 0, index + 1
+            for end in range(index + 1, len(tokens)):
+                depth += {"(": 1, ")": -1}.get(tokens[end].text, 0)
+                if depth == 0:
+                    break
+            if before >= 0 and tokens[before].is_name:
+                span = Span(tokens[index + 1].end, tokens[end].start)
+                found[tokens[before].name.lower()] = span
+    return found
+
+
+def _function_edits(
+    query: Query,
+    text: str,
+    leaves: tuple[Leaf, ...],
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse],
+) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...]]:
+    """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
+    edits: list[Replacement] = []
+    volatile: list[Span] = []
+    for call in query.instants:
+        edits.append((call.span, INSTANT))
+        volatile.append(call.span)
+    integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
+    for found in calls_in(text, Span(0, len(text))):
+        if found.name in TIME_FUNCTIONS:
+            now = f"timestamp_seconds({INSTANT})" if integers else INSTANT
+            if found.name in ("CURRENT_DATE", "CURDATE"):
+                now = f"CAST({now} AS DATE)"
+            elif found.name == "LOCALTIMESTAMP":
+                now = f"CAST({now} AS TIMESTAMP_NTZ)"
+            edits.append((found.span, now))
+            volatile.append(found.span)
+    for valid in query.valid:
+        edits.append((valid.span, _valid_text(query, leaves, valid)))
+    previous: dict[int, list[tuple[str, int]]] = {}
+    for use in query.previous:
+        new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
+        edits.append((use.span, new))
+        volatile.append(use.span)
+        previous.setdefault(leaf.number, []).extend(c for c in columns)
+    bound = tuple(
+        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
+        for leaf in leaves
+    )
+    return edits, tuple(volatile), bound
+
+
+def _valid_text(query: Query, leaves: Sequence[Leaf], valid: Valid) -> str:
+    for leaf in leaves:
+        if leaf.alias.casefold() == valid.alias.casefold():
+            column = f"{quoted(leaf.alias)}.{quoted(leaf.columns.time)}"
+            if valid.period is None:
+                return column
+            low, high = (span.of(query.text) for span in valid.period)
+            return f"({column} BETWEEN {low} AND {high})"
+    raise BindError(
+        f"VALID({valid.alias}): {valid.alias} is no windowed table of this query", sqlstate="42P01"
+    )
+
+
+def _previous_text(
+    query: Query,
+    use: Previous,
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse],
+) -> tuple[str, Leaf, list[tuple[str, int]]]:
+    """PREV(x, n) as an expression over columns of the n-th earlier row, NULL if there is none."""
+    within_use = inside(uses, use.argument)
+    block = _innermost(blocks, use.span)
+    scope = scopes[blocks.index(block)] if block is not None else None
+    resolved = [] if scope is None else [(u, scope.resolve(u)) for u in within_use]
+    found = [(u, column) for u, column in resolved if column is not None]
+    owners = {column.source for _, column in found}
+    leaf = scope.sources[owners.pop()].leaf if scope is not None and len(owners) == 1 else None
+    if leaf is None or len(found) < len(resolved):
+        raise BindError(
+            "PREV takes an expression over columns of one windowed table",
+            sqlstate="42P20",
+            place=use.span.shifted(query.offset).place(query.text) if not query.offset else None,
+        )
+    prefix = quoted(leaf.alias)
+    columns = [(column.name, use.steps) for _, column in found]
+    edits = [(u.span, f"{prefix}.{quoted(previous_column(c.name, use.steps))}") for u, c in found]
+    inner = Rendering(query.text, edits).of(use.argument)
+    plain = len(found) == 1 and found[0][0].span == use.argument
+    marker = previous_column("_seq", use.steps)
+    if plain:
+        return inner, leaf, columns
+    text = f"CASE WHEN {prefix}.{marker} IS NOT NULL THEN {inner} END"
+    return text, leaf, [*columns, ("_seq", use.steps)]
+
+
+def _innermost(blocks: Sequence[Block], span: Span) -> Block | None:
+    holding = [block for block in blocks if within(span, block.span)]
+    return min(holding, key=lambda block: len(block.span), default=None)
+
+
+def _with_needed(
+    leaves: tuple[Leaf, ...],
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: list[ColumnUse] | None,
+) -> tuple[Leaf, ...]:
+    """The leaves with the columns that the query names; all visible ones where that is not clear."""
+    named: dict[int, set[str]] = {leaf.number: set() for leaf in leaves}
+    for block, scope in zip(blocks, scopes, strict=True):
+        own = [s.leaf for s in scope.sources if s.leaf is not None]
+        if uses is None or block.unknown or any(item.star for item in block.items):
+            for leaf in own:
+                named[leaf.number].update(leaf.columns.visible)
+        for source in scope.sources:
+            if source.leaf is not None and source.source.using:
+                named[source.leaf.number].update(source.leaf.columns.visible)
+    for use in uses or []:
+        for leaf in leaves:
+            match = [c for c in leaf.columns.schema.names if c.casefold() == use.name.casefold()]
+            named[leaf.number].update(match)
+    bound = []
+    for leaf in leaves:
+        extra = {c for c, _ in leaf.previous} | {leaf.columns.time}
+        extra |= {k for k in leaf.columns.schema.names if k.casefold() in _key_names(leaf)}
+        wanted = named[leaf.number] | extra
+        if uses is None:
+            wanted |= set(leaf.columns.visible)
+        needed = tuple(n for n in leaf.columns.schema.names if n in wanted)
+        bound.append(replace(leaf, needed=needed))
+    return tuple(bound)
+
+
+def _key_names(leaf: Leaf) -> set[str]:
+    return {key.casefold() for key in leaf.window.keys}
+
+
+# Splitting
+
+
+def _split(bound: Bound) -> tuple[FoldPlan, ...]:
+    """All folds; inner blocks first, so that an outer one can hold their replacements."""
+    folds: list[FoldPlan] = []
+    order = sorted(range(len(bound.blocks)), key=lambda n: len(bound.blocks[n].span))
+    for place in order:
+        block, scope = bound.blocks[place], bound.scopes[place]
+        if not bound.direct(scope):
+            continue
+        if block.unknown is not None:
+            raise Unfit(f"{block.unknown} is not split")
+        fold = _fold(bound, block, scope, len(folds))
+        folds.append(fold)
+        bound.replaced.append((block.span, _replacement(bound, fold)))
+    return tuple(folds)
+
+
+def _replacement(bound: Bound, fold: FoldPlan) -> str:
+    view = fold_view(fold.number)
+    if fold.finish is not None:
+        return block_text(fold, view)
+    extra = [*bound.replaced, *leaf_edits(fold.leaves[0], bound.query, view)]
+    return bound.rendering.of(fold.block.span, extra)
+
+
+def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
+    direct = bound.direct(scope)
+    if len(direct) > 2:
+        raise Unfit("three or more streams are joined in one SELECT")
+    by_position = bound.sampling == "rows"
+    rings = [leaf for _, leaf in direct if leaf.in_ring]
+    if rings and not (by_position and not any(leaf.window.keys for leaf in rings)):
+        if len(direct) > 1:
+            raise Unfit("a window of last rows is joined with another stream")
+        return fold_ring(bound, block, scope, number)
+    if any(leaf.previous for _, leaf in direct):
+        raise Unfit("PREV depends on where the window begins")
+    if by_position and any(leaf.window.kind == "interval" for _, leaf in direct):
+        raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
+    if len(direct) == 2 and by_position:
+        raise Unfit("a join of streams under SAMPLE n ROWS")
+    if len(direct) == 2 and any(leaf.window.kind == "landmark" for _, leaf in direct):
+        raise Unfit("a join with a landmark window keeps every row")
+    if _is_grouped(bound, block):
+        return fold_groups(bound, block, scope, number)
+    return fold_rows(bound, block, scope, number)
+
+
+def _is_grouped(bound: Bound, block: Block) -> bool:
+    if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
+        star = any(item.star for item in block.items)
+        return not (block.distinct and not block.group and star)
+    pieces = [item.span for item in block.items] + [o.span for o in block.order]
+    pieces += [] if block.having is None else [block.having]
+    deeper = [b.span for b in bound.nested(block.span)]
+    return any(
+        call.name in AGGREGATES and not call.windowed
+        for piece in pieces
+        for call in calls_in(bound.text, piece)
+        if not any(within(call.span, d) for d in deeper)
+    )
+
+
+def _whole_fold(bound: Bound) -> FoldPlan | None:
+    """The one block of a query over one stream, as if its rows were all there: for rows in line."""
+    if len(bound.blocks) != 1 or len(bound.leaves) != 1:
+        return None
+    block, scope = bound.blocks[0], bound.scopes[0]
+    if block.unknown is not None or not bound.direct(scope):
+        return None
+    plain = replace(bound, volatile=(), replaced=[])
+    try:
+        if _is_grouped(plain, block):
+            return fold_groups(plain, block, scope, 0)
+        return replace(fold_rows(plain, block, scope, 0), kind="rows")
+    except Unfit:
+        return None
+
+
+def _whole(bound: Bound, span: Span) -> str:
+    """The query over all rows of its windows."""
+    extra: list[Replacement] = []
+    for leaf in bound.leaves:
+        extra += leaf_edits(leaf, bound.query, window_view(leaf.number))
+    for block, scope in zip(bound.blocks, bound.scopes, strict=True):
+        if any(info.leaf is not None and info.leaf.previous for info in scope.sources):
+            extra += _expanded_stars(block, scope)
+    return bound.rendering.of(span, extra)
+
+
+def _expanded_stars(block: Block, scope: Scope) -> list[Replacement]:
+    """`*` written out: the columns that PREV added are none of the user's."""
+    found: list[Replacement] = []
+    for item in block.items:
+        columns = scope.star(item.star_of) if item.star else None
+        if columns is not None:
+            names = [f"{quoted(scope.sources[c.source].alias)}.{quoted(c.name)}" for c in columns]
+            found.append((item.span, ", ".join(names)))
+    return found
+
+
+def _below(bound: Bound, folds: Sequence[FoldPlan]) -> tuple[str, ...]:
+    """The standard tables that stream pipelines read: a change of them reaches rows already folded."""
+    found: list[str] = []
+    streams = {leaf.name.span for leaf in bound.leaves}
+    for reference in bound.query.table_references:
+        if reference.span in streams:
+            continue
+        for fold in folds:
+            places = [fold.block.places.get(word) for word in ("FROM", "WHERE")]
+            ring = fold.finish is None
+            if not ring and any(p is not None and within(reference.span, p) for p in places):
+                found.append(reference.name.key)
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,83 @@
+"""Expressions on both sides: in line, and by Spark over the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+from sqlglot import exp
+
+import headwater
+from headwater.errors import DataError
+from headwater.kernel.inline.expression import Compiled, compile_expression
+from headwater.kernel.kernel import Work
+from headwater.kernel.relation import Relation
+from headwater.sql import dialect
+
+RAISED = "raised"
+BATCH = 120  # expressions in one Spark query
+
+
+def parsed(text: str) -> exp.Expr | None:
+    """The tree of an expression."""
+    tree = dialect.parse_tree("SELECT " + text)
+    if isinstance(tree, Exception) or not isinstance(tree, exp.Select):
+        return None
+    (node,) = tree.expressions
+    assert isinstance(node, exp.Expr)
+    return node
+
+
+def compiled(text: str, schema: pa.Schema, functions: Sequence[str] = ()) -> Compiled | None:
+    """The expression in line over columns of a schema, None if it is refused."""
+    node = parsed(text)
+
+    def resolve(column: exp.Column) -> tuple[str, pa.DataType] | None:
+        known = column.name in schema.names and not column.table
+        return (column.name, schema.field(column.name).type) if known else None
+
+    return None if node is None else compile_expression(node, resolve, frozenset(functions))
+
+
+def shown(values: pa.Array | pa.ChunkedArray) -> list[str]:
+    """Values as text that tells -0.0 from 0.0 and makes NaN equal to itself."""
+    return [repr(value) for value in values.to_pylist()]
+
+
+def row_by_row(expression: Compiled, table: pa.Table) -> list[str]:
+    """The values of each row on its own, RAISED where it raises."""
+    found: list[str] = []
+    for number in range(table.num_rows):
+        try:
+            found.extend(shown(expression.evaluate(table.slice(number, 1))))
+        except DataError:
+            found.append(RAISED)
+    return found
+
+
+class Oracle:
+    """Rows staged once, asked many expressions in few queries."""
+
+    def __init__(self, db: headwater.Database, table: pa.Table) -> None:
+        self._kernel: Any = db._context.kernel
+        self._relation: Relation = self._kernel.staging.stage(table)
+
+    def query(self, sql: str) -> pa.Table:
+        """What Spark answers; the rows are called t."""
+        found: pa.Table = self._kernel.run(Work(sql, {"t": self._relation}))
+        return found
+
+    def ask(self, texts: Sequence[str], rest: str = "") -> list[pa.ChunkedArray]:
+        """The columns of expressions, in order of the rows' column `n`."""
+        found: list[pa.ChunkedArray] = []
+        for first in range(0, len(texts), BATCH):
+            some = texts[first : first + BATCH]
+            named = ", ".join(f"{text} AS c{number}" for number, text in enumerate(some))
+            answer = self.query(f"SELECT n, {named} FROM t {rest}").sort_by("n")
+            found.extend(answer.columns[1:])
+        return found
+
+    def close(self) -> None:
+        """Give the staged rows back."""
+        self._kernel.staging.release(self._relation)
