@@ -17,6 +17,7 @@ from headwater.execute import (
     change,
     continuous,
     copy,
+    explain_continuous,
     functions,
     indexes,
     insert,
@@ -58,7 +59,7 @@ from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
-from headwater.sql.statements.explain import Explain
+from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.flush import Flush
 from headwater.sql.statements.insert import Insert, InsertFromStream
 from headwater.sql.statements.merge import Merge
@@ -112,6 +113,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     Delete: change.delete,
     Describe: show.describe,
     Explain: show.explain,
+    ExplainObject: explain_continuous.explain_object,
     Flush: flush,
     Insert: insert.insert,
     InsertFromStream: sources.insert_from_stream,
@@ -174,7 +176,9 @@ class Database:
             tables.remove_left_overs(folder, catalog)
             streams = StreamStore(folder.path, catalog, settings)
             undo.callback(streams.close, seal=False)
-            engine = Engine(settings.integer("engine_threads"))
+            engine = Engine(
+                settings.integer("engine_threads"), lambda: settings.number("snapshot_s")
+            )
             self._context = Context(settings, folder, catalog, kernel, streams, engine)
             tables.open_tables(self._context)
             functions.open_functions(self._context)
@@ -331,10 +335,13 @@ class Database:
         """Names of tables and their columns, for completion."""
         context = self._context
         found = {}
-        for item in context.catalog.all("table", "streaming table", "stream"):
+        for item in context.catalog.all("table", "streaming table", "stream", "materialized view"):
             table = context.tables.get(item.id) or context.streams.find(item.id)
             if table is not None:
                 found[item.name] = list(table.schema.names)
+        for known in context.engine.all():
+            if not known.name.startswith(("_", "(")):
+                found[known.name] = list(known.evaluation.output.schema.names)
         return found
 
     @property

@@ -155,6 +155,7 @@ TABLE: tuple[Setting, ...] = (
         "the first and the last",
         minimum=2,
     ),
+    Setting("snapshot_s", 60.0, "how often the state of a query is written to disk", minimum=0.1),
     Setting(
         "engine_threads",
         3,

@@ -23,7 +23,8 @@ CLOSE_PATIENCE_S = 30.0
 class Engine:
     """Fires continuous queries."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, snapshot_s: Callable[[], float] = lambda: 60.0) -> None:
+        self._snapshot_s = snapshot_s
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._quiet = threading.Condition(self._lock)
@@ -239,6 +240,8 @@ class Engine:
         try:
             if query is not None and query.state == "running":
                 query.fire()
+                query.put_away_if_due(self._snapshot_s())
+                self._let_go(query)
         except BaseException as error:
             failure = error
         with self._lock:
@@ -251,6 +254,23 @@ class Engine:
             self._scheduler.finished(name, now, now - started)
             self._quiet.notify_all()
             self._work.notify()
+
+    def _let_go(self, query: ContinuousQuery) -> None:
+        """Tells the query's tables which of their rows are still needed."""
+        for table in query.tables:
+            number = table.definition.id
+            with self._lock:
+                names = self._readers.get(number, ())
+                readers = [self._queries[n] for n in names if n in self._queries]
+            needs = [reader.needed_from(number) for reader in readers]
+            known = [need for need in needs if need is not None]
+            if table.definition.kind == "stream":
+                if needs and len(known) == len(needs):
+                    table.trim(min(known))
+            elif table.definition.range_ticks is not None:
+                running = [r for r in readers if r.state == "running"]
+                held = [r.needed_from(number) for r in running]
+                table.hold(min((h for h in held if h is not None), default=None))
 
     def _fail(self, query: ContinuousQuery, error: BaseException) -> None:
         """An error inside a query stops that query; holds the lock."""
@@ -302,5 +322,8 @@ class Engine:
         if self._started:
             for worker in self._workers:
                 worker.join(CLOSE_PATIENCE_S)
+        for query in self.all():
+            if query.state == "running":
+                query.put_away()
         for table in self._tables.values():
             table.on_show = None

@@ -92,6 +92,7 @@ class Evaluation:
     probes: StaticProbes
     text: str  # the statement, for the places of errors
     upper_runs: int = 0
+    rows_evaluated: int = 0  # rows of windows that were read again
 
     @property
     def time_type(self) -> pa.DataType:
@@ -178,6 +179,7 @@ class Evaluation:
     def over_rows(self, windows: Mapping[int, pa.Table], tick: int, held: HeldTables) -> pa.Table:
         """The result over the rows of all windows, the newest first."""
         count = sum(rows.num_rows for rows in windows.values())
+        self.rows_evaluated += count
         if self._rows_in_line and self._allowed(count):
             return self.rows_in_line(windows[0], tick, held, sorted_down=True)
         tables = {

@@ -21,6 +21,7 @@ from headwater.fold.absorb import absorb
 from headwater.fold.aggregation import Aggregation, Pairs, Partial
 from headwater.fold.columns import Column
 from headwater.fold.last_k import LastRows, LastRowsPerKey
+from headwater.fold.lookup import Lookup
 from headwater.fold.pane import Panes, Window
 from headwater.fold.sliding import SlidingWindow
 from headwater.fold.state import GroupState
@@ -373,6 +374,15 @@ class RingMerge(Merge):
         self._ring.restore(state["ring"])
 
 
+def by_key(rows: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The rows with each key's together, in the order they come."""
+    if not keys or not rows.num_rows:
+        return rows
+    lookup = Lookup([rows.schema.field(key).type for key in keys])
+    slots = lookup.slots([Column(rows.column(key)) for key in keys], rows.num_rows)
+    return rows.take(pa.array(np.argsort(slots, kind="stable")))
+
+
 def with_previous(
     rows: pa.Table, keys: Sequence[str], previous: Sequence[tuple[str, int]]
 ) -> pa.Table:
@@ -382,8 +392,6 @@ def with_previous(
     count = rows.num_rows
     groups = np.zeros(count, np.int64)
     if keys and count:
-        from headwater.fold.lookup import Lookup
-
         lookup = Lookup([rows.schema.field(key).type for key in keys])
         groups = lookup.slots([Column(rows.column(key)) for key in keys], count)
     for column, steps in previous:

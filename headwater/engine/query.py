@@ -23,10 +23,12 @@ from headwater.engine.feed import Cursor, Feed
 from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.joins import InlineJoinMerge
-from headwater.engine.merges import LandmarkMerge, PaneMerge, Ticks
+from headwater.engine.merges import PaneMerge, Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
+from headwater.engine.query_snapshot import put_away, take_up
 from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
+from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
 from headwater.fold.pane import Panes, Window
 from headwater.plan.continuous.folds import ContinuousPlan, Leaf
@@ -122,10 +124,15 @@ class ContinuousQuery:
     readers: list[LeafReader] = field(default_factory=list)
     folds: list[FoldRun] = field(default_factory=list)
     early: EarlyChunks = field(default_factory=EarlyChunks)
+    snapshot: SnapshotFile | None = None
     results: int = 0
     _folded: bool = False  # whether the folds hold the state of the readers' place
     _versions: dict[str, Any] = field(default_factory=dict)
+    version_numbers: dict[str, int | None] = field(default_factory=dict)
     _empty: tuple[Any, pa.Table] | None = None
+    restorable: bool = True  # until stored rows change under the query
+    _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
+    _kept_at: float = 0.0
 
     def __post_init__(self) -> None:
         wish = self.wish if self.specs else REEVALUATE
@@ -201,6 +208,7 @@ class ContinuousQuery:
         for reader in self.readers:
             if not reader.feed.pull():
                 self.attach()  # stored rows were changed
+                self.forget_snapshot()
                 break
         return bool(self.sampling.due(self.readers, 1))
 
@@ -452,10 +460,18 @@ class ContinuousQuery:
         now = {name: held.relations.get(name) for name in self.plan.stream_tables}
         if self._folded and now != self._versions:
             self._folded = False
+            self.forget_snapshot()
         self._versions = now
+        self.version_numbers = {name: held.versions.get(name) for name in self.plan.stream_tables}
 
     def _rebuild(self, place: int, held: HeldTables) -> None:
-        """The folds' state at the readers' place, from stored rows."""
+        """The folds' state at the readers' place: from the snapshot, else from stored rows."""
+        for fold in self.folds:
+            fold.clear()
+        kept = None if self.snapshot is None else take_up(self, self.snapshot, held)
+        if kept is not None:
+            self._kept_from, self._folded = kept, True
+            return
         for fold in self.folds:
             fold.clear()
         chunks = []
@@ -471,7 +487,56 @@ class ContinuousQuery:
                 places = np.arange(end - rows.num_rows + 1, end + 1)
             chunks.append((rows, places, ticks))
         self._give(chunks, [None] * len(chunks), place, held)
-        self._folded = True
+        self._folded = self.restorable = True
+
+    # Snapshots
+
+    def put_away(self) -> None:
+        """Writes a snapshot of the folds with the place that it belongs to."""
+        if self.snapshot is not None and self._folded:
+            kept = put_away(self, self.snapshot)
+            self._kept_from = self._kept_from if kept is None else kept
+            self._kept_at = time.monotonic()
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old."""
+        if time.monotonic() - self._kept_at >= period_s:
+            self._kept_at = time.monotonic()
+            self.put_away()
+
+    def forget_snapshot(self) -> None:
+        """What was made of old rows is not to be used again."""
+        if self.snapshot is not None:
+            self.snapshot.remove()
+
+    def rows_will_change(self) -> None:
+        """Before stored rows are deleted or replaced: no snapshot until the folds are made again."""
+        self.restorable = False
+        self.forget_snapshot()
+
+    def give(self, chunks: Sequence[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
+        """Rows that the folds do not hold yet, from before the readers' place."""
+        self._give(chunks, [reader.cursor for reader in self.readers], None, held)
+
+    # What is still needed of the tables
+
+    def needed_from(self, number: int) -> int | None:
+        """The oldest tick of a table that the query may read again; None for all of it."""
+        oldest: list[int | None] = []
+        for reader in self.readers:
+            if reader.table.definition.id != number:
+                continue
+            if self.sampling.after is None:
+                return None
+            if reader.window_ticks is not None and self.sampling.kind != "rows":
+                oldest.append(self.sampling.after - reader.window_ticks)
+            elif self._kept_from and self.chooser.mode == FOLD:
+                oldest.append(self._kept_from[reader.leaf.number])
+            else:
+                return None
+        return None if None in oldest else min(o for o in oldest if o is not None)
+
+    # Landmarks
 
     def reset_landmark(self, cursors: Sequence[Cursor | None]) -> None:
         """Landmark windows begin anew after these places."""
@@ -479,8 +544,4 @@ class ContinuousQuery:
             self.beginning.cursors, tuple(cursors), self.beginning.from_beginning
         )
         self._folded = False
-
-    @property
-    def landmarks(self) -> list[LandmarkMerge]:
-        """The merges of landmark windows."""
-        return [fold.merge for fold in self.folds if isinstance(fold.merge, LandmarkMerge)]
+        self.forget_snapshot()

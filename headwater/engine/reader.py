@@ -7,9 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.engine.feed import Cursor, Feed, last_until, stored_until
-from headwater.engine.merges import with_previous
-from headwater.fold.columns import Column
-from headwater.fold.lookup import Lookup
+from headwater.engine.merges import by_key, with_previous
 from headwater.plan.continuous.folds import Leaf
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
@@ -98,6 +96,27 @@ class LeafReader:
         )
         return self._taken
 
+    @property
+    def newest(self) -> int | None:
+        """T of the newest row taken so far."""
+        return int(self._taken[-1]) if self._taken.size else self.latest
+
+    def between(self, start: Cursor, latest: int | None) -> tuple[pa.Table, Ticks]:
+        """The rows from a snapshot's place to the reader's; a reader that is behind it moves there."""
+        self.latest = latest
+        definition = self.table.definition
+        empty = definition.stored_schema.empty_table(), np.empty(0, np.int64)
+        if self.cursor is None or start >= self.cursor:
+            if self.cursor is not None and start > self.cursor:
+                self.take_until(start.tick)  # folded before their instant, in the snapshot
+            return empty
+        with self.table.reading() as snapshot:
+            rows = self._since(snapshot, start, self.cursor)
+        ticks = definition.ticks(rows.column(definition.time))
+        if len(ticks):
+            self.latest = int(ticks[-1])
+        return rows, ticks
+
     def is_empty(self, tick: int) -> bool:
         """Whether the window at an instant surely holds no row."""
         if self.window_ticks is None:
@@ -140,7 +159,9 @@ class LeafReader:
         else:
             assert window.rows is not None
             rows = self._last_per_key(stored_until(snapshot, oldest, until, self.columns))
-        return with_previous(self._by_key(rows), self.keys, self.leaf.previous)
+        if self.leaf.previous:
+            rows = with_previous(by_key(rows, self.keys), self.keys, self.leaf.previous)
+        return rows
 
     def _since(self, snapshot: StreamSnapshot, landmark: Cursor | None, until: Cursor) -> pa.Table:
         rows = stored_until(
@@ -159,14 +180,6 @@ class LeafReader:
         backwards = rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1)))
         kept = last_per_key(backwards, self.keys, self.leaf.window.rows)
         return kept.take(pa.array(np.arange(kept.num_rows - 1, -1, -1)))
-
-    def _by_key(self, rows: pa.Table) -> pa.Table:
-        """PREV of a keyed window needs each key's rows together."""
-        if not self.keys or not self.leaf.previous or not rows.num_rows:
-            return rows
-        lookup = Lookup([rows.schema.field(key).type for key in self.keys])
-        slots = lookup.slots([Column(rows.column(key)) for key in self.keys], rows.num_rows)
-        return rows.take(pa.array(np.argsort(slots, kind="stable")))
 
     def stored(
         self, snapshot: StreamSnapshot, tick: int, landmark: Cursor | None

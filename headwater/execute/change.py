@@ -126,6 +126,7 @@ class _StreamTarget:
         rows = self._running.context.kernel.run(work, self._running.cancellation)
         rows = rows.cast(self.schema)
         check_not_null(rows, self._table.schema)
+        self._forget_snapshots()
         self._table.replace([self._blocks[path] for path in touched], rows)
         self._table.rows_changed()
 
@@ -133,9 +134,16 @@ class _StreamTarget:
         """One commit removes all blocks."""
         blocks = list(self._blocks.values())
         if blocks:
+            self._forget_snapshots()
             self._table.replace(blocks, None)
             self._table.rows_changed()
         return sum(block.row_count for block in blocks)
+
+    def _forget_snapshots(self) -> None:
+        """State that was made of the old rows must not be there if the process ends now."""
+        for query in self._running.context.engine.all():
+            if self._table in query.tables:
+                query.rows_will_change()
 
     def check_assigned(self, column: Name, text: str) -> None:
         """T, and what the database itself keeps, cannot be set."""

@@ -16,6 +16,7 @@ from headwater.engine.query import Beginning, ContinuousQuery, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
 from headwater.engine.results import ResultLog
 from headwater.engine.sampling import Sampling
+from headwater.engine.snapshots import SnapshotFile
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
@@ -169,9 +170,15 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         priority=saved["options"]["priority"],
         max_wait_s=saved["options"]["max_wait"],
         state=saved["state"],
+        snapshot=snapshot_of(context, item),
     )
     query.attach()
     return query
+
+
+def snapshot_of(context: Context, item: CatalogObject) -> SnapshotFile:
+    """Where the state of a query is kept."""
+    return SnapshotFile(context.folder.path / "snapshots" / f"{item.id}.snapshot")
 
 
 def create_materialized_view(running: Running, statement: CreateMaterializedView) -> Result:
@@ -347,6 +354,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
     context.dormant.pop(item.key, None)
     if query is not None and isinstance(query.sink, LogSink):
         query.sink.log.close()
+    snapshot_of(context, item).remove()
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:

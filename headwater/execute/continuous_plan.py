@@ -11,6 +11,7 @@ from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.errors import NotSupportedError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
 from headwater.kernel.kernel import Work
@@ -18,7 +19,6 @@ from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import (
     INSTANT,
     ContinuousPlan,
-    StreamColumns,
     previous_column,
     stream_view,
     window_view,
@@ -26,28 +26,6 @@ from headwater.plan.continuous.folds import (
 from headwater.plan.continuous.planner import plan_query
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
-
-
-class CatalogTables:
-    """What the planner asks of the catalog."""
-
-    def __init__(self, context: Context) -> None:
-        self._context = context
-
-    def stream(self, name: str) -> StreamColumns | None:
-        """A streaming table, a stream or a materialized view."""
-        table = self._context.stream(name)
-        if table is None:
-            return None
-        d = table.definition
-        visible = tuple(d.schema.names)
-        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type)
-
-    def standard(self, name: str) -> pa.Schema | None:
-        """A standard table's columns."""
-        item = self._context.find(name)
-        table = None if item is None else self._context.tables.get(item.id)
-        return None if table is None else table.schema
 
 
 class Analyser:

@@ -51,6 +51,8 @@ class PlainScan:
 
 def plain_scan(found: Reading) -> PlainScan | None:
     """The rows, if the query is a plain scan of one table; else None."""
+    if found.query.previous:
+        return None
     edited = found.query.edited()
     time_edits(found, edited)
     text = edited.text

@@ -14,12 +14,18 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.engine.evaluation import instant_text
+from headwater.engine.merges import by_key, with_previous
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute import system_tables
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.query_results import last_result
 from headwater.kernel.relation import Relation
 from headwater.plan.bounds import Bounds, time_bounds
+from headwater.plan.continuous.folds import INSTANT, Leaf, previous_column
+from headwater.plan.continuous.planner import one_time_edits
+from headwater.plan.continuous.rendering import Replacement
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
@@ -39,6 +45,8 @@ class Reading:
     text: str  # of the whole statement, for the places of errors
     snapshots: dict[str, StreamSnapshot]
     instant: int | None  # τ of the windows
+    edits: list[Replacement] = field(default_factory=list)  # for PREV and CURRENT_INSTANT
+    leaves: dict[int, Leaf] = field(default_factory=dict)  # windowed tables, by where they stand
     staged: list[Relation] = field(default_factory=list)
 
     def snapshot(self, name: str) -> StreamSnapshot | None:
@@ -69,6 +77,9 @@ def reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
                 snapshots[name] = stack.enter_context(table.reading())
         found = Reading(context, query, text, snapshots, None)
         found.instant = _instant(found)
+        if query.previous or query.instants:
+            found.edits, leaves = one_time_edits(query, CatalogTables(context))
+            found.leaves = {leaf.name.span.start: leaf for leaf in leaves}
         stack.callback(found.release)
         yield found
 
@@ -86,10 +97,6 @@ def check_clauses(query: Query, text: str) -> None:
         )
     if query.update_mode or query.cuts or query.pair_newest:
         raise NotSupportedError("CUT, WITH UPDATES and PAIR NEWEST are not supported yet")
-    if query.previous or query.instants:
-        raise NotSupportedError(
-            "PREV and CURRENT_INSTANT in a one-time query are not supported yet"
-        )
     if query.versions:
         raise NotSupportedError("VERSION AS OF is not supported yet")
     for window in query.windows:
@@ -167,7 +174,9 @@ def _check_window(found: Reading, reference: TableReference, definition: Definit
 
 
 def time_edits(found: Reading, edited: EditedText) -> None:
-    """Puts plain comparisons in the place of VALID(a) OVERLAPS PERIOD(x, y)."""
+    """Puts plain SQL in the place of VALID … OVERLAPS PERIOD, PREV and CURRENT_INSTANT."""
+    for span, new in found.edits:
+        edited.replace(span.start, span.end, new.replace(INSTANT, _instant_text(found)))
     for valid in found.query.valid:
         column = _time_of(found, valid)
         if valid.period is None:
@@ -175,6 +184,20 @@ def time_edits(found: Reading, edited: EditedText) -> None:
             continue
         low, high = (span.of(found.query.text) for span in valid.period)
         edited.replace(valid.span.start, valid.span.end, f"{column} BETWEEN {low} AND {high}")
+
+
+def _instant_text(found: Reading) -> str:
+    """τ as SQL: that of the windows, else the smallest clock of the streaming tables."""
+    clocks = [s.clock for s in found.snapshots.values() if s.clock is not None]
+    instant = found.instant if found.instant is not None else min(clocks, default=None)
+    if instant is None:
+        raise BindError(
+            "CURRENT_INSTANT() has no value yet",
+            sqlstate="55000",
+            hint="it is the clock of the query's streaming tables; none of them has rows",
+        )
+    definition = next(iter(found.snapshots.values())).definition
+    return instant_text(definition.time_type, instant)
 
 
 def _time_of(found: Reading, valid: Valid) -> str:
@@ -231,6 +254,9 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
         return None
     columns = visible_columns(snapshot.definition, found.query)
     if reference.window is not None:
+        leaf = found.leaves.get(reference.name.span.start)
+        if leaf is not None and leaf.previous:
+            return found.stage(_with_previous(found, snapshot, leaf, columns))
         return found.stage(windowed(found, snapshot, reference.window, columns))
     return _stored(found, snapshot, columns, bounds_of(snapshot, node))
 
@@ -260,6 +286,20 @@ def windowed(
 ) -> pa.Table:
     """The rows of a window at the query's instant, in descending order, these columns only."""
     return window_rows(snapshot, window, found.instant, columns).select(columns)
+
+
+def _with_previous(
+    found: Reading, snapshot: StreamSnapshot, leaf: Leaf, columns: list[str]
+) -> pa.Table:
+    """The rows of a window with the columns of PREV, the newest first."""
+    keys = [n for n in snapshot.definition.stored_schema.names if n.casefold() in leaf.key_names]
+    needed = [*columns, *keys, *(column for column, _ in leaf.previous)]
+    rows = window_rows(snapshot, leaf.window, found.instant, list(dict.fromkeys(needed)))
+    oldest_first = rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
+    made = with_previous(by_key(oldest_first, keys), keys, leaf.previous)
+    shown = [*columns, *(previous_column(c, n) for c, n in leaf.previous)]
+    newest = in_order(made, snapshot.definition, descending=True)
+    return newest.select(list(dict.fromkeys(shown)))
 
 
 def _stored(

@@ -7,10 +7,14 @@ import pyarrow as pa
 from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.explain_continuous import explain_select
 from headwater.execute.query import PlainScan, plain_scan, work_of
+from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
 from headwater.result import Result
 from headwater.settings import BY_NAME, unknown_setting
+from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
+from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.query import Query
@@ -24,7 +28,6 @@ KINDS = {
     "tables": ("table", "streaming table"),
     "streams": ("stream",),
     "views": ("view", "materialized view"),
-    "queries": ("continuous query",),
     "sources": ("source",),
     "sinks": ("sink",),
     "indexes": ("index",),
@@ -42,7 +45,7 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", table)
     if kind == "indexes":
         return Result("SHOW", system_tables.indexes(context))
-    if kind in ("settings", "functions", "sources"):
+    if kind in ("settings", "functions", "sources", "queries"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
     if names is None:
@@ -108,6 +111,9 @@ def describe(running: Running, statement: Describe) -> Result:
         return _columns([(f.name, name_of(f.type), f.nullable) for f in system.schema])
     if context.find(target) is None:
         raise unknown_table(target, context.relation_names(), statement.text)
+    result = last_result(context, target)
+    if result is not None:
+        return _columns([(f.name, name_of(f.type), True) for f in result.schema])
     stream = context.stream(target)
     schema = (
         stream.definition.schema
@@ -134,6 +140,10 @@ def _columns(rows: list[tuple[str, str, bool]]) -> Result:
 def explain(running: Running, statement: Explain) -> Result:
     """EXPLAIN: how a statement would be carried out."""
     inner = statement.statement
+    if isinstance(inner, (CreateContinuousQuery, CreateMaterializedView)):
+        return explain_select(running, statement, inner.query)
+    if isinstance(inner, Query) and inner.sample is not None:
+        return explain_select(running, statement, inner)
     if not isinstance(inner, Query):
         raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")
     with reading(running.context, inner, statement.text) as found:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.engine.query import ContinuousQuery
 from headwater.execute.context import Context
 from headwater.storage.streaming.table import StreamingTable
 
@@ -65,6 +66,22 @@ SOURCES = columns(
     started_at=STRING,
     created_at=STRING,
 )
+QUERIES = columns(
+    name=STRING,
+    state=STRING,
+    mode=STRING,
+    tier=STRING,
+    sample=STRING,
+    last_instant=STRING,
+    results=BIGINT,
+    waiting_rows=BIGINT,
+    waits_for=STRING,
+    response_ms=pa.float64(),
+    worst_response_ms=pa.float64(),
+    state_size=BIGINT,
+    error=STRING,
+    statement=STRING,
+)
 SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
 FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
@@ -99,7 +116,7 @@ def tables(context: Context) -> pa.Table:
                 "created_at": item.created_at,
             }
         )
-    for item in context.catalog.all("streaming table", "stream"):
+    for item in context.catalog.all("streaming table", "stream", "materialized view"):
         stream = context.streams.find(item.id)
         if stream is not None:
             rows.append({"created_at": item.created_at, **_stream_row(stream)})
@@ -128,7 +145,7 @@ def _stream_row(stream: StreamingTable) -> dict[str, Any]:
 def blocks(context: Context) -> pa.Table:
     """All blocks of all streaming tables."""
     rows = []
-    for stream in context.streams.all():
+    for stream in context.streams.shown():
         for block in stream.blocks:
             rows.append(
                 {
@@ -174,7 +191,7 @@ def late_rows(context: Context) -> pa.Table:
             "policy": s.definition.late,
             "late_count": s.state.late_total,
         }
-        for s in context.streams.all()
+        for s in context.streams.shown()
     ]
     return _rows(rows, LATE_ROWS)
 
@@ -189,7 +206,7 @@ def metrics(context: Context) -> pa.Table:
         "wal.queued_bytes": log.queued_bytes,
         "wal.groups": log.groups,
     }
-    for stream in context.streams.all():
+    for stream in context.streams.shown():
         head = f"table.{stream.definition.name}."
         found[head + "unsealed_bytes"] = stream.tail_bytes
         found[head + "sequence"] = stream.state.next_sequence
@@ -203,6 +220,50 @@ def metrics(context: Context) -> pa.Table:
 def sources(context: Context) -> pa.Table:
     """All sources: what they feed, whether they run, and how far they are."""
     return _rows([asdict(status) for status in context.sources.statuses()], SOURCES)
+
+
+def queries(context: Context) -> pa.Table:
+    """All continuous queries: how they are kept, how far they are, and what is wrong with them."""
+    rows = [_query_row(query) for query in context.engine.all()]
+    for item in context.catalog.all("continuous query"):
+        if item.key in context.dormant:
+            error = context.dormant[item.key]
+            text = item.definition["text"]
+            rows.append(
+                {"name": item.name, "state": "failed", "error": str(error), "statement": text}
+            )
+    return _rows(rows, QUERIES)
+
+
+def _query_row(query: ContinuousQuery) -> dict[str, Any]:
+    definition = query.tables[0].definition
+    after, timings = query.sampling.after, query.timings
+    tiers = sorted({fold.tier for fold in query.folds} | {query.evaluation.upper_tier})
+    return {
+        "name": query.name.removeprefix("_"),
+        "state": query.state,
+        "mode": query.chooser.mode,
+        "tier": " and ".join(tiers),
+        "sample": query.sampling.kind,
+        "last_instant": None if after is None else str(definition.value(after)),
+        "results": query.results,
+        "waiting_rows": sum(reader.waiting() for reader in query.readers),
+        "waits_for": _waits_for(query),
+        "response_ms": 1000 * timings.total_s / timings.count if timings.count else None,
+        "worst_response_ms": 1000 * timings.worst_s if timings.count else None,
+        "state_size": sum(fold.merge.size for fold in query.folds),
+        "error": None if query.error is None else str(query.error),
+        "statement": query.statement,
+    }
+
+
+def _waits_for(query: ContinuousQuery) -> str | None:
+    """The table whose clock holds the query back; None if it is not held by one of several."""
+    reached = [(r.reached, r.table.definition.name) for r in query.readers]
+    if len({name for _, name in reached}) < 2:
+        return None
+    nothing = [name for mark, name in reached if mark is None]
+    return nothing[0] if nothing else min((m, n) for m, n in reached if m is not None)[1]
 
 
 def settings(context: Context) -> pa.Table:
@@ -243,6 +304,7 @@ NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "indexes": indexes,
     "late_rows": late_rows,
     "metrics": metrics,
+    "queries": queries,
     "settings": settings,
     "sources": sources,
     "tables": tables,

@@ -68,6 +68,11 @@ class Leaf:
     previous: tuple[tuple[str, int], ...] = ()  # (x, n) of PREV(x, n): column _prevn_x
 
     @property
+    def key_names(self) -> frozenset[str]:
+        """The keys of a window per key, for comparison."""
+        return frozenset(key.casefold() for key in self.window.keys)
+
+    @property
     def in_ring(self) -> bool:
         """Whether the window is the last rows, of all or per key."""
         return self.window.kind == "rows"

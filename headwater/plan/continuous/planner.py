@@ -90,6 +90,31 @@ def plan_query(
     )
 
 
+def one_time_edits(query: Query, tables: Tables) -> tuple[list[Replacement], tuple[Leaf, ...]]:
+    """What stands for PREV and CURRENT_INSTANT in a one-time query, and its windowed tables.
+
+    `*` is written out where PREV adds columns to a table.
+    """
+    leaves = find_leaves(query, tables)
+    blocks = blocks_of(query.text, query.relations)
+    uses = (column_uses(query.tree) if query.tree is not None else None) or []
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    edits: list[Replacement] = [(call.span, INSTANT) for call in query.instants]
+    previous: dict[int, list[tuple[str, int]]] = {}
+    for use in query.previous:
+        new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
+        edits.append((use.span, new))
+        previous.setdefault(leaf.number, []).extend(columns)
+    for block, scope in zip(blocks, scopes, strict=True):
+        if any(info.leaf is not None and info.leaf.number in previous for info in scope.sources):
+            edits += _expanded_stars(block, scope)
+    bound = [
+        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
+        for leaf in leaves
+    ]
+    return edits, tuple(bound)
+
+
 def _without_clauses(query: Query) -> str:
     edited = EditedText(query.text)
     for span in query.clauses.spans:

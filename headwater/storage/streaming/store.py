@@ -19,6 +19,7 @@ from headwater.storage.wal import LogState, WriteAheadLog
 
 UPKEEP_PERIOD_S = 0.25
 INDEX_BLOCKS_PER_ROUND = 4
+RESULT_ROWS = 4096  # most results in one block: a reader that resumes opens one
 FOREIGN_PERIOD_S = 5.0  # how often commits of other Delta writers are looked for
 
 
@@ -115,7 +116,7 @@ class StreamStore:
         return StreamingTable(
             definition,
             self._tables_folder / definition.folder,
-            self._limits(),
+            self._limits(definition.kind),
             lambda: self._settings.number("removed_files_kept_s"),
             self._wanted.set,
             self._batches.known(definition.id),
@@ -123,10 +124,11 @@ class StreamStore:
             self.visibility,
         )
 
-    def _limits(self) -> Limits:
+    def _limits(self, kind: str) -> Limits:
         settings = self._settings
+        most = RESULT_ROWS if kind == "results" else settings.integer("block_rows")
         return Limits(
-            block_rows=settings.integer("block_rows"),
+            block_rows=most,
             block_bytes=settings.integer("block_mb") * MEBIBYTE,
             block_age_s=settings.number("block_age_s"),
             unsealed_bytes=settings.integer("unsealed_mb") * MEBIBYTE,
@@ -161,6 +163,10 @@ class StreamStore:
         """All tables."""
         with self._lock:
             return list(self._tables.values())
+
+    def shown(self) -> list[StreamingTable]:
+        """The tables that users know of: not those that hold results of queries."""
+        return [table for table in self.all() if table.definition.kind != "results"]
 
     # Upkeep
 

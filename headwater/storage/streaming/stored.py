@@ -71,6 +71,7 @@ class StoredTable:
         self._visible = self._sealed = state
         self._version = self._log.version
         self._horizon: int | None = None  # rows before it are needed by nobody
+        self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
         self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
@@ -238,7 +239,10 @@ class StoredTable:
     def _oldest(self, clock: int | None) -> int | None:
         """The smallest tick that RANGE and `trim` let anybody read at a clock; None for all."""
         limit = self.definition.range_ticks
-        bounds = [None if limit is None or clock is None else clock - limit, self._horizon]
+        ranged = None if limit is None or clock is None else clock - limit
+        if ranged is not None and self._held_from is not None:
+            ranged = min(ranged, self._held_from)
+        bounds = [ranged, self._horizon]
         return max((bound for bound in bounds if bound is not None), default=None)
 
     def trim(self, tick: int) -> None:
@@ -246,6 +250,11 @@ class StoredTable:
         with self._lock:
             if self._horizon is None or tick > self._horizon:
                 self._horizon = tick
+
+    def hold(self, tick: int | None) -> None:
+        """Rows from the tick on stay although RANGE hides them: a query that is behind reads them."""
+        with self._lock:
+            self._held_from = tick
 
     def rows_changed(self) -> None:
         """Stored rows were deleted or replaced: what was made of them must be made again."""
@@ -281,7 +290,9 @@ class StoredTable:
             if clock is None or limit is None:
                 return 0
             # By the bounds of blocks: their numbers may be those of an earlier RANGE.
-            kept = {b.compartment for b in self.blocks if b.high >= clock - limit}
+            oldest = self._oldest(clock)
+            assert oldest is not None
+            kept = {b.compartment for b in self.blocks if b.high >= oldest}
             gone = sorted({b.compartment for b in self.blocks} - kept)
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)

@@ -1,0 +1,89 @@
+"""What a query keeps of itself in a snapshot, and how it takes it up again.
+
+The place that a snapshot belongs to is in it. Rows between that place and where the results say the query
+stands are folded from the tables, so that a snapshot may be of any age.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from headwater.engine.feed import Cursor
+from headwater.engine.fold_run import FoldRun
+from headwater.engine.joins import PairsMerge
+from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.world import HeldTables
+
+if TYPE_CHECKING:
+    from headwater.engine.query import ContinuousQuery
+
+
+class _Folds:
+    """The folds of a query as one structure."""
+
+    def __init__(self, folds: Sequence[FoldRun]) -> None:
+        self._folds = folds
+
+    def state(self) -> dict[str, Any]:
+        return {"folds": [fold.merge.state() for fold in self._folds]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        for fold, inner in zip(self._folds, state["folds"], strict=True):
+            fold.merge.restore(inner)
+
+
+def _signature(query: ContinuousQuery) -> dict[str, Any]:
+    """What a snapshot must have in common with the query that takes it up."""
+    return {
+        "statement": query.statement,
+        "merges": [type(fold.merge).__name__ for fold in query.folds],
+        "landmark": query.beginning.as_json()["landmark"],
+    }
+
+
+def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | None:
+    """Writes a snapshot; by leaf the tick up to which it holds the rows, None if nothing was written."""
+    paired = any(isinstance(fold.merge, PairsMerge) for fold in query.folds)
+    if not query.folds or paired or query.sampling.after is None or not query.restorable:
+        return None
+    cursors = [reader.cursor for reader in query.readers]
+    if any(cursor is None for cursor in cursors):
+        return None
+    position = {
+        **_signature(query),
+        "count": query.sampling.count,
+        "after": query.sampling.after,
+        "cursors": [[c.tick, c.sequence] for c in cursors if c is not None],
+        "latest": [reader.newest for reader in query.readers],
+        "versions": query.version_numbers,
+    }
+    file.write(_Folds(query.folds), position)
+    return [cursor.tick for cursor in cursors if cursor is not None]
+
+
+def take_up(
+    query: ContinuousQuery, file: SnapshotFile, held: HeldTables
+) -> list[int | None] | None:
+    """Brings the folds to the readers' place by the snapshot; None if there is none that fits."""
+    if not query.restorable or query.sampling.after is None:
+        return None
+    position = file.read(_Folds(query.folds))
+    if position is None or any(position.get(k) != v for k, v in _signature(query).items()):
+        return None
+    versions = {name: held.versions.get(name) for name in query.plan.stream_tables}
+    if position["versions"] != versions or position["after"] > query.sampling.after:
+        return None
+    cursors = [Cursor(*cursor) for cursor in position["cursors"]]
+    chunks = []
+    for reader, cursor, latest in zip(query.readers, cursors, position["latest"], strict=True):
+        rows, ticks = reader.between(cursor, latest)
+        places = ticks
+        if query.sampling.kind == "rows":
+            start = position["count"] * query.sampling.step
+            places = np.arange(start + 1, start + 1 + rows.num_rows)
+        chunks.append((rows, places, ticks))
+    query.give(chunks, held)
+    return [cursor.tick for cursor in cursors]

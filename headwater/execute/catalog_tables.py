@@ -1,0 +1,30 @@
+"""The catalog as the planner of continuous queries sees it."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from headwater.execute.context import Context
+from headwater.plan.continuous.folds import StreamColumns
+
+
+class CatalogTables:
+    """What the planner asks of the catalog."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+
+    def stream(self, name: str) -> StreamColumns | None:
+        """A streaming table, a stream or a materialized view."""
+        table = self._context.stream(name)
+        if table is None:
+            return None
+        d = table.definition
+        visible = tuple(d.schema.names)
+        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type)
+
+    def standard(self, name: str) -> pa.Schema | None:
+        """A standard table's columns."""
+        item = self._context.find(name)
+        table = None if item is None else self._context.tables.get(item.id)
+        return None if table is None else table.schema

@@ -1,0 +1,147 @@
+"""EXPLAIN of continuous queries: how the query is split, where each part runs, and what it has cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from headwater.engine.fold_run import FoldRun
+from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.joins import make_inline_join
+from headwater.engine.query import ContinuousQuery
+from headwater.errors import BindError, NotSupportedError
+from headwater.execute.context import Context, Running
+from headwater.execute.continuous import find_query
+from headwater.execute.continuous_checks import Checker
+from headwater.execute.continuous_plan import Made
+from headwater.plan.continuous.folds import ContinuousPlan
+from headwater.result import Result
+from headwater.sql.extensions import Sample, Window
+from headwater.sql.statements.explain import Explain, ExplainObject
+from headwater.sql.statements.query import Query
+
+
+def explain_select(running: Running, statement: Explain, query: Query) -> Result:
+    """EXPLAIN of a continuous select that is not registered: its plan."""
+    if statement.analyze:
+        raise BindError(
+            "EXPLAIN ANALYZE measures a query that runs",
+            sqlstate="42P20",
+            hint="CREATE CONTINUOUS QUERY q AS …, then EXPLAIN ANALYZE QUERY q",
+        )
+    context = running.context
+    Checker(context, query, statement.text).check()
+    made = Made(context, query, statement.text)
+    lines = [_when(query.sample), *_plan_lines(context, made.plan, made.specs, ())]
+    lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
+    return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def explain_object(running: Running, statement: ExplainObject) -> Result:
+    """EXPLAIN [ANALYZE] QUERY q: its plan as it runs now; with ANALYZE what it has done."""
+    if statement.kind != "query":
+        raise NotSupportedError("EXPLAIN VIEW is not supported yet")
+    context = running.context
+    item = find_query(context, statement.name, statement.text)
+    query = context.engine.find(item.name)
+    if query is None:
+        raise context.dormant[item.key]
+    lines = [f"continuous query {item.name.removeprefix('_')}, {query.state}"]
+    lines += _plan_lines(context, query.plan, query.specs, query.folds)
+    lines.append(_upper_line(query.plan, query.evaluation.upper_tier))
+    lines.append(query.chooser.explain())
+    if statement.analyze:
+        lines += _measured(query)
+    return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _when(sample: Sample | None) -> str:
+    if sample is None or sample.kind == "realtime":
+        return "evaluated at every time that a row has"
+    if sample.kind == "rows":
+        return f"evaluated after every {sample.rows} rows"
+    assert sample.duration is not None
+    return f"evaluated every {seconds(sample.duration.microseconds)}"
+
+
+def seconds(microseconds: int) -> str:
+    """A length of time in words."""
+    return f"{microseconds / 1e6:g} s"
+
+
+def _window(window: Window) -> str:
+    if window.kind == "landmark":
+        return "[LANDMARK]"
+    if window.kind == "rows":
+        keys = ", ".join(window.keys)
+        return f"[{keys + ' ' if keys else ''}ROWS {window.rows}]"
+    assert window.duration is not None
+    before = " BEFORE" if window.before else ""
+    return f"[{seconds(window.duration.microseconds)}{before}]"
+
+
+def _plan_lines(
+    context: Context, plan: ContinuousPlan, specs: Sequence[FoldSpec], folds: Sequence[FoldRun]
+) -> list[str]:
+    if not specs:
+        leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
+        return [f"re-evaluated over {leaves}: {plan.reason}"]
+    lines = []
+    inline = context.settings.integer("inline_rows") > 0
+    for number, spec in enumerate(specs):
+        fold = spec.plan
+        leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
+        run = folds[number] if folds else None
+        tier = run.tier if run is not None else _tier(context, spec, inline)
+        lines.append(f"fold {number}: {fold.transformation}")
+        lines.append(f"  stream pipeline: {leaves}, {tier}")
+        if fold.statics:
+            tables = ", ".join(f"{s.join or 'from'} {s.text}" for _, s in fold.statics)
+            lines.append(f"  static: {tables}, read again when it changes")
+        lines += [f"  where: {condition}" for condition in fold.where]
+        lines += _grouping(spec)
+        if run is not None:
+            lines.append(f"  merge: {run.merge.structure}, {run.merge.size} held")
+    return lines
+
+
+def _tier(context: Context, spec: FoldSpec, inline: bool) -> str:
+    """Where a small chunk of a fold would run."""
+    if spec.plan.kind == "ring":
+        return "in line"
+    if spec.plan.kind == "join":
+        joined = inline and make_inline_join(spec, context.function_names()) is not None
+        return "in line" if joined else "Spark"
+    return spec.tier if inline else "Spark"
+
+
+def _grouping(spec: FoldSpec) -> list[str]:
+    fold = spec.plan
+    lines = []
+    if fold.keys:
+        lines.append(f"  group by: {', '.join(fold.keys)}")
+    if fold.aggregates:
+        texts = [f"{a.function}({a.argument or '*'})" for a in fold.aggregates]
+        lines.append(f"  partials: {', '.join(texts)}")
+    return lines
+
+
+def _upper_line(plan: ContinuousPlan, tier: str) -> str:
+    if not plan.folds:
+        return "upper: none, Spark runs the whole query" if tier == "Spark" else "upper: in line"
+    return f"upper: {tier}"
+
+
+def _measured(query: ContinuousQuery) -> list[str]:
+    counters, timings = query.counters, query.timings
+    mean = 1000 * timings.total_s / timings.count if timings.count else 0.0
+    return [
+        f"results: {query.results}, response mean {mean:.2f} ms, worst {1000 * timings.worst_s:.2f} ms",
+        f"rows folded in line: {counters.rows_in_line} in {counters.in_line_runs} runs",
+        f"rows read by Spark: {counters.rows_on_spark} in {counters.spark_runs} runs, "
+        f"{counters.last_spark_rows} by the last",
+        f"upper part on Spark: {query.evaluation.upper_runs} runs",
+        f"rows re-evaluated: {query.evaluation.rows_evaluated}",
+        f"early chunks: m = {query.early.m}",
+    ]
