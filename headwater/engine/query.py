@@ -36,6 +36,10 @@ from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 
 
+LEAST_SECONDS_PER_ROW = 10e-9
+CLEARLY_DEARER = 3.0
+
+
 @dataclass(frozen=True)
 class Evaluated:
     """One result with what was decided for it."""
@@ -79,6 +83,17 @@ class Beginning:
             for key in ("cursors", "landmark")
         )
         return cls(cursors, landmark, saved["from_beginning"])
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What one firing answers: its instants, its rows, and where the readers stood before."""
+
+    wanted: Sequence[tuple[Instant, bool]]  # with whether all windows are empty
+    chunks: Sequence[tuple[pa.Table, Ticks, Ticks]]
+    before: Sequence[Cursor | None]
+    modes: tuple[str, ...]
+    ready: bool  # whether the folds held their state already
 
 
 @dataclass
@@ -133,6 +148,7 @@ class ContinuousQuery:
     restorable: bool = True  # until stored rows change under the query
     _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
     _kept_at: float = 0.0
+    _pane_rows: int = 0  # taken since the last result
 
     def __post_init__(self) -> None:
         wish = self.wish if self.specs else REEVALUATE
@@ -219,13 +235,15 @@ class ContinuousQuery:
         if not instants:
             return self._fold_early()
         with self.world.held(self.plan.identifiers) as held:
-            results = self._evaluate(instants, held)
-        self.sink.append(results)
+            firing, results = self._evaluate(instants, held)
+            self.sink.append(results)
+            self.results += len(results)
+            self.timings.add(time.perf_counter() - started, max(len(results), 1))
+            self.early.observe(self.timings.last_s, self._pane_rows)
+            self._try_other(firing, held)
         for result in results:
             self.sampling.evaluated(result.instant)
-        self.results += len(results)
-        self.timings.add(time.perf_counter() - started, max(len(results), 1))
-        self.early.observe(self.timings.last_s, self.counters.last_rows)
+        self._pane_rows = 0
         return len(results)
 
     def _fold_early(self) -> int:
@@ -265,35 +283,57 @@ class ContinuousQuery:
         limit = min(mark for mark in closed if mark is not None)
         return self.early.due(sum(reader.count_until(limit) for reader in self.readers))
 
-    def _evaluate(self, instants: list[Instant], held: HeldTables) -> list[Evaluated]:
+    def _evaluate(
+        self, instants: list[Instant], held: HeldTables
+    ) -> tuple[Firing, list[Evaluated]]:
         self._check_versions(held)
         interval = self.sampling.kind == "interval"
         first, last = instants[0], instants[-1]
-        if interval:
-            furthest = first.tick + (MOST_INSTANTS - 1) * self.sampling.step
-            taken_until = min(last.tick, furthest)
         modes = self.chooser.plan()
         ready = self._folded
         if FOLD in modes and not self._folded:
             self._rebuild(first.place, held)
         before = [reader.cursor for reader in self.readers]
         if interval:
+            furthest = first.tick + (MOST_INSTANTS - 1) * self.sampling.step
+            taken_until = min(last.tick, furthest)
             chunks = self._chunks(taken_until, None)
             wanted = list(self._timeline(first, last, taken_until))
         else:
             chunks = self._chunks(last.tick, len(instants) * self.sampling.step)
             wanted = [(instant, self._all_empty(instant)) for instant in instants]
-        found: dict[str, list[Evaluated]] = {}
-        for mode in modes:
-            started = time.perf_counter()
-            if mode == FOLD:
-                found[mode] = self._fold(wanted, chunks, before, held)
-            else:
-                found[mode] = self._reevaluate(wanted, chunks, before, held)
-            if mode == REEVALUATE or ready:
-                self.chooser.observe(mode, (time.perf_counter() - started) / len(wanted))
+        firing = Firing(wanted, chunks, before, modes, ready)
+        results = self._run(modes[0], firing, held)
         self._folded = FOLD in modes
-        return found[modes[0]]
+        return firing, results
+
+    def _run(self, mode: str, firing: Firing, held: HeldTables) -> list[Evaluated]:
+        """One mode over the instants of a firing; its cost is told to the chooser."""
+        started = time.perf_counter()
+        way = self._fold if mode == FOLD else self._reevaluate
+        results = way(firing.wanted, firing.chunks, firing.before, held)
+        if mode == REEVALUATE or firing.ready:
+            self.chooser.observe(mode, (time.perf_counter() - started) / len(firing.wanted))
+        return results
+
+    def _try_other(self, firing: Firing, held: HeldTables) -> None:
+        """A trial of the other mode, after the result is delivered; only its cost counts."""
+        for mode in firing.modes[1:]:
+            least = self._least_cost(firing)
+            if mode == REEVALUATE and least > CLEARLY_DEARER * self.timings.last_s:
+                self.chooser.observe(mode, least)  # a bound from below says enough
+            else:
+                self._run(mode, firing, held)
+
+    def _least_cost(self, firing: Firing) -> float:
+        """What re-evaluating a slide costs at least: its windows' rows, at the speed of memory."""
+        rows = 0.0
+        for reader, (chunk, _, _) in zip(self.readers, firing.chunks, strict=True):
+            window = self._window(reader.leaf)
+            if window is not None:
+                slides = (window.size + 1) / self.sampling.step
+                rows += slides * chunk.num_rows / len(firing.wanted)
+        return rows * LEAST_SECONDS_PER_ROW
 
     def _chunks(self, tick: int, count: int | None) -> list[tuple[pa.Table, Ticks, Ticks]]:
         """The rows of every leaf up to the last instant, with places and ticks."""
@@ -307,6 +347,7 @@ class ContinuousQuery:
             else:
                 rows, ticks = reader.take_until(tick)
                 places = ticks
+            self._pane_rows += rows.num_rows
             found.append((rows, places, ticks))
         return found
 
