@@ -196,11 +196,18 @@ class Database:
         results = list(self.script(text))
         return results[-1] if results else Result("EMPTY")
 
-    def script(self, text: str) -> Iterator[Result]:
-        """Runs statements one by one; stops at the first error, which is placed in the whole text."""
+    def script(self, text: str, *, follow: bool = False) -> Iterator[Result]:
+        """Runs statements one by one; stops at the first error, which is placed in the whole text.
+
+        `follow`: SUBSCRIBE gives a result for each instant, until it is cancelled.
+        """
         for piece in parser.split(text):
             try:
-                yield self._run(piece.text)
+                subscribed = self._subscribed(piece.text) if follow else None
+                if subscribed is None:
+                    yield self._run(piece.text)
+                else:
+                    yield from self._followed(subscribed)
             except Error as error:
                 if error.place is not None and error.place.text == piece.text:
                     start = piece.start
@@ -208,6 +215,30 @@ class Database:
                         text, error.place.start + start, error.place.end + start
                     )
                 raise
+
+    def _subscribed(self, text: str) -> Subscription | None:
+        """The reader that a SUBSCRIBE statement asks for; None for any other statement."""
+        if text.split(None, 1)[0].upper() != "SUBSCRIBE":
+            return None
+        self._check_open()
+        statement = parser.parse(text)
+        assert isinstance(statement, Subscribe)
+        return subscriptions.follow(self._context, statement)
+
+    def _followed(self, subscription: Subscription) -> Iterator[Result]:
+        """The results of a reader as they come, until somebody cancels."""
+        cancellation = Cancellation()
+        with self._lock:
+            self._running.add(cancellation)
+        try:
+            with subscription, cancellation.on_cancel(subscription.close):
+                for out in subscription:
+                    yield Result("SUBSCRIBE", out.arrow())
+            cancellation.check()
+        finally:
+            with self._ended:
+                self._running.discard(cancellation)
+                self._ended.notify_all()
 
     def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
         self._check_open()

@@ -39,7 +39,7 @@ class Database(Protocol):
     def spark_ready(self) -> bool:
         """Whether Spark has started."""
 
-    def script(self, text: str) -> Iterable[Result]:
+    def script(self, text: str, *, follow: bool = False) -> Iterable[Result]:
         """Runs statements separated by `;`, one result after the other."""
 
     def cancel(self) -> None:

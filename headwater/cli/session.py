@@ -98,7 +98,7 @@ class Session:
 
         def advance() -> Outcome | None:
             if not results:
-                results.append(iter(self.database.script(text)))
+                results.append(iter(self.database.script(text, follow=True)))
             return _fetched(results[0])
 
         while (outcome := self.runner.run(advance)) is not None:

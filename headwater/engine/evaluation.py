@@ -135,6 +135,8 @@ class Evaluation:
             ]
         if self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
             return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
+        if self.plan.single and self.specs[0].plan.kind == "ring":
+            merged = [(i, [self._newest_first(tables[0])]) for i, tables in merged]
         found: list[pa.Table] = []
         step = 1 if self._is_ordered else MOST_IN_ONE_RUN
         for start in range(0, len(merged), step):

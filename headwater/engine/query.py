@@ -35,7 +35,6 @@ from headwater.plan.continuous.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 
-
 LEAST_SECONDS_PER_ROW = 10e-9
 CLEARLY_DEARER = 3.0
 

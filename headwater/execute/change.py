@@ -69,6 +69,12 @@ def _target(running: Running, name: Name) -> Iterator[Target]:
         with table.writing:
             yield _StandardTarget(running, table)
         return
+    if stream.definition.kind == "materialized view":
+        raise BindError(
+            f"rows of materialized view {name} are its query's",
+            sqlstate="42809",
+            hint="change the tables that it reads",
+        )
     if stream.definition.kind == "stream":
         raise BindError(
             f"rows of stream {name} are never changed",

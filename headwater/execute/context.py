@@ -100,6 +100,14 @@ class Context:
 
     def writable(self, name: Name | str, text: str | None = None) -> StandardTable | StreamingTable:
         """The table of that name that rows can be added to."""
+        found = self.find(name)
+        if found is not None and found.kind in ("materialized view", "continuous query", "view"):
+            raise BindError(
+                f"{found.kind} {found.name} takes its rows from its query",
+                sqlstate="42809",
+                hint="insert into the tables that it reads",
+                place=name.span.place(text) if isinstance(name, Name) and text else None,
+            )
         return self.stream(name) or self.standard_table(name, text)
 
     def relation_names(self) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
-from headwater.errors import NotSupportedError
+from headwater.errors import Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
@@ -24,6 +25,7 @@ from headwater.plan.continuous.folds import (
     window_view,
 )
 from headwater.plan.continuous.planner import plan_query
+from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
 
@@ -35,9 +37,7 @@ class Analyser:
         self._context = context
         self.known = dict(known or {})
 
-    def columns(
-        self, text: str, plan: ContinuousPlan, original: str | None = None
-    ) -> list[tuple[str, pa.DataType]]:
+    def columns(self, text: str, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
         """Names and types of a query's columns."""
         if text not in self.known:
             relations = {
@@ -49,7 +49,7 @@ class Analyser:
             instant = "0L" if pa.types.is_integer(time) else "timestamp_micros(0L)"
             with self._context.held(plan.identifiers) as held:
                 every = {**held.relations, **relations}
-                work = Work(text.replace(INSTANT, instant), every, original=original)
+                work = Work(text.replace(INSTANT, instant), every)
                 found = self._context.kernel.analyse(work)
             self.known[text] = [list(pair) for pair in found]
         return [(name, parse_type(type_)) for name, type_ in self.known[text]]
@@ -124,10 +124,23 @@ class Made:
             columns = list(zip([str(n) for n in finish.names], finish.types, strict=True))
             if not context.kernel.ready:
                 return output_schema(columns, time_type)
-        columns = self.analyser.columns(self.plan.whole, self.plan, text)
+        try:
+            columns = self.analyser.columns(self.plan.whole, self.plan)
+        except Error as error:
+            error.place = _place_of_name(self.query, text, error.message)
+            raise
         if finish is not None and in_line and [t for _, t in columns] != finish.types:
             raise NotSupportedError(
                 "a type is not what Spark makes of it",
                 detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",
             )
         return output_schema(columns, time_type)
+
+
+def _place_of_name(query: Query, text: str, message: str) -> Place | None:
+    """Where the name that an error of Spark's is about stands in the user's text."""
+    found = re.search(r"`([^`]+)`", message)
+    for token in tokenize(query.text) if found is not None else ():
+        if token.is_name and token.name.casefold() == found.group(1).casefold():  # type: ignore[union-attr]
+            return token.span.shifted(query.offset).place(text)
+    return None

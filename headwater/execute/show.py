@@ -45,7 +45,9 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", table)
     if kind == "indexes":
         return Result("SHOW", system_tables.indexes(context))
-    if kind in ("settings", "functions", "sources", "queries"):
+    if kind == "queries":
+        return Result("SHOW", system_tables.queries(context).drop_columns(["statement"]))
+    if kind in ("settings", "functions", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
     if names is None:

@@ -82,6 +82,15 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
     return query
 
 
+def follow(context: Context, statement: Subscribe) -> Subscription:
+    """The reader of a SUBSCRIBE statement; it waits for results without end."""
+    if statement.conflate_by:
+        raise NotSupportedError("CONFLATE BY is not supported yet")
+    after = "earliest" if statement.earliest else statement.after
+    target = str(statement.target) if isinstance(statement.target, Name) else statement.target
+    return subscribe(context, target, statement.emit, after, None)
+
+
 def subscribe_statement(running: Running, statement: Subscribe) -> Result:
     """SUBSCRIBE as a statement: what is there now; `db.subscribe` and the shell go on."""
     after = "earliest" if statement.earliest else statement.after

@@ -38,7 +38,7 @@ class FakeDatabase:
         self.statements: list[str] = []
         self.connected: tuple[object, ...] = ()
 
-    def script(self, text: str) -> Iterator[FakeResult]:
+    def script(self, text: str, *, follow: bool = False) -> Iterator[FakeResult]:
         for part in re.split(r";\s*", text):
             statement = part.strip()
             if statement:

@@ -37,6 +37,16 @@ class Unfit(Exception):
     reason: str
 
 
+@dataclass(frozen=True)
+class PreviousUse:
+    """One PREV: where it stands, what stands for it, and the columns of the earlier row in that."""
+
+    span: Span
+    text: str
+    leaf: Leaf
+    columns: tuple[tuple[str, int], ...]
+
+
 @dataclass
 class Bound:
     """A query under way to its plan."""
@@ -51,6 +61,7 @@ class Bound:
     sampling: Sampling
     foldable: frozenset[str]
     volatile: tuple[Span, ...]  # where the instant or PREV is read
+    previous: tuple[PreviousUse, ...] = ()
     replaced: list[Replacement] = field(default_factory=list)  # blocks that are folded
 
     def nested(self, span: Span) -> list[Block]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import Bound, Sampling, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.blocks import Bound, PreviousUse, Sampling, Tables, Unfit, leaf_edits
 from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
 from headwater.plan.continuous.folds import (
     INSTANT,
@@ -54,13 +54,25 @@ def plan_query(
     uses = column_uses(query.tree) if query.tree is not None else None
     refuse_chance(query, blanked, text)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
-    edits, volatile, leaves = _function_edits(query, blanked, leaves, blocks, scopes, uses or [])
+    edits, volatile, leaves, previous = _function_edits(
+        query, blanked, leaves, blocks, scopes, uses or []
+    )
     leaves = _with_needed(leaves, blocks, scopes, uses)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     always = [*edits, *((span, " ") for span in query.clauses.spans)]
     rendering = Rendering(query.text, always)
     bound = Bound(
-        query, blanked, blocks, scopes, leaves, uses or [], rendering, sampling, foldable, volatile
+        query,
+        blanked,
+        blocks,
+        scopes,
+        leaves,
+        uses or [],
+        rendering,
+        sampling,
+        foldable,
+        volatile,
+        previous,
     )
     whole_span = Span(0, len(query.text))
     stream_names = {leaf.name.key for leaf in leaves}
@@ -211,7 +223,7 @@ def _function_edits(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
-) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...]]:
+) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[PreviousUse, ...]]:
     """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
     edits: list[Replacement] = []
     volatile: list[Span] = []
@@ -231,16 +243,18 @@ def _function_edits(
     for valid in query.valid:
         edits.append((valid.span, _valid_text(query, leaves, valid)))
     previous: dict[int, list[tuple[str, int]]] = {}
+    found_uses = []
     for use in query.previous:
         new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
         edits.append((use.span, new))
         volatile.append(use.span)
         previous.setdefault(leaf.number, []).extend(c for c in columns)
+        found_uses.append(PreviousUse(use.span, new, leaf, tuple(columns)))
     bound = tuple(
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in leaves
     )
-    return edits, tuple(volatile), bound
+    return edits, tuple(volatile), bound, tuple(found_uses)
 
 
 def _valid_text(query: Query, leaves: Sequence[Leaf], valid: Valid) -> str:
@@ -307,9 +321,10 @@ def _with_needed(
         if uses is None or block.unknown or any(item.star for item in block.items):
             for leaf in own:
                 named[leaf.number].update(leaf.columns.visible)
-        for source in scope.sources:
-            if source.leaf is not None and source.source.using:
-                named[source.leaf.number].update(source.leaf.columns.visible)
+        joined = {name.casefold() for info in scope.sources for name in info.source.using}
+        for leaf in own:
+            columns = leaf.columns.schema.names
+            named[leaf.number].update(c for c in columns if c.casefold() in joined)
     for use in uses or []:
         for leaf in leaves:
             match = [c for c in leaf.columns.schema.names if c.casefold() == use.name.casefold()]

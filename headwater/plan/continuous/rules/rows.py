@@ -6,12 +6,18 @@ everything that depends on the instant is finished above. Concatenation in DC4's
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import Bound, Unfit
-from headwater.plan.continuous.folds import Finish, FoldPlan, Output, SourceColumn
+from headwater.plan.continuous.blocks import Bound, PreviousUse, Unfit
+from headwater.plan.continuous.folds import (
+    Finish,
+    FoldPlan,
+    Output,
+    SourceColumn,
+    previous_column,
+)
 from headwater.plan.continuous.rendering import Replacement
 from headwater.plan.continuous.rules.probe import check_probe
 from headwater.plan.continuous.rules.pushdown import split_conditions
-from headwater.plan.continuous.scope import Scope
+from headwater.plan.continuous.scope import Scope, within
 from headwater.plan.continuous.shape import Block
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -68,7 +74,11 @@ class _Kept:
     def text(self, span: Span, by_alias: bool = False) -> str:
         """A piece of the block over the kept columns."""
         extra: list[Replacement] = [*self.bound.replaced]
+        earlier = [use for use in self.bound.previous if within(use.span, span)]
+        extra += [(use.span, self._previous_text(use)) for use in earlier]
         for use in self.bound.own_uses(self.block, span):
+            if any(within(use.span, other.span) for other in earlier):
+                continue
             if by_alias and use.table is None and use.name.casefold() in self.aliases:
                 continue  # ORDER BY sees the output first
             column = self.scope.resolve(use)
@@ -77,6 +87,18 @@ class _Kept:
             elif use.table is not None or use.name.casefold() not in self.aliases:
                 raise Unfit(f"column {use.name} is not plainly one table's")
         return self.bound.rendering.of(span, extra)
+
+    def _previous_text(self, use: PreviousUse) -> str:
+        """PREV over the kept columns of the earlier row."""
+        number = next(
+            n for n, leaf in self.bound.direct(self.scope) if leaf.number == use.leaf.number
+        )
+        text = use.text
+        for column, steps in use.columns:
+            kept = self.name(SourceColumn(number, previous_column(column, steps)))
+            written = f"{quoted(use.leaf.alias)}.{quoted(previous_column(column, steps))}"
+            text = text.replace(written, kept)
+        return text
 
     def order_text(self, span: Span) -> str:
         return self.text(span, by_alias=True)
