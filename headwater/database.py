@@ -170,7 +170,8 @@ class Database:
             undo.callback(folder.close)
             kernel = Kernel(settings, folder.staging)
             undo.callback(kernel.close)
-            kernel.start()
+            if settings.flag("eager_spark"):
+                kernel.start()
             catalog = Catalog(folder.catalog)
             undo.callback(catalog.close)
             tables.remove_left_overs(folder, catalog)

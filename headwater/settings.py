@@ -96,6 +96,12 @@ TABLE: tuple[Setting, ...] = (
         minimum=0,
         fixed=True,
     ),
+    Setting(
+        "eager_spark",
+        True,
+        "start Spark when the database is opened; false: when a statement first needs it",
+        fixed=True,
+    ),
     Setting("spark_ui", False, "start Spark's own web page", fixed=True),
     Setting(
         "aot_cache", True, "keep a cache of loaded Java classes for a faster start", fixed=True

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.scheduler import Scheduler
+from headwater.engine.sharing import Sharing
 from headwater.storage.streaming.table import StreamingTable
 
 IDLE_S = 5.0
 ARRIVAL_MARGIN_S = 0.0005
 CLOSE_PATIENCE_S = 30.0
+NO_TICK_BEFORE = -(1 << 63)
 
 
 class Engine:
@@ -29,6 +31,7 @@ class Engine:
         self._work = threading.Condition(self._lock)
         self._quiet = threading.Condition(self._lock)
         self._scheduler = Scheduler()
+        self._sharing = Sharing()
         self._queries: dict[str, ContinuousQuery] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
         self._tables: dict[int, StreamingTable] = {}
@@ -46,6 +49,8 @@ class Engine:
             for n in range(workers)
         ]
         self._started = False
+        self._opened = False
+        self.absent: set[int] = set()
         self.on_failure: Callable[[ContinuousQuery], None] | None = None
 
     # Queries
@@ -53,11 +58,11 @@ class Engine:
     def add(self, query: ContinuousQuery) -> None:
         """Registers a query that is attached to its tables; it runs from now on if it is to run."""
         name = query.name.casefold()
+        if query.state == "running":
+            query.share(self._sharing)
         with self._lock:
-            if not self._started:
-                self._started = True
-                for worker in self._workers:
-                    worker.start()
+            if self._opened:
+                self._start()
             self._queries[name] = query
             self._scheduler.add(name, priority=query.priority, max_wait=query.max_wait_s)
             for table in query.tables:
@@ -67,6 +72,24 @@ class Engine:
                 table.on_show = self._teller(number)
                 self._dirty.add(number)
             self._work.notify_all()
+        self._let_go(query)
+
+    def open(self, absent: Iterable[int]) -> None:
+        """All queries of the catalog are there: firing may begin.
+
+        `absent`: tables that queries read which could not start; none of their rows is let go.
+        """
+        with self._lock:
+            self._opened = True
+            self.absent = set(absent)
+            if self._queries:
+                self._start()
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            for worker in self._workers:
+                worker.start()
 
     def _teller(self, number: int) -> Callable[[], None]:
         def tell() -> None:
@@ -90,8 +113,8 @@ class Engine:
                 if not self._readers[number]:
                     del self._readers[number]
                     self._tables.pop(number).on_show = None
-            while key in self._running or key in self._pulling:
-                self._quiet.wait(0.1)
+            self._wait_for(key)
+        query.shares.leave()
         return query
 
     def find(self, name: str) -> ContinuousQuery | None:
@@ -115,12 +138,14 @@ class Engine:
             query.state = "paused"
             self._withdraw(query.name.casefold())
             self._wait_for(query.name.casefold())
+        query.shares.leave()
 
     def resume(self, query: ContinuousQuery) -> None:
         """Goes on where the query stands, also after an error."""
         with self._lock:
             self._wait_for(query.name.casefold())
         query.attach()
+        query.share(self._sharing)
         with self._lock:
             query.state, query.error = "running", None
             self._dirty.update(table.definition.id for table in query.tables)
@@ -259,22 +284,26 @@ class Engine:
         """Tells the query's tables which of their rows are still needed."""
         for table in query.tables:
             number = table.definition.id
+            if table.definition.kind != "stream" and table.definition.range_ticks is None:
+                continue  # its rows stay
             with self._lock:
                 names = self._readers.get(number, ())
                 readers = [self._queries[n] for n in names if n in self._queries]
             needs = [reader.needed_from(number) for reader in readers]
             known = [need for need in needs if need is not None]
-            if table.definition.kind == "stream":
+            if table.definition.kind == "stream" and number not in self.absent:
                 if needs and len(known) == len(needs):
                     table.trim(min(known))
             elif table.definition.range_ticks is not None:
-                running = [r for r in readers if r.state == "running"]
-                held = [r.needed_from(number) for r in running]
-                table.hold(min((h for h in held if h is not None), default=None))
+                limit = table.definition.range_ticks  # no window reaches beyond it
+                places = [r.sampling.after for r in readers if r.state == "running"]
+                held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
+                table.hold(min(held, default=None))
 
     def _fail(self, query: ContinuousQuery, error: BaseException) -> None:
         """An error inside a query stops that query; holds the lock."""
         query.state, query.error = "failed", error
+        query.shares.leave()
         if query.name.casefold() in self._queries:
             self._withdraw(query.name.casefold())
         if self.on_failure is not None:

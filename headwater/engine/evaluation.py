@@ -6,22 +6,29 @@ the rows of whole windows. Must never: keep anything between instants but the re
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.fold_run import StaticProbes
+from headwater.engine.fold_run import StaticProbes, has_edges
 from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.inline_block import instant_type
+from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
 from headwater.engine.sampling import Instant
 from headwater.engine.world import HeldTables, World
-from headwater.errors import Error
+from headwater.errors import DataError, Error
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.folds import INSTANT, ContinuousPlan, Leaf, fold_view, window_view
+from headwater.plan.continuous.folds import (
+    INSTANT,
+    ContinuousPlan,
+    Leaf,
+    fold_view,
+    window_view,
+)
 
 TIME = "_t"
 MOST_IN_ONE_RUN = 16  # results that one Spark job makes
@@ -127,14 +134,11 @@ class Evaluation:
     ) -> list[pa.Table]:
         """The results of instants from their folds' relations."""
         if self._finishes_in_line and self.specs[0].plan.kind != "ring":
-            finish = self.specs[0].finish
-            assert finish is not None
-            return [
-                self.output.result(finish.result(tables[0], self.output.instant(i.tick)), i.tick)
-                for i, tables in merged
-            ]
-        if self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
-            return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
+            with contextlib.suppress(DataError):  # Spark may spare the row that raised it
+                return [self._finished(i, tables[0]) for i, tables in merged]
+        elif self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
+            with contextlib.suppress(DataError):
+                return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
         if self.plan.single and self.specs[0].plan.kind == "ring":
             merged = [(i, [self._newest_first(tables[0])]) for i, tables in merged]
         found: list[pa.Table] = []
@@ -142,6 +146,12 @@ class Evaluation:
         for start in range(0, len(merged), step):
             found += self._upper_on_spark(merged[start : start + step], held)
         return found
+
+    def _finished(self, instant: Instant, merged: pa.Table) -> pa.Table:
+        finish = self.specs[0].finish
+        assert finish is not None
+        rows = finish.result(merged, self.output.instant(instant.tick))
+        return self.output.result(rows, instant.tick)
 
     @property
     def _is_ordered(self) -> bool:
@@ -183,7 +193,8 @@ class Evaluation:
         count = sum(rows.num_rows for rows in windows.values())
         self.rows_evaluated += count
         if self._rows_in_line and self._allowed(count):
-            return self.rows_in_line(windows[0], tick, held, sorted_down=True)
+            with contextlib.suppress(DataError):  # Spark may spare the row that raised it
+                return self.rows_in_line(windows[0], tick, held, sorted_down=True)
         tables = {
             window_view(leaf.number): _shown(leaf, windows[leaf.number])
             for leaf in self.plan.leaves
@@ -202,6 +213,9 @@ class Evaluation:
         if whole.plan.in_order and not sorted_down:
             rows = self._newest_first(rows)
         instant = self.output.instant(tick)
+        edges = whole.aggregation is not None and has_edges(whole)
+        if edges:
+            rows = self._with_order(rows)
         chunk = whole.pipeline.prepare(rows, self.probes.of(whole.pipeline, held), instant)
         if whole.aggregation is None:
             arrays = [one.evaluate(chunk) for one in whole.kept]
@@ -209,7 +223,9 @@ class Evaluation:
         else:
             groups = GroupState(whole.aggregation)
             if chunk.num_rows:
-                order = self._order_of(rows) if chunk.num_rows == rows.num_rows else None
+                order = None
+                if edges:
+                    order = (chunk.column(TICK).to_numpy(), chunk.column(SEQUENCE).to_numpy())
                 keys = [Column(one.evaluate(chunk)) for one in whole.keys]
                 arguments = [Column(one.evaluate(chunk)) for one in whole.arguments]
                 groups.fold(keys, arguments, order, chunk.num_rows)
@@ -219,6 +235,14 @@ class Evaluation:
     def _newest_first(self, rows: pa.Table) -> pa.Table:
         ticks, sequence = self._order_of(rows)
         return rows.take(pa.array(np.lexsort((sequence, ticks))[::-1]))
+
+    def _with_order(self, rows: pa.Table) -> pa.Table:
+        """Beside the block's own columns, what first and last go by."""
+        ticks, sequence = self._order_of(rows)
+        for name, values in ((TICK, ticks), (SEQUENCE, sequence)):
+            if name not in rows.column_names:
+                rows = rows.append_column(name, pa.array(values))
+        return rows
 
     def _order_of(self, rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
         from headwater.storage.streaming.definition import ticks

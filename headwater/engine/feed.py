@@ -50,6 +50,11 @@ class Feed:
             self.basket.append(self._first, self.clock)
             self._first = None
 
+    @property
+    def pulled(self) -> int:
+        """The sequence number of the last row taken over."""
+        return self._sequence - 1
+
     def pull(self) -> bool:
         """Takes over what the table got since; False if stored rows were changed meanwhile."""
         fresh = fresh_rows(self.table, self._sequence)

@@ -6,6 +6,7 @@ Both tiers feed the same merge, so a query may change its tier from chunk to chu
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -40,6 +41,7 @@ from headwater.engine.merges import (
 )
 from headwater.engine.reader import LeafReader
 from headwater.engine.world import HeldTables, World
+from headwater.errors import DataError
 from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.inline.probe import Probe
@@ -95,7 +97,7 @@ class FoldRun:
     counters: Counters = field(default_factory=Counters)
     merge: Merge = field(init=False)
     _join: InlineJoin | None = None
-    _since: list[int | None] = field(default_factory=list)  # of a join: where each side stands
+    _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
 
     def __post_init__(self) -> None:
         if self.spec.plan.kind == "join":
@@ -174,9 +176,10 @@ class FoldRun:
             return
         small = rows.num_rows <= self.world.settings.integer("inline_rows")
         if self.spec.pipeline is not None and small:
-            self._take_in_line(rows, places, ticks, held)
-        else:
-            self._take_on_spark(rows, places, ticks, held, first)
+            with contextlib.suppress(DataError):  # Spark may spare the row that raised it
+                self._take_in_line(rows, places, ticks, held)
+                return
+        self._take_on_spark(rows, places, ticks, held, first)
 
     def _take_in_line(self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables) -> None:
         spec, pipeline = self.spec, self.spec.pipeline
@@ -184,7 +187,7 @@ class FoldRun:
         self.counters.rows_in_line += rows.num_rows
         self.counters.in_line_runs += 1
         rows = rows.append_column(PLACE, pa.array(places))
-        ordered = spec.aggregation is not None and _has_edges(spec)
+        ordered = spec.aggregation is not None and has_edges(spec)
         if ordered:
             rows = rows.append_column(CARRIED_TICK, pa.array(ticks))
             rows = rows.append_column(CARRIED_SEQUENCE, rows.column(SEQUENCE))
@@ -304,13 +307,13 @@ class FoldRun:
             empty = reader.table.definition.stored_schema.empty_table()
             return self._with_lives(empty, np.empty(0, np.int64), side)
         with reader.table.reading() as snapshot:
-            rows = stored_until(snapshot, since - window.size, Cursor(since), reader.columns)
+            rows = stored_until(snapshot, since.tick - window.size, since, reader.columns)
         ticks = reader.table.definition.ticks(rows.column(reader.table.definition.time))
         return self._with_lives(rows, ticks, side)
 
-    def joined_until(self, ticks: list[int | None]) -> None:
+    def joined_until(self, cursors: list[Cursor | None]) -> None:
         """How far each side had been joined before the chunk that comes next."""
-        self._since = ticks
+        self._since = cursors
 
     def _run(
         self, tables: dict[str, pa.Table], texts: list[str], held: HeldTables
@@ -337,6 +340,7 @@ def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     return values
 
 
-def _has_edges(spec: FoldSpec) -> bool:
+def has_edges(spec: FoldSpec) -> bool:
+    """Whether the order of rows decides: first and last."""
     assert spec.aggregation is not None
     return any(isinstance(family, Edge) for family in spec.aggregation.families)

@@ -29,6 +29,7 @@ from headwater.plan.continuous.folds import previous_column
 
 Ticks = npt.NDArray[np.int64]
 TIME, SEQUENCE = "headwater_tick", "_seq"
+LAST_PLACE = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,9 @@ class Merge(ABC):
     @abstractmethod
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
+
+    def push_early(self) -> None:  # noqa: B027
+        """Fold what waits although its instant has not come: nothing before it is still to be asked."""
 
     @property
     def size(self) -> int:
@@ -237,9 +241,9 @@ class LandmarkMerge(Merge):
                 return
             self._waiting.popleft()
 
-    def clear(self) -> None:
-        """The landmark was reset."""
-        self._groups.clear()
+    def push_early(self) -> None:
+        """Fold what waits: it belongs to the next instant."""
+        self.advance(LAST_PLACE, LAST_PLACE)
 
     def result(self) -> pa.Table:
         """All groups."""
@@ -356,6 +360,10 @@ class RingMerge(Merge):
                 self._waiting[0] = (places[count:], rows.slice(count))
                 return
             self._waiting.popleft()
+
+    def push_early(self) -> None:
+        """Take in what waits: it belongs to the next instant."""
+        self.advance(LAST_PLACE, self._instant)
 
     def result(self) -> pa.Table:
         """The rows with their PREV columns, key by key or the oldest first."""

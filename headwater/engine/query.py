@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -22,12 +22,14 @@ from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Cursor, Feed
 from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.joins import InlineJoinMerge
-from headwater.engine.merges import PaneMerge, Ticks
+from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
+from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
+from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
 from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
+from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
 from headwater.fold.pane import Panes, Window
@@ -37,79 +39,6 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 10e-9
 CLEARLY_DEARER = 3.0
-
-
-@dataclass(frozen=True)
-class Evaluated:
-    """One result with what was decided for it."""
-
-    instant: Instant
-    rows: pa.Table
-    note: dict[str, Any]
-
-
-class Sink(Protocol):
-    """Where a query's results go, durably and in order."""
-
-    def last(self) -> tuple[int, dict[str, Any]] | None:
-        """The tick and the note of the newest result that is durable."""
-
-    def append(self, results: Sequence[Evaluated]) -> None:
-        """Stores results; they are visible when this returns."""
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """Where a query began, as the catalog keeps it: one cursor per leaf, None for an empty table."""
-
-    cursors: tuple[Cursor | None, ...]
-    landmark: tuple[Cursor | None, ...]
-    from_beginning: bool = False
-
-    def as_json(self) -> dict[str, Any]:
-        """For the catalog."""
-        return {
-            "cursors": [None if c is None else [c.tick, c.sequence] for c in self.cursors],
-            "landmark": [None if c is None else [c.tick, c.sequence] for c in self.landmark],
-            "from_beginning": self.from_beginning,
-        }
-
-    @classmethod
-    def from_json(cls, saved: dict[str, Any]) -> Beginning:
-        """From the catalog."""
-        cursors, landmark = (
-            tuple(None if c is None else Cursor(*c) for c in saved[key])
-            for key in ("cursors", "landmark")
-        )
-        return cls(cursors, landmark, saved["from_beginning"])
-
-
-@dataclass(frozen=True)
-class Firing:
-    """What one firing answers: its instants, its rows, and where the readers stood before."""
-
-    wanted: Sequence[tuple[Instant, bool]]  # with whether all windows are empty
-    chunks: Sequence[tuple[pa.Table, Ticks, Ticks]]
-    before: Sequence[Cursor | None]
-    modes: tuple[str, ...]
-    ready: bool  # whether the folds held their state already
-
-
-@dataclass
-class Timings:
-    """Response times: from when an instant could be answered to when its result was readable."""
-
-    count: int = 0
-    total_s: float = 0.0
-    worst_s: float = 0.0
-    last_s: float = 0.0
-
-    def add(self, seconds: float, count: int) -> None:
-        """One firing that answered so many instants."""
-        self.count += count
-        self.total_s += seconds
-        self.last_s = seconds / count
-        self.worst_s = max(self.worst_s, seconds)
 
 
 @dataclass
@@ -137,6 +66,7 @@ class ContinuousQuery:
     timings: Timings = field(default_factory=Timings)
     readers: list[LeafReader] = field(default_factory=list)
     folds: list[FoldRun] = field(default_factory=list)
+    shares: Shares = field(default_factory=Shares)
     early: EarlyChunks = field(default_factory=EarlyChunks)
     snapshot: SnapshotFile | None = None
     results: int = 0
@@ -183,6 +113,7 @@ class ContinuousQuery:
 
     def _make_folds(self) -> None:
         self._folded = False
+        self.shares.forget()
         windows = [self._window(leaf) for leaf in self.plan.leaves]
         paned = tuple(dict.fromkeys(window for window in windows if window is not None))
         slide = 1 if self.sampling.kind == "realtime" else self.sampling.step
@@ -216,6 +147,30 @@ class ContinuousQuery:
             return Window(leaf.window.rows - 1)
         return None
 
+    # Sharing
+
+    def share(self, sharing: Sharing) -> None:
+        """The folds may be one with equal folds of other queries; each firing settles which are."""
+        if self.specs and self.wish != REEVALUATE and not self.plan.stream_tables:
+            members = sharing.add(self.name, self.specs, self.tables, self.sampling, self.world)
+            self.shares.join(sharing, members)
+
+    @property
+    def _own_folds(self) -> list[FoldRun]:
+        """The folds that are not shared."""
+        return [fold for number, fold in enumerate(self.folds) if number not in self.shares]
+
+    def _settle_shares(self, modes: Sequence[str], first: int, last: int) -> None:
+        """Which folds are shared in a firing over instants; others are built again if they were."""
+        if FOLD not in modes:
+            self.shares.passed(last)
+            return
+        was_shared = bool(self.shares)
+        if self.shares.settle(first, last, self.folds):
+            self._folded = False
+        if self.shares and not was_shared:
+            self.forget_snapshot()  # it would be too old when it is needed
+
     # Firing
 
     def pull(self) -> bool:
@@ -242,64 +197,96 @@ class ContinuousQuery:
             self._try_other(firing, held)
         for result in results:
             self.sampling.evaluated(result.instant)
+        for reader in self.readers:
+            reader.early = 0
         self._pane_rows = 0
         return len(results)
 
     def _fold_early(self) -> int:
         """Rows of the newest pane are folded before its instant, in m chunks (DC7)."""
-        if not self._folds_early or self.chooser.plan() != (FOLD,):
-            return 0
-        limits = [reader.feed.closed for reader in self.readers]
-        if None in limits:
-            return 0
-        limit = min(limit for limit in limits if limit is not None)
-        if not self.early.due(sum(reader.count_until(limit) for reader in self.readers)):
+        if not self.wants_early or self.chooser.plan() != (FOLD,):
             return 0
         with self.world.held(self.plan.identifiers) as held:
             self._check_versions(held)
             if not self._folded:
                 return 0
-            self._take(limit, None, held)
-            for fold in self.folds:
-                assert isinstance(fold.merge, (PaneMerge, InlineJoinMerge))
+            before = [reader.cursor for reader in self.readers]
+            if self.sampling.kind == "rows":
+                chunks = self._chunks(0, min(reader.waiting() for reader in self.readers))
+            else:
+                limit = self._closed_until()
+                assert limit is not None
+                chunks = self._chunks(limit, None)
+            self._give(chunks, before, None, held)
+            for fold in self._own_folds:
                 fold.merge.push_early()
+            if self.sampling.kind == "rows":
+                for reader, (rows, _, _) in zip(self.readers, chunks, strict=True):
+                    reader.early += rows.num_rows
         return 0
 
-    @property
-    def _folds_early(self) -> bool:
-        timed = self.sampling.kind == "interval" and self.sampling.after is not None
-        kinds = [isinstance(fold.merge, (PaneMerge, InlineJoinMerge)) for fold in self.folds]
-        return timed and bool(kinds) and all(kinds)
+    def _closed_until(self) -> int | None:
+        """Up to where no row can come any more, in any table."""
+        closed = [reader.feed.closed for reader in self.readers]
+        return None if None in closed else min(mark for mark in closed if mark is not None)
 
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
-        if not self._folds_early or self.early.m == 1:
+        started = self.sampling.after is not None and self.sampling.kind != "realtime"
+        if not started or not self._own_folds or not self._folded:
             return False
-        closed = [reader.feed.closed for reader in self.readers]
-        if None in closed:
-            return False
-        limit = min(mark for mark in closed if mark is not None)
-        return self.early.due(sum(reader.count_until(limit) for reader in self.readers))
+        if self.sampling.kind == "rows":
+            waiting = min(reader.untaken for reader in self.readers)
+        else:
+            limit = self._closed_until()
+            waiting = 0 if limit is None else sum(r.count_until(limit) for r in self.readers)
+        return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
+
+    @property
+    def _most_in_line(self) -> int:
+        """The largest chunk that is folded in line; 0 if a fold cannot be."""
+        if any(fold.tier == "Spark" for fold in self._own_folds):
+            return 0
+        return self.world.settings.integer("inline_rows")
+
+    def _fitting(self, instants: list[Instant]) -> list[Instant]:
+        """As many of the instants as make one chunk in line; at least one, all where Spark folds."""
+        most, step = self._most_in_line, self.sampling.step
+        if self.sampling.kind == "rows":
+            return instants[: max(most // step, 1)] if most else instants
+        first, last = instants[0], instants[-1]
+        if self.sampling.kind == "realtime":
+            while most and len(instants) > 1 and self._rows_until(instants[-1].tick) > most:
+                instants = instants[: len(instants) // 2]
+            return instants
+        end = min(last.tick, first.tick + (MOST_INSTANTS - 1) * step)
+        while most and end > first.tick and self._rows_until(end) > most:
+            end = first.tick + (end - first.tick) // step // 2 * step
+        return [first, Instant(end, end)]
+
+    def _rows_until(self, tick: int) -> int:
+        return sum(reader.count_until(tick) for reader in self.readers)
 
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
     ) -> tuple[Firing, list[Evaluated]]:
         self._check_versions(held)
         interval = self.sampling.kind == "interval"
-        first, last = instants[0], instants[-1]
+        last = instants[-1]
+        instants = self._fitting(instants)
+        first, taken_until = instants[0], instants[-1].tick
         modes = self.chooser.plan()
+        self._settle_shares(modes, first.tick, taken_until)
         ready = self._folded
         if FOLD in modes and not self._folded:
             self._rebuild(first.place, held)
         before = [reader.cursor for reader in self.readers]
         if interval:
-            furthest = first.tick + (MOST_INSTANTS - 1) * self.sampling.step
-            taken_until = min(last.tick, furthest)
             chunks = self._chunks(taken_until, None)
             wanted = list(self._timeline(first, last, taken_until))
         else:
-            chunks = self._chunks(last.tick, len(instants) * self.sampling.step)
+            chunks = self._chunks(taken_until, len(instants) * self.sampling.step)
             wanted = [(instant, self._all_empty(instant)) for instant in instants]
         firing = Firing(wanted, chunks, before, modes, ready)
         results = self._run(modes[0], firing, held)
@@ -340,8 +327,8 @@ class ContinuousQuery:
         for reader in self.readers:
             if self.sampling.kind == "rows":
                 assert count is not None
+                start = self.sampling.count * self.sampling.step + reader.early
                 rows, ticks = reader.take_rows(count)
-                start = self.sampling.count * self.sampling.step
                 places = np.arange(start + 1, start + 1 + rows.num_rows)
             else:
                 rows, ticks = reader.take_until(tick)
@@ -350,10 +337,6 @@ class ContinuousQuery:
             found.append((rows, places, ticks))
         return found
 
-    def _take(self, tick: int, first: int | None, held: HeldTables) -> None:
-        before = [reader.cursor for reader in self.readers]
-        self._give(self._chunks(tick, None), before, first, held)
-
     def _give(
         self,
         chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
@@ -361,9 +344,9 @@ class ContinuousQuery:
         first: int | None,
         held: HeldTables,
     ) -> None:
-        for fold in self.folds:
+        for fold in self._own_folds:
             numbers = [leaf.number for leaf in fold.spec.plan.leaves]
-            fold.joined_until([None if before[n] is None else before[n].tick for n in numbers])  # type: ignore[union-attr]
+            fold.joined_until([before[n] for n in numbers])
             fold.take([chunks[number] for number in numbers], held, first)
 
     # Empty windows
@@ -421,6 +404,7 @@ class ContinuousQuery:
         held: HeldTables,
     ) -> list[Evaluated]:
         self._give(chunks, before, wanted[0][0].place, held)
+        shared = self.shares.results(wanted, held, self.counters)
         ready: dict[int, pa.Table] = {}
         merged: list[tuple[Instant, list[pa.Table]]] = []
         for number, (instant, empty) in enumerate(wanted):
@@ -428,9 +412,9 @@ class ContinuousQuery:
             if known is not None:
                 ready[number] = known
                 continue
-            for fold in self.folds:
+            for fold in self._own_folds:
                 fold.merge.advance(instant.place, instant.tick)
-            merged.append((instant, [fold.merge.result() for fold in self.folds]))
+            merged.append((instant, merged_at(instant, self.folds, shared)))
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]
                 self._empty = (dict(held.versions), ready[number])
@@ -470,8 +454,9 @@ class ContinuousQuery:
         """Where the prefix of an evaluation ends, for SAMPLE n ROWS."""
         if self.sampling.kind != "rows":
             return None
-        rows, _, ticks = chunk
-        place = (number + 1) * self.sampling.step - 1
+        rows, places, ticks = chunk
+        early = int(places[0]) - 1 - self.sampling.count * self.sampling.step
+        place = (number + 1) * self.sampling.step - 1 - early
         return Cursor(int(ticks[place]), rows.column("_seq")[place].as_py())
 
     def _noted(
@@ -490,7 +475,8 @@ class ContinuousQuery:
             if self.sampling.kind == "rows":
                 cursors = [self._until(chunk, number) for chunk in chunks]
                 note["cursors"] = [[c.tick, c.sequence] for c in cursors if c is not None]
-            found.append(Evaluated(instant, table, note))
+            epoch = note["count"] - 1 if self.sampling.cut else None
+            found.append(Evaluated(instant, table, note, epoch))
         return found
 
     # State
@@ -508,12 +494,17 @@ class ContinuousQuery:
         """The folds' state at the readers' place: from the snapshot, else from stored rows."""
         for fold in self.folds:
             fold.clear()
-        kept = None if self.snapshot is None else take_up(self, self.snapshot, held)
+        file = None if self.shares else self.snapshot
+        kept = None if file is None else take_up(self, file, held)
         if kept is not None:
             self._kept_from, self._folded = kept, True
             return
         for fold in self.folds:
             fold.clear()
+        if not self._own_folds:
+            look_back(self.readers, place)
+            self._folded = self.restorable = True
+            return
         chunks = []
         for reader in self.readers:
             with reader.table.reading() as snapshot:
@@ -533,7 +524,7 @@ class ContinuousQuery:
 
     def put_away(self) -> None:
         """Writes a snapshot of the folds with the place that it belongs to."""
-        if self.snapshot is not None and self._folded:
+        if self.snapshot is not None and self._folded and not self.shares:
             kept = put_away(self, self.snapshot)
             self._kept_from = self._kept_from if kept is None else kept
             self._kept_at = time.monotonic()

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.emit import emitted, instant_scalar
-from headwater.engine.query import Evaluated
+from headwater.engine.query_parts import Evaluated
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
@@ -33,7 +33,7 @@ class LogSink:
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """One durable insert for all."""
-        self.log.append([NewResult(r.instant.tick, r.rows, None, r.note) for r in results])
+        self.log.append([NewResult(r.instant.tick, r.rows, r.epoch, r.note) for r in results])
 
 
 class ViewSink(LogSink):

@@ -57,6 +57,7 @@ def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | N
         "count": query.sampling.count,
         "after": query.sampling.after,
         "cursors": [[c.tick, c.sequence] for c in cursors if c is not None],
+        "early": [reader.early for reader in query.readers],
         "latest": [reader.newest for reader in query.readers],
         "versions": query.version_numbers,
     }
@@ -78,11 +79,12 @@ def take_up(
         return None
     cursors = [Cursor(*cursor) for cursor in position["cursors"]]
     chunks = []
-    for reader, cursor, latest in zip(query.readers, cursors, position["latest"], strict=True):
-        rows, ticks = reader.between(cursor, latest)
+    kept = zip(query.readers, cursors, position["latest"], position["early"], strict=True)
+    for reader, cursor, latest, early in kept:
+        rows, ticks = reader.between(cursor, latest, early)
         places = ticks
         if query.sampling.kind == "rows":
-            start = position["count"] * query.sampling.step
+            start = position["count"] * query.sampling.step + early
             places = np.arange(start + 1, start + 1 + rows.num_rows)
         chunks.append((rows, places, ticks))
     query.give(chunks, held)

@@ -6,9 +6,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, Feed, last_until, stored_until
+from headwater.engine.feed import END_OF_TICK, Cursor, Feed, last_until, stored_until
 from headwater.engine.merges import by_key, with_previous
-from headwater.plan.continuous.folds import Leaf
+from headwater.plan.continuous.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
 from headwater.storage.streaming.table import StreamingTable
@@ -24,10 +24,13 @@ class LeafReader:
         self, leaf: Leaf, feed: Feed, name: str, cursor: Cursor | None, before_only: bool
     ) -> None:
         self.leaf, self.feed, self._name = leaf, feed, name
+        if cursor is not None and cursor.sequence == END_OF_TICK:
+            cursor = Cursor(cursor.tick, feed.pulled)
         self.cursor = cursor
         self._before_only = before_only
-        self.latest: int | None = None  # T of the newest row taken
+        self.latest: int | None = self._newest_stored()  # T of the newest row taken
         self._taken: Ticks = np.empty(0, np.int64)  # T of the rows of the last take
+        self.early = 0  # under SAMPLE n ROWS: rows taken before their instant
         definition = feed.table.definition
         self.window_ticks: int | None = None
         if leaf.window.duration is not None:
@@ -45,6 +48,15 @@ class LeafReader:
         """The stored columns that the query needs of a row."""
         return tuple(dict.fromkeys([*self.leaf.needed, *self.keys]))
 
+    def _newest_stored(self) -> int | None:
+        """T of the newest stored row up to the cursor: a window may still hold it."""
+        if self.cursor is None:
+            return None
+        definition = self.table.definition
+        with self.table.reading() as snapshot:
+            rows = last_until(snapshot, 1, self.cursor, None, (definition.time,))
+        return int(definition.ticks(rows.column(definition.time))[0]) if rows.num_rows else None
+
     # What sampling asks
 
     @property
@@ -53,10 +65,15 @@ class LeafReader:
         return self.feed.clock if self._before_only else self.feed.closed
 
     def next_tick(self, count: int = 1) -> int | None:
-        """T of the count-th row not yet taken."""
-        return self.feed.basket.last_tick(self._name, count)
+        """T of the count-th row after the last instant."""
+        return self.feed.basket.last_tick(self._name, count - self.early)
 
     def waiting(self) -> int:
+        """Released rows after the last instant, those taken early too."""
+        return self.untaken + self.early
+
+    @property
+    def untaken(self) -> int:
         """Released rows not yet taken."""
         return self.feed.basket.waiting(self._name)
 
@@ -74,12 +91,13 @@ class LeafReader:
         """The next rows up to a tick, with their ticks."""
         rows = self.feed.basket.take_until(self._name, tick)
         ticks = self._seen(rows)
-        self.cursor = Cursor(tick)
+        reached = Cursor(tick, self.feed.pulled)  # rows of an open tick may still come
+        self.cursor = reached if self.cursor is None else max(self.cursor, reached)
         return rows, ticks
 
     def take_rows(self, count: int) -> tuple[pa.Table, Ticks]:
-        """The next rows, so many, with their ticks."""
-        rows = self.feed.basket.take_rows(self._name, count)
+        """The rows up to so many after the last instant, with their ticks."""
+        rows = self.feed.basket.take_rows(self._name, count - self.early)
         ticks = self._seen(rows)
         if rows.num_rows:
             self.cursor = Cursor(int(ticks[-1]), rows.column(SEQUENCE)[-1].as_py())
@@ -101,14 +119,14 @@ class LeafReader:
         """T of the newest row taken so far."""
         return int(self._taken[-1]) if self._taken.size else self.latest
 
-    def between(self, start: Cursor, latest: int | None) -> tuple[pa.Table, Ticks]:
+    def between(self, start: Cursor, latest: int | None, early: int) -> tuple[pa.Table, Ticks]:
         """The rows from a snapshot's place to the reader's; a reader that is behind it moves there."""
         self.latest = latest
         definition = self.table.definition
         empty = definition.stored_schema.empty_table(), np.empty(0, np.int64)
         if self.cursor is None or start >= self.cursor:
             if self.cursor is not None and start > self.cursor:
-                self.take_until(start.tick)  # folded before their instant, in the snapshot
+                self._skip_early(start, early)
             return empty
         with self.table.reading() as snapshot:
             rows = self._since(snapshot, start, self.cursor)
@@ -116,6 +134,14 @@ class LeafReader:
         if len(ticks):
             self.latest = int(ticks[-1])
         return rows, ticks
+
+    def _skip_early(self, start: Cursor, early: int) -> None:
+        """Rows that a snapshot holds already, folded before their instant."""
+        if early:
+            self.take_rows(early)
+            self.early = early
+        else:
+            self.take_until(start.tick)
 
     def is_empty(self, tick: int) -> bool:
         """Whether the window at an instant surely holds no row."""
@@ -161,7 +187,19 @@ class LeafReader:
             rows = self._last_per_key(stored_until(snapshot, oldest, until, self.columns))
         if self.leaf.previous:
             rows = with_previous(by_key(rows, self.keys), self.keys, self.leaf.previous)
+        if self.leaf.newest:
+            rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick)))
         return rows
+
+    def _in_newest(self, rows: pa.Table, tick: int) -> np.ndarray:
+        """Which rows are of the newest chunk; rows come the oldest first."""
+        cut = self.leaf.cut
+        assert cut is not None
+        if cut.rows is not None:
+            return np.arange(rows.num_rows) >= rows.num_rows - cut.rows
+        assert self.window_ticks is not None
+        ticks = self.table.definition.ticks(rows.column(self.table.definition.time))
+        return ticks >= tick - self.window_ticks // cut.keep
 
     def _since(self, snapshot: StreamSnapshot, landmark: Cursor | None, until: Cursor) -> pa.Table:
         rows = stored_until(

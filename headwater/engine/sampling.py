@@ -49,6 +49,7 @@ class Sampling:
     step: int  # slide in ticks, or rows
     after: int | None = None  # the last tick (or the clock at the start): instants are later ones
     count: int = 0  # evaluations so far
+    cut: bool = False  # epochs: the first chunk is the one that holds the first row
 
     def due(self, readers: Sequence[Reader], most: int = MOST_INSTANTS) -> list[Instant]:
         """The instants that are complete and not yet evaluated, in order, at most so many.
@@ -77,7 +78,11 @@ class Sampling:
         if self.after is not None:
             return (self.after // self.step + 1) * self.step
         ticks = [tick for tick in (reader.next_tick() for reader in readers) if tick is not None]
-        return -(-min(ticks) // self.step) * self.step if ticks else None
+        if not ticks:
+            return None
+        if self.cut:
+            return (min(ticks) // self.step + 1) * self.step
+        return -(-min(ticks) // self.step) * self.step
 
     def _realtime(self, readers: Sequence[Reader], limit: int, most: int) -> list[Instant]:
         ticks = np.unique(np.concatenate([reader.distinct_ticks(limit) for reader in readers]))

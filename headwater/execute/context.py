@@ -14,6 +14,7 @@ from headwater.engine.engine import Engine
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.kernel.functions import PythonFunction, SqlFunction
+from headwater.kernel.inline.expression import ZONED
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
@@ -148,8 +149,9 @@ class Context:
         return scan_rows(relation.files, relation.schema)
 
     def function_names(self) -> frozenset[str]:
-        """Functions that users made, in lower case."""
-        return frozenset(self.functions)
+        """Functions that users made, in lower case; ZONED where text is no time of UTC."""
+        utc = self.settings.text("time_zone") == "UTC"
+        return frozenset(self.functions) | (frozenset() if utc else {ZONED})
 
     def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
         names: set[str] = set()

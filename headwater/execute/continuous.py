@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from headwater.engine import results
 from headwater.engine.feed import Cursor
-from headwater.engine.query import Beginning, ContinuousQuery, Sink
+from headwater.engine.query import ContinuousQuery
+from headwater.engine.query_parts import Beginning, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
 from headwater.engine.results import ResultLog
-from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
@@ -160,7 +160,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
-        sampling=Sampling(made.query.sample.kind, made.step),  # type: ignore[union-attr]
+        sampling=made.sampling(),
         beginning=Beginning.from_json(saved["beginning"]),
         tables=made.tables,
         sink=sink,
@@ -263,6 +263,16 @@ def open_queries(context: Context) -> None:
             _start(context, item)
         except Error as error:
             context.dormant[item.key] = error
+    context.engine.open(_read_by_dormant(context))
+
+
+def _read_by_dormant(context: Context) -> set[int]:
+    """The tables that queries read which could not start."""
+    found: set[int] = set()
+    for item in context.catalog.all("continuous query"):
+        if item.key in context.dormant:
+            found.update(item.definition["reads"])
+    return found
 
 
 def _tell_readers(query: ContinuousQuery) -> None:
@@ -286,6 +296,7 @@ def wake_dormant(context: Context) -> None:
                 _start(context, item)
             except Error as error:
                 context.dormant[item.key] = error
+    context.engine.absent = _read_by_dormant(context)
 
 
 def close_queries(context: Context) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, unknown_table
+from headwater.plan.continuous.planner import cut_length
 from headwater.sql.extensions import TableReference
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
@@ -25,8 +26,6 @@ class Checker:
     def check(self) -> None:
         """All rules."""
         query = self._query
-        if query.cuts or query.pair_newest:
-            raise NotSupportedError("CUT is not supported yet")
         if query.update_mode is not None and query.update_mode.kind != "append":
             raise NotSupportedError("WITH UPDATES is not supported yet")
         definitions = [d for d in map(self._reference, query.table_references) if d is not None]
@@ -37,6 +36,13 @@ class Checker:
                 hint="FROM t [INTERVAL '1' MINUTE]",
             )
         self._check_times(definitions)
+        if query.cuts:
+            self._check_cuts(definitions)
+            return
+        if query.pair_newest is not None:
+            raise self._error(
+                "PAIR NEWEST pairs chunks", query.pair_newest.span, hint="CUT … makes chunks"
+            )
         if query.sample is None:
             raise self._error(
                 "a continuous query needs SAMPLE",
@@ -46,7 +52,13 @@ class Checker:
         self.slide(definitions[0].time_type)
 
     def slide(self, time_type: pa.DataType) -> int:
-        """The slide in ticks, or in rows."""
+        """The slide in ticks, or in rows; that of a cut is the chunk."""
+        if self._query.cuts:
+            cut = self._query.cuts[0]
+            if cut.kind == "rows":
+                assert cut.rows is not None
+                return cut.rows
+            return self._ticks(time_type, cut_length(cut), cut.span)
         sample = self._query.sample
         assert sample is not None
         if sample.kind == "rows":
@@ -97,6 +109,9 @@ class Checker:
                     hint="windows stand on streaming tables",
                 )
             return None
+        if reference.cut is not None:
+            self._check_cut_column(reference, stream.definition)
+            return stream.definition
         if reference.window is None:
             raise self._error(
                 f"streaming table {name} needs a window in a continuous query",
@@ -105,6 +120,38 @@ class Checker:
             )
         self._check_window(reference, stream.definition)
         return stream.definition
+
+    def _check_cut_column(self, reference: TableReference, definition: Definition) -> None:
+        cut = reference.cut
+        assert cut is not None
+        named = cut.column is not None and cut.column.casefold() == definition.time.casefold()
+        if cut.kind == "key" or (cut.kind == "interval" and not named):
+            raise NotSupportedError(
+                "CUT ON a column that is not the table's time is not supported yet",
+                hint=f"the time of table {definition.name} is {definition.time}",
+            )
+        if cut.kind == "interval":
+            self._ticks(definition.time_type, cut_length(cut), cut.span)
+
+    def _check_cuts(self, definitions: Sequence[Definition]) -> None:
+        """All cuts of a query are alike, and no window or SAMPLE stands beside them."""
+        query = self._query
+        first = query.cuts[0]
+        for cut in query.cuts[1:]:
+            same = cut.kind == first.kind and cut.rows == first.rows
+            if not same or cut_length(cut) != cut_length(first):
+                raise self._error(
+                    "all cuts of one query must be alike", cut.span, hint="KEEP may differ"
+                )
+        if query.windows:
+            raise self._error("windows and cuts do not mix", query.windows[0].span)
+        if query.sample is not None:
+            raise self._error(
+                "a query with CUT is evaluated at the end of each chunk",
+                query.sample.span,
+                hint="leave SAMPLE out",
+            )
+        self.slide(definitions[0].time_type)
 
     def _check_window(self, reference: TableReference, definition: Definition) -> None:
         window = reference.window

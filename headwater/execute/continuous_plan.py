@@ -11,14 +11,17 @@ import pyarrow as pa
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
+from headwater.engine.sampling import Sampling
 from headwater.errors import Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
+from headwater.plan.continuous.blocks import Sampling as Sampled
 from headwater.plan.continuous.folds import (
     INSTANT,
+    NEWEST,
     ContinuousPlan,
     previous_column,
     stream_view,
@@ -60,6 +63,8 @@ def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
     stored = leaf.columns.schema
     fields = [stored.field(name) for name in leaf.needed]
     fields += [pa.field(previous_column(c, n), stored.field(c).type) for c, n in leaf.previous]
+    if leaf.newest:
+        fields.append(pa.field(NEWEST, pa.bool_()))
     return pa.schema(fields)
 
 
@@ -74,14 +79,14 @@ class Made:
         known: dict[str, list[list[str]]] | None = None,
     ) -> None:
         self.query = query
-        assert query.sample is not None
         self.tables = [
             context.streaming_table(str(r.name))
             for r in query.table_references
-            if r.window is not None
+            if r.window is not None or r.cut is not None
         ]
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
-        self.plan = plan_query(query, CatalogTables(context), query.sample.kind, FOLDABLE, text)
+        self.kind = sampling_kind(query)
+        self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
         self.analyser = Analyser(context, known)
         functions = context.function_names()
         self.whole = self._spec(self.plan.whole_fold, functions)
@@ -98,6 +103,10 @@ class Made:
         self.evaluation = Evaluation(
             self.plan, self.specs, self.whole, self.output, context, StaticProbes(context), text
         )
+
+    def sampling(self) -> Sampling:
+        """The instants of a query that begins."""
+        return Sampling(self.kind, self.step, cut=bool(self.query.cuts))
 
     def _types(self, text: str) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]
@@ -135,6 +144,14 @@ class Made:
                 detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",
             )
         return output_schema(columns, time_type)
+
+
+def sampling_kind(query: Query) -> Sampled:
+    """What decides when a query is evaluated; the end of a chunk is an instant like any other."""
+    if query.cuts:
+        return "rows" if query.cuts[0].kind == "rows" else "interval"
+    assert query.sample is not None
+    return query.sample.kind
 
 
 def _place_of_name(query: Query, text: str, message: str) -> Place | None:

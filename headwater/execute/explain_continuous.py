@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.engine.fold_run import FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.joins import make_inline_join
 from headwater.engine.query import ContinuousQuery
@@ -17,7 +16,7 @@ from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.result import Result
-from headwater.sql.extensions import Sample, Window
+from headwater.sql.extensions import Window
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
 
@@ -33,7 +32,7 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
     context = running.context
     Checker(context, query, statement.text).check()
     made = Made(context, query, statement.text)
-    lines = [_when(query.sample), *_plan_lines(context, made.plan, made.specs, ())]
+    lines = [_when(query), *_plan_lines(context, made.plan, made.specs, None)]
     lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
@@ -48,7 +47,7 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if query is None:
         raise context.dormant[item.key]
     lines = [f"continuous query {item.name.removeprefix('_')}, {query.state}"]
-    lines += _plan_lines(context, query.plan, query.specs, query.folds)
+    lines += _plan_lines(context, query.plan, query.specs, query)
     lines.append(_upper_line(query.plan, query.evaluation.upper_tier))
     lines.append(query.chooser.explain())
     if statement.analyze:
@@ -56,7 +55,10 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
-def _when(sample: Sample | None) -> str:
+def _when(query: Query) -> str:
+    sample = query.sample
+    if query.cuts:
+        return "evaluated at the end of each chunk"
     if sample is None or sample.kind == "realtime":
         return "evaluated at every time that a row has"
     if sample.kind == "rows":
@@ -82,7 +84,10 @@ def _window(window: Window) -> str:
 
 
 def _plan_lines(
-    context: Context, plan: ContinuousPlan, specs: Sequence[FoldSpec], folds: Sequence[FoldRun]
+    context: Context,
+    plan: ContinuousPlan,
+    specs: Sequence[FoldSpec],
+    query: ContinuousQuery | None,
 ) -> list[str]:
     if not specs:
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
@@ -92,7 +97,7 @@ def _plan_lines(
     for number, spec in enumerate(specs):
         fold = spec.plan
         leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
-        run = folds[number] if folds else None
+        run = None if query is None else query.shares.run(number) or query.folds[number]
         tier = run.tier if run is not None else _tier(context, spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
@@ -101,8 +106,10 @@ def _plan_lines(
             lines.append(f"  static: {tables}, read again when it changes")
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
-        if run is not None:
+        if query is not None and run is not None:
             lines.append(f"  merge: {run.merge.structure}, {run.merge.size} held")
+            others = [name.removeprefix("_") for name in query.shares.with_whom(number)]
+            lines += [f"  shared with: {', '.join(others)}"] if others else []
     return lines
 
 

@@ -144,7 +144,7 @@ def explain(running: Running, statement: Explain) -> Result:
     inner = statement.statement
     if isinstance(inner, (CreateContinuousQuery, CreateMaterializedView)):
         return explain_select(running, statement, inner.query)
-    if isinstance(inner, Query) and inner.sample is not None:
+    if isinstance(inner, Query) and (inner.sample is not None or inner.cuts):
         return explain_select(running, statement, inner)
     if not isinstance(inner, Query):
         raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")

@@ -7,7 +7,6 @@ import pyarrow as pa
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
-from headwater.engine.sampling import Sampling
 from headwater.errors import NotSupportedError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import beginning_of, find_query
@@ -61,7 +60,6 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
         keep=lambda: context.settings.integer("results_kept"),
         keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
     )
-    assert made.query.sample is not None
     for table in made.tables:
         table.kept = True
     query = ContinuousQuery(
@@ -71,7 +69,7 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
-        sampling=Sampling(made.query.sample.kind, made.step),
+        sampling=made.sampling(),
         beginning=beginning_of(made, False),
         tables=made.tables,
         sink=LogSink(log),

@@ -28,6 +28,14 @@ _BRACKETS = re.compile(r"[()\[\]]")
 _CLAUSES = words("SELECT FROM WHERE GROUP ORDER HAVING JOIN LIMIT UNION ON BY SAMPLE EMIT")
 
 
+def _plus(parser: SparkParser) -> exp.Expr | None:
+    """Unary plus, which sqlglot drops: on text it is a cast to a number."""
+    operand = parser._parse_unary()
+    if operand is None or (isinstance(operand, exp.Literal) and not operand.is_string):
+        return operand
+    return exp.Anonymous(this="+", expressions=[operand])
+
+
 class Headwater(Spark):
     """Spark's dialect, with `GROUP BY window(…)` and `'it''s'` read as Spark 4 reads them."""
 
@@ -37,8 +45,9 @@ class Headwater(Spark):
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012  # sqlglot's class attribute
 
     class Parser(SparkParser):
-        """WINDOW is no clause where it is called as a function."""
+        """WINDOW is no clause where it is called as a function; unary plus is kept."""
 
+        UNARY_PARSERS = {**SparkParser.UNARY_PARSERS, TokenType.PLUS: _plus}  # noqa: RUF012
         QUERY_MODIFIER_TOKENS = SparkParser.QUERY_MODIFIER_TOKENS - {TokenType.WINDOW}
 
         def _warn_unsupported(self) -> None:

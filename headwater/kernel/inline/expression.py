@@ -19,10 +19,11 @@ from sqlglot import exp
 from headwater.kernel.inline import arithmetic, compare, functions, literals, logic
 from headwater.kernel.inline.coercion import BOOLEAN, NULL, is_integer, supported
 from headwater.kernel.inline.operand import Operand, column, literal, spread
-from headwater.sql.types import SIMPLE
+from headwater.sql.types import SIMPLE, TIMESTAMP
 
 Resolve = Callable[[exp.Column], tuple[str, pa.DataType] | None]
 NO_FUNCTIONS: frozenset[str] = frozenset()
+ZONED = "timestamp '…'"  # among the user's functions: the session's zone is not UTC, only Spark reads it
 
 
 @dataclass(frozen=True)
@@ -307,7 +308,9 @@ def _cast(compiler: Compiler, node: exp.Expr) -> Operand | None:
     if node.args.get("safe"):
         return None  # TRY_CAST
     type_ = _type(node.args["to"])
-    return None if type_ is None else functions.cast(compiler.argument(node, "this"), type_)
+    if type_ is None or (type_ == TIMESTAMP and ZONED in compiler.functions):
+        return None
+    return functions.cast(compiler.argument(node, "this"), type_)
 
 
 _CAST_TYPES = {

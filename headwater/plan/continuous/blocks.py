@@ -137,6 +137,8 @@ def leaf_edits(leaf: Leaf, query: Query, view: str) -> list[Replacement]:
     """What puts a view in the place of a windowed table."""
     alias = next(r.alias for r in query.relations if r.span == leaf.name.span)
     shown = view if alias is not None else f"{view} AS {quoted(leaf.alias)}"
+    if leaf.cut is not None:  # its clause is gone from every text already
+        return [(leaf.name.span, shown)]
     return [(leaf.name.span, shown), (leaf.window.span, " ")]
 
 

@@ -13,13 +13,14 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from headwater.plan.continuous.shape import Block, OrderItem
-from headwater.sql.extensions import Window
+from headwater.sql.extensions import Cut, Window
 from headwater.sql.text import Name
 
 INSTANT = "headwater_instant()"
 PANE = "headwater_pane"
 EXPIRY = "headwater_expiry"
 BEGIN = "headwater_begin"
+NEWEST = "headwater_newest"
 
 FoldKind = OneOf["aggregate", "rows", "ring", "join"]
 
@@ -66,6 +67,8 @@ class Leaf:
     columns: StreamColumns
     needed: tuple[str, ...] = ()  # the columns that the query names
     previous: tuple[tuple[str, int], ...] = ()  # (x, n) of PREV(x, n): column _prevn_x
+    cut: Cut | None = None  # the window is the kept chunks of a cut
+    newest: bool = False  # PAIR NEWEST: rows carry whether they are of the newest chunk
 
     @property
     def key_names(self) -> frozenset[str]:

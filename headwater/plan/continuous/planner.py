@@ -17,6 +17,7 @@ from headwater.plan.continuous.blocks import Bound, PreviousUse, Sampling, Table
 from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
 from headwater.plan.continuous.folds import (
     INSTANT,
+    NEWEST,
     ContinuousPlan,
     FoldPlan,
     Leaf,
@@ -25,6 +26,7 @@ from headwater.plan.continuous.folds import (
     window_view,
 )
 from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.rules.first_last import edge_calls, edge_edits, ordered_leaf
 from headwater.plan.continuous.rules.grouping import fold_groups
 from headwater.plan.continuous.rules.ring import fold_ring
 from headwater.plan.continuous.rules.rows import block_text, fold_rows
@@ -37,7 +39,8 @@ from headwater.plan.continuous.scope import (
     within,
 )
 from headwater.plan.continuous.shape import Block, Source, blocks_of
-from headwater.sql.extensions import Previous, Relation, Valid
+from headwater.sql.duration import Duration
+from headwater.sql.extensions import Cut, Previous, Relation, Valid, Window
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Span
@@ -57,9 +60,10 @@ def plan_query(
     edits, volatile, leaves, previous = _function_edits(
         query, blanked, leaves, blocks, scopes, uses or []
     )
-    leaves = _with_needed(leaves, blocks, scopes, uses)
+    leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
-    always = [*edits, *((span, " ") for span in query.clauses.spans)]
+    gone = (*query.clauses.spans, *_cut_spans(query))
+    always = [*edits, *((span, " ") for span in gone)]
     rendering = Rendering(query.text, always)
     bound = Bound(
         query,
@@ -129,9 +133,13 @@ def one_time_edits(query: Query, tables: Tables) -> tuple[list[Replacement], tup
 
 def _without_clauses(query: Query) -> str:
     edited = EditedText(query.text)
-    for span in query.clauses.spans:
+    for span in (*query.clauses.spans, *_cut_spans(query)):
         edited.blank(span)
     return edited.text
+
+
+def _cut_spans(query: Query) -> list[Span]:
+    return [span for cut in query.cuts for span in cut.removals]
 
 
 def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
@@ -139,10 +147,30 @@ def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
     found: list[Leaf] = []
     for reference in query.table_references:
         columns = tables.stream(str(reference.name))
-        if columns is not None and reference.window is not None:
+        window = reference.window
+        if columns is not None and reference.cut is not None:
+            window = window_of(reference.cut)
+        if columns is not None and window is not None:
             alias = str(reference.alias or reference.name.rpartition(".")[2])
-            found.append(Leaf(len(found), reference.name, alias, reference.window, columns))
+            newest = query.pair_newest is not None
+            leaf = Leaf(len(found), reference.name, alias, window, columns, newest=newest)
+            found.append(replace(leaf, cut=reference.cut))
     return tuple(found)
+
+
+def window_of(cut: Cut) -> Window:
+    """The window that the kept chunks of a cut are, at the end of the newest one."""
+    if cut.kind == "rows":
+        assert cut.rows is not None
+        return Window("rows", cut.span, rows=cut.keep * cut.rows)
+    return Window("interval", cut.span, Duration(cut.keep * cut_length(cut)), before=True)
+
+
+def cut_length(cut: Cut) -> int:
+    """The length of a chunk in microseconds; a step without a unit counts seconds."""
+    if cut.duration is not None:
+        return cut.duration.microseconds
+    return (cut.step or 1) * 1_000_000
 
 
 def refuse_chance(query: Query, text: str, statement: str) -> None:
@@ -313,11 +341,15 @@ def _with_needed(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: list[ColumnUse] | None,
+    text: str,
 ) -> tuple[Leaf, ...]:
     """The leaves with the columns that the query names; all visible ones where that is not clear."""
     named: dict[int, set[str]] = {leaf.number: set() for leaf in leaves}
     for block, scope in zip(blocks, scopes, strict=True):
         own = [s.leaf for s in scope.sources if s.leaf is not None]
+        ordered = ordered_leaf(scope)
+        if ordered is not None and edge_calls(text, block, []):
+            named[ordered.number].add("_seq")
         if uses is None or block.unknown or any(item.star for item in block.items):
             for leaf in own:
                 named[leaf.number].update(leaf.columns.visible)
@@ -368,12 +400,16 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
     view = fold_view(fold.number)
     if fold.finish is not None:
         return block_text(fold, view)
+    scope = bound.scopes[bound.blocks.index(fold.block)]
     extra = [*bound.replaced, *leaf_edits(fold.leaves[0], bound.query, view)]
+    extra += _over_rows(bound, fold.block, scope)
     return bound.rendering.of(fold.block.span, extra)
 
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    if any(leaf.newest for _, leaf in direct):
+        raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:
         raise Unfit("three or more streams are joined in one SELECT")
     by_position = bound.sampling == "rows"
@@ -397,8 +433,8 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
 
 def _is_grouped(bound: Bound, block: Block) -> bool:
     if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
-        star = any(item.star for item in block.items)
-        return not (block.distinct and not block.group and star)
+        kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
+        return not (block.distinct and not block.group and kept)
     pieces = [item.span for item in block.items] + [o.span for o in block.order]
     pieces += [] if block.having is None else [block.having]
     deeper = [b.span for b in bound.nested(block.span)]
@@ -412,7 +448,7 @@ def _is_grouped(bound: Bound, block: Block) -> bool:
 
 def _whole_fold(bound: Bound) -> FoldPlan | None:
     """The one block of a query over one stream, as if its rows were all there: for rows in line."""
-    if len(bound.blocks) != 1 or len(bound.leaves) != 1:
+    if len(bound.blocks) != 1 or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
     block, scope = bound.blocks[0], bound.scopes[0]
     if block.unknown is not None or not bound.direct(scope):
@@ -432,13 +468,38 @@ def _whole(bound: Bound, span: Span) -> str:
     for leaf in bound.leaves:
         extra += leaf_edits(leaf, bound.query, window_view(leaf.number))
     for block, scope in zip(bound.blocks, bound.scopes, strict=True):
-        if any(info.leaf is not None and info.leaf.previous for info in scope.sources):
-            extra += _expanded_stars(block, scope)
+        extra += _over_rows(bound, block, scope)
     return bound.rendering.of(span, extra)
 
 
+def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
+    """What changes in a block that Spark evaluates over rows of windows or rings."""
+    found = edge_edits(bound, block, scope)
+    leaves = [info.leaf for info in scope.sources if info.leaf is not None]
+    shown = [leaf.in_ring or leaf.previous or _hidden(leaf) for leaf in leaves]
+    return [*found, *(_expanded_stars(block, scope) if any(shown) else [])]
+
+
+def _hidden(leaf: Leaf) -> set[str]:
+    """Columns that the query reads and `*` does not show."""
+    return set(leaf.needed) - set(leaf.columns.visible)
+
+
+def _newest_only(block: Block, scope: Scope) -> list[Replacement]:
+    """PAIR NEWEST: only rows of which a part is from its source's newest chunk."""
+    shown = [info for info in scope.sources if info.source.join not in ("semi", "anti")]
+    flags = [f"{quoted(i.alias)}.{NEWEST}" for i in shown if i.leaf is not None]
+    test = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
+    where = block.places.get("WHERE")
+    if where is not None:
+        start, end = Span(where.start, where.start), Span(where.end, where.end)
+        return [(start, "("), (end, f") AND ({test})")]
+    after = Span(block.places["FROM"].end, block.places["FROM"].end)
+    return [(after, f" WHERE {test}")]
+
+
 def _expanded_stars(block: Block, scope: Scope) -> list[Replacement]:
-    """`*` written out: the columns that PREV added are none of the user's."""
+    """`*` written out: hidden columns and those that PREV added are not in it."""
     found: list[Replacement] = []
     for item in block.items:
         columns = scope.star(item.star_of) if item.star else None

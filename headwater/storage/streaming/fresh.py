@@ -3,12 +3,17 @@
 The usual answer is in the tail, made from the batches of the log without a search. A reader that fell
 behind a seal gets the rest from blocks, by their sequence numbers. Late rows are left out: windows and
 epochs of continuous queries never see them.
+
+Many readers ask for the same rows after a commit: the last answer of each table is kept for them.
 """
 
 from __future__ import annotations
 
+import threading
+import weakref
 from bisect import bisect_left
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -17,7 +22,9 @@ from headwater.storage.streaming.definition import LATE, SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
 from headwater.storage.streaming.stored import read_block
 from headwater.storage.streaming.table import StreamingTable
-from headwater.storage.streaming.tail import stored_rows
+from headwater.storage.streaming.tail import TailBatch, stored_rows
+
+MOST_KEPT_ROWS = 1_000_000  # of a table's last answer
 
 
 @dataclass(frozen=True)
@@ -31,6 +38,20 @@ class Fresh:
     generation: int
 
 
+@dataclass
+class _Last:
+    """A table's last answer, and what was asked: the first and the next sequence, the generation."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    asked: tuple[int, int, int] | None = None
+    rows: pa.Table | None = None
+    empty: pa.Table | None = None  # the answer when nothing has come
+
+
+_lasts: weakref.WeakKeyDictionary[StreamingTable, _Last] = weakref.WeakKeyDictionary()
+_lasts_lock = threading.Lock()
+
+
 def fresh_rows(table: StreamingTable, sequence: int) -> Fresh:
     """The rows with `_seq` at or after a number that came in time."""
     with table._lock:
@@ -42,12 +63,31 @@ def fresh_rows(table: StreamingTable, sequence: int) -> Fresh:
         generation = table.generation
     marks = (state.next_sequence, state.time.clock, state.time.closed, generation)
     if first <= sequence and not any(batch.files for batch in wanted):
-        rows = stored_rows(table.definition, wanted)
-        if any(batch.stamp.time.late_count for batch in wanted):
-            rows = _in_time(rows)
-        return Fresh(rows, *marks)
+        asked = (sequence, state.next_sequence, generation)
+        return Fresh(_made_once(table, asked, wanted), *marks)
     with table.reading() as snapshot:
         return _from_blocks(snapshot, sequence)
+
+
+def _made_once(
+    table: StreamingTable, asked: tuple[int, int, int], batches: Sequence[TailBatch]
+) -> pa.Table:
+    """The rows of batches; those who ask for the same at the same time wait for the first."""
+    with _lasts_lock:
+        last = _lasts.setdefault(table, _Last())
+    with last.lock:
+        if not batches:
+            if last.empty is None:
+                last.empty = table.definition.stored_schema.empty_table()
+            return last.empty
+        if last.asked == asked and last.rows is not None:
+            return last.rows
+        rows = stored_rows(table.definition, batches)
+        if any(batch.stamp.time.late_count for batch in batches):
+            rows = _in_time(rows)
+        if rows.num_rows <= MOST_KEPT_ROWS:
+            last.asked, last.rows = asked, rows
+        return rows
 
 
 def _in_time(rows: pa.Table) -> pa.Table:

@@ -101,6 +101,8 @@ class _Grouped:
         self.aliases = {i.name.casefold(): i for i in block.items if i.name is not None}
         self.aggregates: list[AggregateText] = []
         self.key_spans = self._keys()
+        if not all(bound.is_pushable(span) for span in self.key_spans):
+            raise Unfit("a grouping depends on the instant")
         self.key_texts = [bound.rendering.of(span) for span in self.key_spans]
         self.key_columns = [self._column(span) for span in self.key_spans]
 
@@ -216,6 +218,8 @@ class _Grouped:
         elif len(texts) != 1:
             raise Unfit(f"{function} of {len(texts)} arguments has no fold")
         if call.filter is not None:
+            if function in _EDGES:
+                raise Unfit(f"{function} with FILTER has no fold")  # NULL is a value of it
             texts = [self._filtered(call.filter, texts)]
         return AggregateText(function, texts[0] if texts else None, name)
 

@@ -1,0 +1,105 @@
+"""Peers in processes of their own: Flink in a virtualenv made on demand, and plain Spark."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchmarks.datacell.series import Answers
+from headwater.kernel.java import find_java, spark_java_home
+
+HERE = Path(__file__).parent
+FLINK = "apache-flink==2.3.0"  # its pins conflict with ours: it gets a virtualenv of its own
+INSTALL_TIMEOUT_S = 1800
+RUN_TIMEOUT_S = 900
+
+
+@dataclass(frozen=True)
+class Rate:
+    """What a peer reached."""
+
+    rows_per_s: float
+    answers: Answers
+    note: str = ""  # what our engine says about the query's mode
+
+
+class Missing(Exception):
+    """Why a peer is not there."""
+
+
+def flink(rows: int, per_second: int, groups: int, bound: int, seconds: int, install: bool) -> Rate:
+    """Flink's HOP; Missing if it is not installed, or cannot be."""
+    python = flink_python(install)
+    arguments = [str(n) for n in (rows, per_second, groups, bound, seconds)]
+    home = spark_java_home(find_java({}))
+    environment = {**os.environ, "JAVA_HOME": str(home)} if _needs_java() else dict(os.environ)
+    return _run([str(python), str(HERE / "flink_hop.py"), *arguments], environment)
+
+
+def _needs_java() -> bool:
+    """Flink 2.3 runs on Java 11 to 21; a Java of the machine is preferred to the bundled 25."""
+    from shutil import which
+
+    return "JAVA_HOME" not in os.environ and which("java") is None
+
+
+def flink_python(install: bool) -> Path:
+    """The Python of Flink's virtualenv."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = cache / "headwater" / "benchmarks" / FLINK.replace("==", "-")
+    python = folder / "bin" / "python"
+    if (folder / "ready").exists():
+        return python
+    if not install:
+        raise Missing("Flink is installed by a run without --quick")
+    print(f"installing {FLINK} into {folder} (once, about 850 MB) …", flush=True)
+    for command in (
+        [sys.executable, "-m", "venv", "--clear", str(folder)],
+        [str(python), "-m", "pip", "install", "--quiet", FLINK],
+    ):
+        try:
+            done = subprocess.run(
+                command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Missing(str(error)) from error
+        if done.returncode:
+            raise Missing((done.stderr.strip().splitlines() or ["it cannot be installed"])[-1])
+    (folder / "ready").touch()
+    return python
+
+
+def structured_streaming(rows: pa.Table, bound: int, seconds: int) -> Rate:
+    """Plain Structured Streaming over one Parquet file."""
+    with tempfile.TemporaryDirectory(dir=".") as folder:
+        (Path(folder) / "rows").mkdir()
+        pq.write_table(rows, f"{folder}/rows/part.parquet")
+        home = spark_java_home(find_java({}))
+        arguments = [str(n) for n in (rows.num_rows, bound, seconds)]
+        script = str(HERE / "plain_streaming.py")
+        return _run(
+            [sys.executable, script, str(Path(folder).resolve()), *arguments],
+            {**os.environ, "JAVA_HOME": str(home)},
+        )
+
+
+def _run(command: list[str], environment: dict[str, str]) -> Rate:
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT_S
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Missing(f"it took longer than {RUN_TIMEOUT_S} s") from error
+    if done.returncode:
+        raise Missing((done.stderr.strip().splitlines() or ["it failed"])[-1][:200])
+    found = json.loads(done.stdout.strip().splitlines()[-1])
+    answers = {int(instant): tuple(values) for instant, values in found["answers"].items()}
+    return Rate(found["rows_per_s"], answers)

@@ -1,0 +1,110 @@
+"""Continuous queries across restarts and kills: the same results, each once, in order (ST6, EQ3)."""
+
+from __future__ import annotations
+
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+from tests.crash import query_child
+from tests.harness.actions import Advance, Insert, Kill, Restart, Sql, run
+
+QUERIES = {
+    "sums": "SELECT k, count(*) n, sum(v) s, max(v) m FROM s [INTERVAL 5 SECONDS] GROUP BY k "
+    "SAMPLE INTERVAL 2 SECONDS",
+    "last_of_each": "SELECT k, v, PREV(v) p FROM s [k ROWS 2] WHERE v > 1 SAMPLE INTERVAL 2 SECONDS",
+    "since": "SELECT k, count(*) n FROM s [LANDMARK] GROUP BY k SAMPLE INTERVAL 2 SECONDS",
+    "by_rows": "SELECT k, count(*) n, max(v) m FROM s [ROWS 7] GROUP BY k SAMPLE 3 ROWS",
+    "at_once": "SELECT k, v FROM s [ROWS 3] SAMPLE REALTIME",
+    "joined": "SELECT x.k, count(*) n, max(y.v) m FROM s [INTERVAL 5 SECONDS] x, s [INTERVAL 3 "
+    "SECONDS] y WHERE x.k = y.k GROUP BY x.k SAMPLE INTERVAL 2 SECONDS",
+}
+SETTINGS = {"snapshot_s": 0.1, "eager_spark": False}
+
+
+def _rows(seed: int, first: int, last: int) -> list[tuple[int, str, int]]:
+    choose = random.Random(seed)
+    return [
+        (second, choose.choice("abc"), choose.randint(0, 9))
+        for second in range(first, last)
+        for _ in range(choose.randint(0, 3))
+    ]
+
+
+def _results(folder: Path, names: list[str]) -> dict[str, list[Any]]:
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.flush()
+        return {
+            name: [
+                (out.time, sorted(map(str, out.rows())))
+                for out in db.subscribe(name, after="earliest", timeout=0.5)
+            ]
+            for name in names
+        }
+
+
+@pytest.mark.parametrize("kind", ["STREAM", "STREAMING TABLE"])
+@pytest.mark.parametrize("end", [Kill, Restart])
+def test_queries_go_on_after_a_restart_or_a_kill(kind: str, end: Any, tmp_path: Path) -> None:
+    """Every kind of window gives the results of a run that nobody stopped, snapshots or not."""
+    create = [Sql(f"CREATE {kind} s (ts INT, k STRING, v INT) TIMESTAMP BY ts")]
+    create += [Sql(f"CREATE CONTINUOUS QUERY {n} AS {q}") for n, q in QUERIES.items()]
+    parts = [Insert("s", _rows(n, 7 * n, 7 * n + 7)) for n in range(3)]
+    quiet = [*create, *parts, Advance("s", 30)]
+    run(quiet, tmp_path / "quiet", SETTINGS)
+    stopped = [*create]
+    for number, part in enumerate(parts):
+        stopped.append(part)
+        if number < 2:
+            stopped.append(end())
+    run([*stopped, Advance("s", 30)], tmp_path / "stopped", SETTINGS)
+    expected = _results(tmp_path / "quiet", list(QUERIES))
+    assert all(expected.values())
+    assert _results(tmp_path / "stopped", list(QUERIES)) == expected
+
+
+def test_a_reader_that_resumes_by_token_gets_each_result_once(tmp_path: Path) -> None:
+    """Killed at random moments, a reader with its last token gets exactly the results that follow;
+    a query over a materialized view sees every row of the view once."""
+    log, choose = tmp_path / "log", random.Random(3)
+    command = [sys.executable, "-m", "tests.crash.query_child", str(tmp_path / "db"), str(log)]
+    root = Path(__file__).parents[2]
+    for _ in range(4):
+        child = subprocess.Popen([*command, "60"], cwd=root, stderr=subprocess.PIPE)
+        before = len(query_child.lines_of(log))
+        until = time.monotonic() + 30
+        wanted = before + choose.randint(1, 20)
+        while len(query_child.lines_of(log)) < wanted and time.monotonic() < until:
+            assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
+            time.sleep(0.01)  # not a wait for progress of ours: the child is killed at any moment
+        child.send_signal(signal.SIGKILL)
+        child.communicate()
+    subprocess.run([*command, "3"], cwd=root, check=True, timeout=120)
+    lines = query_child.lines_of(log)
+    assert [line["time"] for line in lines] == list(range(3, query_child.LAST_SECOND + 1, 3))
+    for line in lines:
+        assert line["rows"] == _expected(int(str(line["time"]))), line["time"]
+    assert len({line["token"] for line in lines}) == len(lines)
+
+
+def _expected(instant: int) -> list[list[Any]]:
+    """The query over the view over the rows, by brute force."""
+    found: dict[str, list[int]] = {}
+    for inner in range(0, query_child.LAST_SECOND + 1, 2):
+        if not instant - 6 <= inner < instant or inner < 2:
+            continue
+        groups: dict[str, list[int]] = {}
+        for second in range(max(inner - 4, 0), inner + 1):
+            for _, key, value in query_child.rows_at(second):
+                groups.setdefault(key, []).append(value)
+        for key, values in groups.items():
+            count, most = found.get(key, [0, -1])
+            found[key] = [count + len(values), max(most, sum(values))]
+    return sorted([key, count, most, instant] for key, (count, most) in found.items())
