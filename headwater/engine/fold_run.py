@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, stored_until
+from headwater.engine.feed import Cursor, last_until, stored_until
 from headwater.engine.fold_spec import (
     ROW,
     SEQUENCE,
@@ -277,7 +277,7 @@ class FoldRun:
         for side, (rows, places, _) in enumerate(chunks):
             leaf = self.spec.plan.leaves[side]
             new = self._with_lives(rows, places, side)
-            old = self._window_before(side)
+            old = self._window_before(side, places)
             name = stream_view(leaf.number)
             relations |= {f"{name}_new": new, f"{name}_old": old}
             relations[f"{name}_all"] = pa.concat_tables([old, new])
@@ -299,7 +299,7 @@ class FoldRun:
         table = table.append_column(EXPIRY, pa.array(lasts + slide))
         return table.filter(pa.array(lasts >= begins))
 
-    def _window_before(self, side: int) -> pa.Table:
+    def _window_before(self, side: int, new: Ticks) -> pa.Table:
         """The rows of a side's window that earlier chunks brought, read from the table."""
         reader, window = self.readers[side], self.windows[side]
         since = self._since[side] if self._since else None
@@ -307,6 +307,10 @@ class FoldRun:
             empty = reader.table.definition.stored_schema.empty_table()
             return self._with_lives(empty, np.empty(0, np.int64), side)
         with reader.table.reading() as snapshot:
+            if reader.leaf.in_ring:  # places are positions
+                rows = last_until(snapshot, window.size + 1, since, None, reader.columns)
+                end = int(new[0]) if len(new) else rows.num_rows + 1
+                return self._with_lives(rows, np.arange(end - rows.num_rows, end), side)
             rows = stored_until(snapshot, since.tick - window.size, since, reader.columns)
         ticks = reader.table.definition.ticks(rows.column(reader.table.definition.time))
         return self._with_lives(rows, ticks, side)

@@ -80,6 +80,10 @@ class ModeChooser:
         elif self._trial is not None:
             self._observe_trial(cost_s)
 
+    def cost(self, mode: str) -> float | None:
+        """The last median cost of a slide in a mode; None before it was measured."""
+        return self._known.get(mode)
+
     def explain(self) -> str:
         """One line for EXPLAIN: the mode, measured costs, trials so far."""
         costs = [f"{mode} {_milliseconds(self._known.get(mode))}" for mode in MODES]

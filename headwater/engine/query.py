@@ -296,8 +296,10 @@ class ContinuousQuery:
     def _run(self, mode: str, firing: Firing, held: HeldTables) -> list[Evaluated]:
         """One mode over the instants of a firing; its cost is told to the chooser."""
         started = time.perf_counter()
-        way = self._fold if mode == FOLD else self._reevaluate
-        results = way(firing.wanted, firing.chunks, firing.before, held)
+        if mode == FOLD:
+            results = self._fold(firing.wanted, firing.chunks, firing.before, held)
+        else:
+            results = self._reevaluate(firing.wanted, firing.chunks, held)
         if mode == REEVALUATE or firing.ready:
             self.chooser.observe(mode, (time.perf_counter() - started) / len(firing.wanted))
         return results
@@ -305,11 +307,17 @@ class ContinuousQuery:
     def _try_other(self, firing: Firing, held: HeldTables) -> None:
         """A trial of the other mode, after the result is delivered; only its cost counts."""
         for mode in firing.modes[1:]:
-            least = self._least_cost(firing)
-            if mode == REEVALUATE and least > CLEARLY_DEARER * self.timings.last_s:
-                self.chooser.observe(mode, least)  # a bound from below says enough
-            else:
+            if mode == FOLD:
                 self._run(mode, firing, held)
+                continue
+            least, known = self._least_cost(firing), self.chooser.cost(FOLD)
+            if known is not None and least > CLEARLY_DEARER * known:
+                self.chooser.observe(mode, least)  # a bound from below says enough
+                continue
+            last = len(firing.wanted) - 1
+            started = time.perf_counter()
+            self._reevaluate(firing.wanted[last:], firing.chunks, held, last)
+            self.chooser.observe(mode, time.perf_counter() - started)
 
     def _least_cost(self, firing: Firing) -> float:
         """What re-evaluating a slide costs at least: its windows' rows, at the speed of memory."""
@@ -319,6 +327,8 @@ class ContinuousQuery:
             if window is not None:
                 slides = (window.size + 1) / self.sampling.step
                 rows += slides * chunk.num_rows / len(firing.wanted)
+            elif reader.leaf.window.kind == "landmark":
+                rows += reader.table.state.next_sequence
         return rows * LEAST_SECONDS_PER_ROW
 
     def _chunks(self, tick: int, count: int | None) -> list[tuple[pa.Table, Ticks, Ticks]]:
@@ -426,13 +436,13 @@ class ContinuousQuery:
         self,
         wanted: Sequence[tuple[Instant, bool]],
         chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
-        before: Sequence[Cursor | None],  # noqa: ARG002
         held: HeldTables,
+        first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
         found = []
         with contextlib.ExitStack() as stack:
             snapshots = [stack.enter_context(table.reading()) for table in self.tables]
-            for number, (instant, empty) in enumerate(wanted):
+            for number, (instant, empty) in enumerate(wanted, first):
                 known = self._empty_result(instant, held) if empty else None
                 if known is None:
                     windows = {}

@@ -21,7 +21,8 @@ class CatalogTables:
             return None
         d = table.definition
         visible = tuple(d.schema.names)
-        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type)
+        ranged = d.range_ticks is not None
+        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type, ranged)
 
     def standard(self, name: str) -> pa.Schema | None:
         """A standard table's columns."""

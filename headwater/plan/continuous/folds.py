@@ -54,6 +54,7 @@ class StreamColumns:
     visible: tuple[str, ...]
     time: str
     time_type: pa.DataType
+    ranged: bool = False  # RANGE hides old rows, whatever the window
 
 
 @dataclass(frozen=True)

@@ -414,7 +414,8 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
         raise Unfit("three or more streams are joined in one SELECT")
     by_position = bound.sampling == "rows"
     rings = [leaf for _, leaf in direct if leaf.in_ring]
-    if rings and not (by_position and not any(leaf.window.keys for leaf in rings)):
+    counted = by_position and not any(leaf.window.keys or leaf.columns.ranged for leaf in rings)
+    if rings and not counted:
         if len(direct) > 1:
             raise Unfit("a window of last rows is joined with another stream")
         return fold_ring(bound, block, scope, number)
@@ -422,8 +423,6 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
         raise Unfit("PREV depends on where the window begins")
     if by_position and any(leaf.window.kind == "interval" for _, leaf in direct):
         raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
-    if len(direct) == 2 and by_position:
-        raise Unfit("a join of streams under SAMPLE n ROWS")
     if len(direct) == 2 and any(leaf.window.kind == "landmark" for _, leaf in direct):
         raise Unfit("a join with a landmark window keeps every row")
     if _is_grouped(bound, block):
