@@ -475,7 +475,9 @@ def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
     """What changes in a block that Spark evaluates over rows of windows or rings."""
     found = edge_edits(bound, block, scope)
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
-    shown = [leaf.in_ring or leaf.previous or _hidden(leaf) for leaf in leaves]
+    if any(leaf.newest for leaf in leaves):
+        found = [*found, *_newest_only(block, scope)]
+    shown = [leaf.in_ring or leaf.previous or leaf.newest or _hidden(leaf) for leaf in leaves]
     return [*found, *(_expanded_stars(block, scope) if any(shown) else [])]
 
 

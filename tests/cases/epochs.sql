@@ -1,0 +1,116 @@
+-- Epochs: chunks by time and by rows, kept chunks, pairs (EQ1, EQ3, EQ4; the queries of the paper).
+
+-- case: Q_A once, Q_B minute by minute, Q_D without the join
+CREATE STREAM packets (ts INT, src STRING, dst STRING, bytes INT) TIMESTAMP BY ts;
+CREATE TABLE hosts (ip STRING, host STRING);
+INSERT INTO hosts VALUES ('1', 'ann'), ('2', 'bob'), ('3', 'bob');
+CREATE TABLE packet_table (ts INT, src STRING, dst STRING, bytes INT);
+INSERT INTO packet_table VALUES (5, '1', '2', 10), (70, '1', '3', 5);
+-- sorted
+SELECT h1.host AS from_host, h2.host AS to_host, sum(t.bytes) AS bytes FROM packet_table t, hosts h1, hosts h2
+  WHERE h1.ip = t.src AND h2.ip = t.dst GROUP BY h1.host, h2.host;
+--| 'ann' | 'bob' | 15
+CREATE CONTINUOUS QUERY q_b AS
+  SELECT floor(s.ts / 60) AS minute, h1.host AS from_host, h2.host AS to_host, sum(s.bytes) AS bytes
+  FROM STREAM(packets, 'CUT ON ts BY 60 SECS') s, hosts h1, hosts h2
+  WHERE h1.ip = s.src AND h2.ip = s.dst GROUP BY floor(s.ts / 60), h1.host, h2.host ORDER BY 1, 2, 3;
+CREATE CONTINUOUS QUERY q_d AS
+  SELECT src, sum(bytes) AS bytes, count(*) AS n FROM packets CUT ON ts BY INTERVAL '60' SECOND GROUP BY src ORDER BY src;
+INSERT INTO packets VALUES (5, '1', '2', 10), (20, '1', '3', 7), (59, '2', '1', 1), (60, '1', '2', 2), (185, '3', '1', 4);
+ADVANCE packets TO 240;
+FLUSH;
+SUBSCRIBE q_b EARLIEST;
+--| 0 | 'ann' | 'bob' | 17 | 60
+--| 0 | 'bob' | 'ann' | 1 | 60
+--| 1 | 'ann' | 'bob' | 2 | 120
+--| 3 | 'bob' | 'ann' | 4 | 240
+SUBSCRIBE q_d EARLIEST;
+--| '1' | 17 | 2 | 60
+--| '2' | 1 | 1 | 60
+--| '1' | 2 | 1 | 120
+--| '3' | 4 | 1 | 240
+
+-- case: Q_C joins two streams chunk by chunk
+CREATE STREAM rt1 (ts INT, pid INT, seen INT) TIMESTAMP BY ts;
+CREATE STREAM rt2 (ts INT, pid INT, seen INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q_c AS
+  SELECT avg(s2.seen - s1.seen) AS delay, count(*) AS packets
+  FROM STREAM(rt1, 'CUT ON ts BY 60 SECS', 'BLOCK') s1, STREAM(rt2, 'CUT ON ts BY 60 SECS', 'BLOCK') s2
+  WHERE s1.pid = s2.pid;
+INSERT INTO rt1 VALUES (1, 1, 2), (30, 2, 31), (61, 3, 62);
+INSERT INTO rt2 VALUES (1, 1, 5), (62, 2, 63), (63, 3, 66);
+ADVANCE rt1 TO 120;
+FLUSH;
+SELECT waits_for FROM headwater.queries;
+--| 'rt2'
+ADVANCE rt2 TO 120;
+FLUSH;
+SUBSCRIBE q_c EARLIEST;
+--| 3.0 | 1 | 60
+--| 4.0 | 1 | 120
+
+-- case: the newest chunk with the last twelve finds doubled calls
+CREATE STREAM cdrs (ts TIMESTAMP, caller INT, callee INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY doubled AS
+  SELECT DISTINCT a.caller, a.callee, a.ts AS first, b.ts AS second
+  FROM STREAM(cdrs, 'CUT ON ts BY 5 SECS', 'BLOCK', 1) b, STREAM(cdrs, 'CUT ON ts BY 5 SECS', 'BLOCK', 12) a
+  WHERE a.caller = b.caller AND a.callee = b.callee
+    AND ((a.ts > b.ts AND a.ts - b.ts < INTERVAL '0.2' SECOND) OR (b.ts > a.ts AND b.ts - a.ts < INTERVAL '0.2' SECOND));
+INSERT INTO cdrs VALUES ('2026-01-01 00:00:01', 1, 2), ('2026-01-01 00:00:04.9', 3, 4), ('2026-01-01 00:00:05.05', 3, 4),
+  ('2026-01-01 00:00:06', 1, 2), ('2026-01-01 00:00:06.1', 1, 2);
+ADVANCE cdrs TO '2026-01-01 00:00:10';
+FLUSH;
+-- sorted
+SUBSCRIBE doubled EARLIEST;
+--| 1 | 2 | 2026-01-01 00:00:06+00:00 | 2026-01-01 00:00:06.100000+00:00 | 2026-01-01 00:00:10+00:00
+--| 1 | 2 | 2026-01-01 00:00:06.100000+00:00 | 2026-01-01 00:00:06+00:00 | 2026-01-01 00:00:10+00:00
+--| 3 | 4 | 2026-01-01 00:00:04.900000+00:00 | 2026-01-01 00:00:05.050000+00:00 | 2026-01-01 00:00:10+00:00
+
+-- case: kept chunks, all pairs, and pairs with a newest row only
+CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY every AS
+  SELECT count(*) AS pairs FROM s CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS a JOIN s CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS b ON a.k = b.k;
+CREATE CONTINUOUS QUERY newest AS
+  SELECT count(*) AS pairs FROM s CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS a JOIN s CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS b ON a.k = b.k PAIR NEWEST;
+CREATE CONTINUOUS QUERY outside AS
+  SELECT a.v, b.v AS w FROM s CUT ON ts BY INTERVAL '5' SECOND a LEFT JOIN s CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS b ON a.k = b.k AND a.v > b.v;
+INSERT INTO s VALUES (1, 1, 1), (2, 1, 2), (6, 1, 3), (11, 2, 4);
+ADVANCE s TO 20;
+FLUSH;
+SUBSCRIBE every EARLIEST;
+--| 4 | 5
+--| 9 | 10
+--| 2 | 15
+--| 1 | 20
+SUBSCRIBE newest EARLIEST;
+--| 4 | 5
+--| 5 | 10
+--| 1 | 15
+--| 0 | 20
+-- sorted
+SUBSCRIBE outside EARLIEST;
+--| 1 | NULL | 5
+--| 2 | 1 | 5
+--| 3 | 1 | 10
+--| 3 | 2 | 10
+--| 4 | NULL | 15
+
+-- case: chunks of rows
+CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q AS SELECT count(*) AS n, sum(v) AS t FROM STREAM(s, 'CUT BY 2 ROWS', 'BLOCK', 2);
+INSERT INTO s VALUES (1, 1), (2, 2), (2, 3), (5, 4), (6, 5);
+FLUSH;
+SUBSCRIBE q EARLIEST;
+--| 2 | 3 | 2
+--| 4 | 10 | 5
+
+-- case: what is refused
+CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND a, s CUT ON ts BY INTERVAL '6' SECOND b;
+--! 42P20 2:91 all cuts of one query must be alike ~ KEEP may differ
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND a, s [ROWS 3] b;
+--! 42P20 1:91 windows and cuts do not mix
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND SAMPLE INTERVAL 1 SECOND;
+--! 42P20 1:86 a query with CUT is evaluated at the end of each chunk ~ leave SAMPLE out
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON k;
+--! 0A000 CUT ON a column that is not the table's time is not supported yet ~ the time of table s is ts
