@@ -7,6 +7,7 @@ stops that query and nothing else. The decisions are the scheduler's, the basket
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -82,8 +83,11 @@ class Engine:
         with self._lock:
             self._opened = True
             self.absent = set(absent)
-            if self._queries:
+            queries = list(self._queries.values())
+            if queries:
                 self._start()
+        for query in queries:
+            self._let_go(query)
 
     def _start(self) -> None:
         if not self._started:
@@ -115,6 +119,8 @@ class Engine:
                     self._tables.pop(number).on_show = None
             self._wait_for(key)
         query.shares.leave()
+        for table in query.tables:
+            self._let_go_of(table)
         return query
 
     def find(self, name: str) -> ContinuousQuery | None:
@@ -147,7 +153,7 @@ class Engine:
         query.attach()
         query.share(self._sharing)
         with self._lock:
-            query.state, query.error = "running", None
+            query.state, query.error, query.careful = "running", None, False
             self._dirty.update(table.definition.id for table in query.tables)
             self._work.notify_all()
 
@@ -210,14 +216,9 @@ class Engine:
 
     def _arrival_due(self, query: ContinuousQuery) -> int | None:
         """When the next instant of a query over arrival times comes, in µs; None if data decides."""
-        if query.state != "running" or query.sampling.kind != "interval":
-            return None
-        if not any(table.definition.by_arrival for table in query.tables):
-            return None
-        if query.sampling.after is None:
-            return None
-        step = query.sampling.step
-        return (query.sampling.after // step + 1) * step + 1
+        name = query.name.casefold()
+        busy = name in self._offered or name in self._pulling or name in self._running
+        return query.wall_due if query.state == "running" and not busy else None
 
     def _look_at_wall(self) -> None:
         """Tables with arrival time whose next instant has come are told the time."""
@@ -251,7 +252,7 @@ class Engine:
 
     def _tick(self, query: ContinuousQuery) -> None:
         """Closes arrival times up to now, where an instant has come that no row has closed yet."""
-        due = self._arrival_due(query)
+        due = query.wall_due
         if due is None or due > time.time_ns() // 1000:
             return
         for table in query.tables:
@@ -268,7 +269,8 @@ class Engine:
                 query.put_away_if_due(self._snapshot_s())
                 self._let_go(query)
         except BaseException as error:
-            failure = error
+            retried = query is not None and not query.careful and self._try_carefully(query)
+            failure = None if retried else error
         with self._lock:
             self._running.discard(name)
             now = time.monotonic()
@@ -280,25 +282,39 @@ class Engine:
             self._quiet.notify_all()
             self._work.notify()
 
+    def _try_carefully(self, query: ContinuousQuery) -> bool:
+        """After an error in a firing: again instant by instant, so that good ones are answered."""
+        query.careful = True
+        try:
+            query.attach()
+        except Exception:  # the first error is told
+            return False
+        return True
+
     def _let_go(self, query: ContinuousQuery) -> None:
-        """Tells the query's tables which of their rows are still needed."""
-        for table in query.tables:
-            number = table.definition.id
-            if table.definition.kind != "stream" and table.definition.range_ticks is None:
-                continue  # its rows stay
-            with self._lock:
-                names = self._readers.get(number, ())
-                readers = [self._queries[n] for n in names if n in self._queries]
+        """Tells the query's tables which of their rows are still needed, once all queries are there."""
+        if self._opened:
+            for table in query.tables:
+                self._let_go_of(table)
+
+    def _let_go_of(self, table: StreamingTable) -> None:
+        number, definition = table.definition.id, table.definition
+        if definition.kind != "stream" and definition.range_ticks is None:
+            return  # its rows stay
+        with self._lock:
+            names = self._readers.get(number, ())
+            readers = [self._queries[n] for n in names if n in self._queries]
+        if definition.kind == "stream":
             needs = [reader.needed_from(number) for reader in readers]
             known = [need for need in needs if need is not None]
-            if table.definition.kind == "stream" and number not in self.absent:
-                if needs and len(known) == len(needs):
-                    table.trim(min(known))
-            elif table.definition.range_ticks is not None:
-                limit = table.definition.range_ticks  # no window reaches beyond it
-                places = [r.sampling.after for r in readers if r.state == "running"]
-                held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
-                table.hold(min(held, default=None))
+            if needs and len(known) == len(needs) and number not in self.absent:
+                table.trim(min(known))
+        else:
+            assert definition.range_ticks is not None
+            limit = definition.range_ticks  # no window reaches beyond it
+            places = [reader.sampling.after for reader in readers]
+            held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
+            table.hold(min(held, default=None))
 
     def _fail(self, query: ContinuousQuery, error: BaseException) -> None:
         """An error inside a query stops that query; holds the lock."""
@@ -352,7 +368,8 @@ class Engine:
             for worker in self._workers:
                 worker.join(CLOSE_PATIENCE_S)
         for query in self.all():
-            if query.state == "running":
-                query.put_away()
+            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
+                if query.state == "running":
+                    query.put_away()
         for table in self._tables.values():
             table.on_show = None

@@ -41,7 +41,7 @@ from headwater.engine.merges import (
 )
 from headwater.engine.reader import LeafReader
 from headwater.engine.world import HeldTables, World
-from headwater.errors import DataError
+from headwater.errors import DataError, Error
 from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.inline.probe import Probe
@@ -332,6 +332,9 @@ class FoldRun:
             every = {**held.of(self.identifiers), **relations}
             self.counters.spark_runs += len(texts)
             return [self.world.kernel.run(Work(text, every)) for text in texts]
+        except Error as error:
+            error.place = None  # Spark's place lies in a text that the user never saw
+            raise
         finally:
             for relation in relations.values():
                 staging.release(relation)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,7 +31,9 @@ from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.timeline import all_empty, timeline
 from headwater.engine.world import HeldTables, World
+from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
 from headwater.plan.continuous.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
@@ -69,6 +71,10 @@ class ContinuousQuery:
     shares: Shares = field(default_factory=Shares)
     early: EarlyChunks = field(default_factory=EarlyChunks)
     snapshot: SnapshotFile | None = None
+    careful: bool = (
+        False  # after an error: one instant at a time, so that those before it are answered
+    )
+    wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
     _folded: bool = False  # whether the folds hold the state of the readers' place
     _versions: dict[str, Any] = field(default_factory=dict)
@@ -81,6 +87,8 @@ class ContinuousQuery:
 
     def __post_init__(self) -> None:
         wish = self.wish if self.specs else REEVALUATE
+        if self.specs and self._forgets:
+            wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
 
@@ -88,6 +96,7 @@ class ContinuousQuery:
 
     def attach(self) -> None:
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
+        self.sink.recover()
         last = self.sink.last()
         cursors = list(self.beginning.cursors)
         if last is not None:
@@ -98,12 +107,13 @@ class ContinuousQuery:
         elif not self.beginning.from_beginning:
             ticks = [cursor.tick for cursor in cursors if cursor is not None]
             self.sampling.after = min(ticks, default=None)
-        self.readers = []
+        readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
             feed = Feed(table, cursor)
             name = f"{self.number}.{leaf.number}"
             feed.add_reader(name)
-            self.readers.append(LeafReader(leaf, feed, name, cursor, self._before_only(table)))
+            readers.append(LeafReader(leaf, feed, name, cursor, self._before_only(table)))
+        self.readers = readers  # others read it while this one is being attached
         self._make_folds()
 
     def _before_only(self, table: StreamingTable) -> bool:
@@ -180,7 +190,19 @@ class ContinuousQuery:
                 self.attach()  # stored rows were changed
                 self.forget_snapshot()
                 break
-        return bool(self.sampling.due(self.readers, 1))
+        due = bool(self.sampling.due(self.readers, 1))
+        self._look_at_wall()
+        return due
+
+    def _look_at_wall(self) -> None:
+        """When the wall clock brings the next instant of tables with arrival time."""
+        arrival = [t for t in self.tables if t.definition.by_arrival]
+        self.wall_due = None
+        if arrival and self.sampling.kind == "interval":
+            first = self.sampling.first(self.readers)
+            closed = [t.state.time.closed for t in arrival]
+            if first is not None and any(mark is None or mark < first for mark in closed):
+                self.wall_due = first + 1
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""
@@ -204,7 +226,7 @@ class ContinuousQuery:
 
     def _fold_early(self) -> int:
         """Rows of the newest pane are folded before its instant, in m chunks (DC7)."""
-        if not self.wants_early or self.chooser.plan() != (FOLD,):
+        if not self.wants_early:
             return 0
         with self.world.held(self.plan.identifiers) as held:
             self._check_versions(held)
@@ -234,6 +256,8 @@ class ContinuousQuery:
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
         started = self.sampling.after is not None and self.sampling.kind != "realtime"
+        if self.chooser.plan() != (FOLD,):
+            return False
         if not started or not self._own_folds or not self._folded:
             return False
         if self.sampling.kind == "rows":
@@ -252,6 +276,8 @@ class ContinuousQuery:
 
     def _fitting(self, instants: list[Instant]) -> list[Instant]:
         """As many of the instants as make one chunk in line; at least one, all where Spark folds."""
+        if self.careful:
+            return [instants[0]] if self.sampling.kind != "interval" else [instants[0]] * 2
         most, step = self._most_in_line, self.sampling.step
         if self.sampling.kind == "rows":
             return instants[: max(most // step, 1)] if most else instants
@@ -284,10 +310,12 @@ class ContinuousQuery:
         before = [reader.cursor for reader in self.readers]
         if interval:
             chunks = self._chunks(taken_until, None)
-            wanted = list(self._timeline(first, last, taken_until))
+            most = self.world.settings.integer("max_empty_instants")
+            ends = (first, last, taken_until)
+            wanted = list(timeline(self.sampling, self.readers, *ends, most))
         else:
             chunks = self._chunks(taken_until, len(instants) * self.sampling.step)
-            wanted = [(instant, self._all_empty(instant)) for instant in instants]
+            wanted = [(instant, all_empty(self.readers, instant)) for instant in instants]
         firing = Firing(wanted, chunks, before, modes, ready)
         results = self._run(modes[0], firing, held)
         self._folded = FOLD in modes
@@ -316,8 +344,9 @@ class ContinuousQuery:
                 continue
             last = len(firing.wanted) - 1
             started = time.perf_counter()
-            self._reevaluate(firing.wanted[last:], firing.chunks, held, last)
-            self.chooser.observe(mode, time.perf_counter() - started)
+            with contextlib.suppress(Error):  # the result is delivered: a trial fails nothing
+                self._reevaluate(firing.wanted[last:], firing.chunks, held, last)
+                self.chooser.observe(mode, time.perf_counter() - started)
 
     def _least_cost(self, firing: Firing) -> float:
         """What re-evaluating a slide costs at least: its windows' rows, at the speed of memory."""
@@ -360,39 +389,6 @@ class ContinuousQuery:
             fold.take([chunks[number] for number in numbers], held, first)
 
     # Empty windows
-
-    def _all_empty(self, instant: Instant) -> bool:
-        return all(reader.is_empty(instant.tick) for reader in self.readers)
-
-    def _timeline(
-        self, first: Instant, last: Instant, taken_until: int
-    ) -> Iterator[tuple[Instant, bool]]:
-        """The instants to answer; of a long run over empty windows only the first and the last."""
-        instant = first
-        most = self.world.settings.integer("max_empty_instants")
-        while instant.tick <= min(last.tick, taken_until):
-            if not self._all_empty(instant):
-                yield instant, False
-                instant = self.sampling.next_of(instant)
-                continue
-            stop = self._end_of_gap(instant, last)
-            count = (stop.tick - instant.tick) // self.sampling.step + 1
-            if count > most:
-                yield from ((instant, True), (stop, True))
-            else:
-                while instant.tick <= stop.tick:
-                    yield instant, True
-                    instant = self.sampling.next_of(instant)
-            instant = self.sampling.next_of(stop)
-
-    def _end_of_gap(self, instant: Instant, last: Instant) -> Instant:
-        """The last instant of a run over empty windows."""
-        step = self.sampling.step
-        seen = [reader.next_seen(instant.tick) for reader in self.readers]
-        firsts = [-(-tick // step) * step for tick in seen if tick is not None]
-        end = min([last.tick, *(tick - step for tick in firsts)])
-        end = max(end, instant.tick)
-        return Instant(end, end)
 
     def _empty_result(self, instant: Instant, held: HeldTables) -> pa.Table | None:
         """The result over empty windows, made once per version of the tables."""
@@ -524,7 +520,7 @@ class ContinuousQuery:
                 )
             places = ticks
             if self.sampling.kind == "rows":
-                end = self.sampling.count * self.sampling.step
+                end = self.sampling.count * self.sampling.step + reader.early
                 places = np.arange(end - rows.num_rows + 1, end + 1)
             chunks.append((rows, places, ticks))
         self._give(chunks, [None] * len(chunks), place, held)
@@ -559,19 +555,32 @@ class ContinuousQuery:
         """Rows that the folds do not hold yet, from before the readers' place."""
         self._give(chunks, [reader.cursor for reader in self.readers], None, held)
 
+    @property
+    def _forgets(self) -> bool:
+        """Whether state stands for rows that a stream lets go."""
+        windows = zip(self.tables, self.plan.leaves, strict=True)
+        counted = self.sampling.kind == "rows"
+        return any(
+            table.definition.kind == "stream" and (counted or leaf.window.kind != "interval")
+            for table, leaf in windows
+        )
+
     # What is still needed of the tables
 
     def needed_from(self, number: int) -> int | None:
         """The oldest tick of a table that the query may read again; None for all of it."""
         oldest: list[int | None] = []
-        for reader in self.readers:
+        readers = self.readers
+        if len(readers) < len(self.plan.leaves):
+            return None
+        for reader in readers:
             if reader.table.definition.id != number:
                 continue
             if self.sampling.after is None:
                 return None
             if reader.window_ticks is not None and self.sampling.kind != "rows":
                 oldest.append(self.sampling.after - reader.window_ticks)
-            elif self._kept_from and self.chooser.mode == FOLD:
+            elif self._kept_from and self.specs and not self.plan.stream_tables:
                 oldest.append(self._kept_from[reader.leaf.number])
             else:
                 return None

@@ -29,6 +29,9 @@ class Sink(Protocol):
     def last(self) -> tuple[int, dict[str, Any]] | None:
         """The tick and the note of the newest result that is durable."""
 
+    def recover(self) -> None:
+        """Finds its place again after an append that failed."""
+
     def append(self, results: Sequence[Evaluated]) -> None:
         """Stores results; they are visible when this returns."""
 

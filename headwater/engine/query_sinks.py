@@ -31,6 +31,10 @@ class LogSink:
         found = self.log.last()
         return None if found is None else (found.instant, dict(found.note))
 
+    def recover(self) -> None:
+        """After an insert that failed: what became durable all the same is known again."""
+        self.log.settle()
+
     def append(self, results: Sequence[Evaluated]) -> None:
         """One durable insert for all."""
         self.log.append([NewResult(r.instant.tick, r.rows, r.epoch, r.note) for r in results])
@@ -42,25 +46,33 @@ class ViewSink(LogSink):
     def __init__(self, log: ResultLog, table: StreamingTable, emit: Emit) -> None:
         super().__init__(log)
         self._table, self._emit = table, emit
-        self._sequence = table.state.next_sequence
         self._previous: pa.Table | None = None
+        self.recover()
+
+    def recover(self) -> None:
+        """The view's place is read from its table; what the log has and it has not is stored."""
+        super().recover()
+        self._table.barrier()
+        self._sequence = self._table.state.next_sequence
+        self._previous = None
         self._catch_up()
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """The log first, then the table; all instants of one firing in one commit."""
-        shown = [self._shown(r.rows, r.instant.tick) for r in results]
-        for result, rows in zip(results, shown, strict=True):
-            self._sequence += rows.num_rows
-            result.note[VIEW_SEQUENCE] = self._sequence
+        shown, previous, sequence = [], self._previous, self._sequence
+        for result in results:
+            shown.append(self._shown(previous, result.rows, result.instant.tick))
+            previous = result.rows
+            sequence += shown[-1].num_rows
+            result.note[VIEW_SEQUENCE] = sequence
         super().append(results)
         if results:
             self._table.store_result(pa.concat_tables(shown), results[-1].instant.tick)
+        self._previous, self._sequence = previous, sequence
 
-    def _shown(self, rows: pa.Table, tick: int) -> pa.Table:
+    def _shown(self, previous: pa.Table | None, rows: pa.Table, tick: int) -> pa.Table:
         instant = instant_scalar(self.log.schema.field(len(self.log.schema) - 1).type, tick)
-        shown = emitted(self._emit, self._previous, rows, instant)
-        self._previous = rows
-        return shown
+        return emitted(self._emit, previous, rows, instant)
 
     def _catch_up(self) -> None:
         """Stores what the log has and the table has not."""
@@ -75,7 +87,8 @@ class ViewSink(LogSink):
             missing.append(result)
             position -= 1
         for result in reversed(missing):
-            shown = self._shown(result.rows, result.instant)
+            shown = self._shown(self._previous, result.rows, result.instant)
+            self._previous = result.rows
             self._sequence += shown.num_rows
             self._table.store_result(shown, result.instant)
         last = self.log.last()

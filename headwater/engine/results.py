@@ -172,6 +172,13 @@ class ResultLog:
                 made += [entry.result for entry in part]
         return made
 
+    def settle(self) -> None:
+        """After an insert that failed: finds out whether it became durable all the same."""
+        with self._appending:
+            if self._unsure and self._stored is not None:
+                self._stored.settle()
+                self._load()
+
     def _entries(self, results: Sequence[NewResult]) -> Iterator[_Entry]:
         """The results at the positions that follow."""
         before = self._total

@@ -67,13 +67,13 @@ class Sampling:
         return self._interval(readers, limit)
 
     def _interval(self, readers: Sequence[Reader], limit: int) -> list[Instant]:
-        first = self._first(readers)
+        first = self.first(readers)
         last = limit // self.step * self.step
         if first is None or first > last:
             return []
         return [Instant(first, first), Instant(last, last)]
 
-    def _first(self, readers: Sequence[Reader]) -> int | None:
+    def first(self, readers: Sequence[Reader]) -> int | None:
         """The next instant; that of an empty table waits for its first row."""
         if self.after is not None:
             return (self.after // self.step + 1) * self.step

@@ -147,9 +147,16 @@ class _StreamTarget:
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
-        for query in self._running.context.engine.all():
+        context = self._running.context
+        for query in context.engine.all():
             if self._table in query.tables:
                 query.rows_will_change()
+        for item in context.catalog.all("continuous query"):
+            if (
+                item.key in context.dormant
+                and self._table.definition.id in item.definition["reads"]
+            ):
+                context.snapshot_of(item).remove()
 
     def check_assigned(self, column: Name, text: str) -> None:
         """T, and what the database itself keeps, cannot be set."""

@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.engine.engine import Engine
+from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.kernel.functions import PythonFunction, SqlFunction
@@ -62,6 +63,10 @@ class Context:
         """A folder for a table; the number makes it new."""
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
         return self.folder.tables / f"{plain}-{number}"
+
+    def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
+        """Where the state of a continuous query is kept."""
+        return SnapshotFile(self.folder.path / "snapshots" / f"{query.id}.snapshot")
 
     def find(self, name: str) -> CatalogObject | None:
         """The table, view or query of that name."""

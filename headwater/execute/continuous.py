@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Beginning, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
 from headwater.engine.results import ResultLog
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.sampling import MOST_INSTANTS
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
@@ -70,6 +70,9 @@ def beginning_of(made: Made, from_beginning: bool) -> Beginning:
     cursors: list[Cursor | None] = []
     for table in made.tables:
         state = table.state
+        if table.definition.by_arrival and state.next_sequence:
+            table.tick()  # its clock is the wall's
+            state = table.state
         clock = state.time.clock
         if from_beginning or clock is None or not state.next_sequence:
             cursors.append(None)
@@ -110,6 +113,11 @@ def _register(
     if made is None:
         Checker(context, query, text).check()
         made = Made(context, query, text)
+    refuse_twice(made.output.schema)
+    if options["mode"] == "fold" and not made.specs:
+        raise BindError(
+            "the query has no fold", sqlstate="42P20", detail=made.plan.reason, hint="mode = 'auto'"
+        )
     folder = context.table_folder(f"results of {name}", fresh_number(context))
     stored = results.definition(0, name, folder.name)
     definition = {
@@ -141,10 +149,11 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
     """The query of a catalog object, attached to its tables."""
     saved = item.definition
     table = context.streams.find(item.id)
+    least = 0 if saved["view"] is None else 2 * MOST_INSTANTS  # until the view has them
     log = ResultLog(
         table,
         made.output.schema,
-        keep=lambda: context.settings.integer("results_kept"),
+        keep=lambda: max(context.settings.integer("results_kept"), least),
         keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
     )
     emit: Emit = made.query.emit.what if made.query.emit is not None else "all"
@@ -170,15 +179,10 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         priority=saved["options"]["priority"],
         max_wait_s=saved["options"]["max_wait"],
         state=saved["state"],
-        snapshot=snapshot_of(context, item),
+        snapshot=context.snapshot_of(item),
     )
     query.attach()
     return query
-
-
-def snapshot_of(context: Context, item: CatalogObject) -> SnapshotFile:
-    """Where the state of a query is kept."""
-    return SnapshotFile(context.folder.path / "snapshots" / f"{item.id}.snapshot")
 
 
 def create_materialized_view(running: Running, statement: CreateMaterializedView) -> Result:
@@ -220,14 +224,7 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
     schema = made.output.schema
     if made.query.emit is not None and made.query.emit.what == "changes":
         schema = schema.append(pa.field("_op", pa.string()))
-    keys = [name.casefold() for name in schema.names]
-    twice = next((name for name in schema.names if keys.count(name.casefold()) > 1), None)
-    if twice is not None:
-        raise BindError(
-            f"column {twice} occurs twice in the view",
-            sqlstate="42701",
-            hint="give it an alias: AS …",
-        )
+    refuse_twice(schema)
     for field in schema:
         parse_type(name_of(field.type))
     time_type = schema.field("_t").type
@@ -246,6 +243,18 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
         max_step_ticks=None,
         folder=context.table_folder(str(statement.name), fresh_number(context)).name,
     )
+
+
+def refuse_twice(schema: pa.Schema) -> None:
+    """BindError if two columns of a result have one name."""
+    keys = [name.casefold() for name in schema.names]
+    twice = next((name for name in schema.names if keys.count(name.casefold()) > 1), None)
+    if twice is not None:
+        raise BindError(
+            f"column {twice} occurs twice in the result",
+            sqlstate="42701",
+            hint="give it an alias: AS …",
+        )
 
 
 def _range_ticks(time_type: pa.DataType, duration: Duration) -> int:
@@ -284,6 +293,8 @@ def _tell_readers(query: ContinuousQuery) -> None:
 def _start(context: Context, item: CatalogObject) -> None:
     query = make_query(item.definition["text"])
     made = Made(context, query, query.text, item.definition["types"])
+    for table in made.tables:
+        table.kept = True
     context.engine.add(_query(context, item, made))
     context.dormant.pop(item.key, None)
 
@@ -365,14 +376,22 @@ def _forget(context: Context, item: CatalogObject) -> None:
     context.dormant.pop(item.key, None)
     if query is not None and isinstance(query.sink, LogSink):
         query.sink.log.close()
-    snapshot_of(context, item).remove()
+    context.snapshot_of(item).remove()
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:
             shutil.rmtree(table.folder, ignore_errors=True)
-    for number in item.definition["reads"]:
+    release_streams(context, item.definition["reads"])
+
+
+def release_streams(context: Context, numbers: Iterable[int]) -> None:
+    """A stream that nobody reads any more keeps no rows."""
+    read: set[int] = set()
+    for item in context.catalog.all("continuous query"):
+        read.update(item.definition["reads"])
+    for number in numbers:
         stream = context.streams.find(number)
-        unread = not context.engine.readers_of(number)
+        unread = number not in read and not context.engine.readers_of(number)
         if stream is not None and stream.definition.kind == "stream" and unread:
             stream.kept = False
 
@@ -424,11 +443,14 @@ def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Resu
         query = context.engine.find(item.name)
         if query is None or not any(leaf.window.kind == "landmark" for leaf in query.plan.leaves):
             raise BindError(f"query {statement.name} has no landmark window", sqlstate="55000")
+        before = query.state
         context.engine.pause(query)
         query.reset_landmark(_landmarks(query, statement))
         saved = {**item.definition, "beginning": query.beginning.as_json()}
         context.catalog.change(item, saved)
-        context.engine.resume(query)
+        query.state = before
+        if before == "running":
+            context.engine.resume(query)
     return Result("ALTER QUERY")
 
 

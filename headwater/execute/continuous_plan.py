@@ -7,12 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+from sqlglot import exp
 
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.sampling import Sampling
-from headwater.errors import Error, NotSupportedError, Place
+from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
@@ -79,6 +80,7 @@ class Made:
         known: dict[str, list[list[str]]] | None = None,
     ) -> None:
         self.query = query
+        _refuse_system_names(query, text)
         self.tables = [
             context.streaming_table(str(r.name))
             for r in query.table_references
@@ -96,6 +98,9 @@ class Made:
             self.specs = [make_spec(f, functions, self._types) for f in self.plan.folds]
         except NotSupportedError as error:
             reason = error.message
+        except Error as error:
+            error.place = _place_of_name(query, text, error.message)
+            raise
         if reason is not None:
             self.plan = replace(self.plan, folds=(), reason=reason)
             self.specs = []
@@ -144,6 +149,19 @@ class Made:
                 detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",
             )
         return output_schema(columns, time_type)
+
+
+def _refuse_system_names(query: Query, text: str) -> None:
+    """BindError for an alias that belongs to the system: `_t` is the instant, `_op` the change."""
+    tree = query.tree
+    for item in tree.expressions if isinstance(tree, exp.Select) else ():
+        if isinstance(item, exp.Alias) and item.alias.startswith("_"):
+            raise BindError(
+                f"the name {item.alias} starts with _",
+                sqlstate="42602",
+                hint="names that start with _ belong to the system",
+                place=_place_of_name(query, text, f"`{item.alias}`"),
+            )
 
 
 def sampling_kind(query: Query) -> Sampled:

@@ -15,8 +15,11 @@ def check_unread(context: Context, item: CatalogObject) -> None:
         if streams or (item.kind == "table" and item.key in query.definition["tables"]):
             readers.append(query.name.removeprefix("_"))
     if readers:
+        view = context.find(readers[0])
+        is_view = view is not None and view.kind == "materialized view"
+        way = "DROP MATERIALIZED VIEW" if is_view else "KILL QUERY"
         raise BindError(
             f"{item.kind} {item.name} is read by continuous query {', '.join(readers)}",
             sqlstate="2BP01",
-            hint=f"KILL QUERY {readers[0]} first",
+            hint=f"{way} {readers[0]} first",
         )

@@ -64,11 +64,18 @@ def open_subscription(
     )
 
 
-def remove_later(context: Context, name: str) -> Callable[[], None]:
+def remove_later(
+    context: Context, name: str, release: Callable[[list[int]], None]
+) -> Callable[[], None]:
     """What ends a query that lives as long as its reader; it does not wait."""
 
     def remove() -> None:
-        threading.Thread(target=context.engine.remove, args=(name,), daemon=True).start()
+        threading.Thread(target=end, name="headwater-unsubscribe", daemon=True).start()
+
+    def end() -> None:
+        query = context.engine.remove(name)
+        if query is not None:
+            release([table.definition.id for table in query.tables])
 
     return remove
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
-from headwater.errors import NotSupportedError
+from headwater.errors import DataError, NotSupportedError
 from headwater.execute.context import Context, Running
-from headwater.execute.continuous import beginning_of, find_query
+from headwater.execute.continuous import beginning_of, find_query, release_streams
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.query_results import (
@@ -25,6 +27,8 @@ from headwater.sql.statements.query import Query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.text import Name
 
+EMITTED = ("all", "inserts", "deletes", "changes")
+
 
 def subscribe(
     context: Context,
@@ -34,6 +38,12 @@ def subscribe(
     timeout: float | None,
 ) -> Subscription:
     """The results of a query, or of a continuous select that lives as long as its reader."""
+    if emit is not None and emit not in EMITTED:
+        raise DataError(
+            f"there is no emit {emit!r}", sqlstate="22023", hint="one of " + ", ".join(EMITTED)
+        )
+    if after is not None and not isinstance(after, str):
+        raise DataError(f"{after!r} is no token", sqlstate="22023", hint="out.token gives one")
     if isinstance(target, str):
         item = find_query(context, target)
         query = context.engine.find(item.name)
@@ -44,7 +54,7 @@ def subscribe(
     made = Made(context, target, target.text)
     query = _passing_query(context, made)
     context.engine.add(query)
-    gone = remove_later(context, query.name)
+    gone = remove_later(context, query.name, partial(release_streams, context))
     try:
         return open_subscription(query, "", emit, after, timeout, gone)
     except BaseException:
