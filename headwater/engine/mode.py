@@ -88,7 +88,7 @@ class ModeChooser:
         """One line for EXPLAIN: the mode, measured costs, trials so far."""
         costs = [f"{mode} {_milliseconds(self._known.get(mode))}" for mode in MODES]
         if self._fixed:
-            return f"mode {self._mode} as set; {costs[MODES.index(self._mode)]} a slide"
+            return f"mode {self._mode}, no other is tried; {costs[MODES.index(self._mode)]} a slide"
         if self._trial is not None:
             next_trial = f"trying {self._other}"
         else:

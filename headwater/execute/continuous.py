@@ -114,10 +114,6 @@ def _register(
         Checker(context, query, text).check()
         made = Made(context, query, text)
     refuse_twice(made.output.schema)
-    if options["mode"] == "fold" and not made.specs:
-        raise BindError(
-            "the query has no fold", sqlstate="42P20", detail=made.plan.reason, hint="mode = 'auto'"
-        )
     folder = context.table_folder(f"results of {name}", fresh_number(context))
     stored = results.definition(0, name, folder.name)
     definition = {

@@ -234,7 +234,7 @@ def test_a_wish_is_kept(wish: str) -> None:
     play = Play(ModeChooser(wish, start=OTHER[wish]))
     assert set(play.run(200, **costs_with(OTHER[wish], 100))) == {wish}
     assert play.trial_slides == []
-    assert play.chooser.explain() == f"mode {wish} as set; {wish} 1e+03 ms a slide"
+    assert play.chooser.explain() == f"mode {wish}, no other is tried; {wish} 1e+03 ms a slide"
 
 
 def test_explain_says_what_was_measured() -> None:
