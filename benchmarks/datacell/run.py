@@ -1,7 +1,7 @@
 """B1 to B4: DataCell's Q1, Q2, Q3 and Fig. 4 to 9, two hundred queries at once, and the peers.
 
-Q1 by count (`[ROWS]`) as in the paper and by time; Q2 by time (a join of `[ROWS]` windows is not
-folded); Q3 by count. Every answer of a peer is compared with ours, and a row that differs is void.
+Q1 by count (`[ROWS]`) as in the paper and by time; Q2 by time; Q3 by count. Every answer of a peer
+is compared with ours, and a row that differs is void.
 Slides of a system follow each other, systems run one after the other in one process; only Flink
 and plain Structured Streaming have processes of their own. Peers get fewer slides than we do.
 

@@ -112,6 +112,11 @@ class Evaluation:
         return "in line" if self._finishes_in_line else "Spark"
 
     @property
+    def evaluates_in_line(self) -> bool:
+        """Whether re-evaluation of a small window needs no Spark."""
+        return self._rows_in_line and self.world.settings.integer("inline_rows") > 0
+
+    @property
     def _finishes_in_line(self) -> bool:
         if not self.plan.single:
             return False
