@@ -17,11 +17,10 @@ from headwater.engine.fold_run import StaticProbes, has_edges
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
 from headwater.engine.sampling import Instant
-from headwater.engine.world import HeldTables, World
-from headwater.errors import DataError, Error
+from headwater.engine.world import HeldTables, World, run_over
+from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
-from headwater.kernel.kernel import Work
 from headwater.plan.continuous.folds import (
     INSTANT,
     ContinuousPlan,
@@ -256,17 +255,7 @@ class Evaluation:
         return times, rows.column("_seq").to_numpy()
 
     def _run(self, text: str, tables: Mapping[str, pa.Table], held: HeldTables) -> pa.Table:
-        staging = self.world.kernel.staging
-        relations = {name: staging.stage(table) for name, table in tables.items()}
-        try:
-            every = {**held.of(self.plan.identifiers), **relations}
-            return self.world.kernel.run(Work(text, every))
-        except Error as error:
-            error.place = None  # Spark's place lies in a text that the user never saw
-            raise
-        finally:
-            for relation in relations.values():
-                staging.release(relation)
+        return run_over(self.world, [text], tables, held.of(self.plan.identifiers))[0]
 
 
 def _shown(leaf: Leaf, rows: pa.Table) -> pa.Table:

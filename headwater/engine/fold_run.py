@@ -40,12 +40,11 @@ from headwater.engine.merges import (
     Ticks,
 )
 from headwater.engine.reader import LeafReader
-from headwater.engine.world import HeldTables, World
-from headwater.errors import DataError, Error
+from headwater.engine.world import HeldTables, World, run_over
+from headwater.errors import DataError
 from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.inline.probe import Probe
-from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
 
@@ -323,21 +322,11 @@ class FoldRun:
         self, tables: dict[str, pa.Table], texts: list[str], held: HeldTables
     ) -> list[pa.Table]:
         """Runs texts on Spark over staged rows and the static tables held."""
-        staging = self.world.kernel.staging
-        relations = {name: staging.stage(rows) for name, rows in tables.items()}
         count = sum(rows.num_rows for rows in tables.values())
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count
-        try:
-            every = {**held.of(self.identifiers), **relations}
-            self.counters.spark_runs += len(texts)
-            return [self.world.kernel.run(Work(text, every)) for text in texts]
-        except Error as error:
-            error.place = None  # Spark's place lies in a text that the user never saw
-            raise
-        finally:
-            for relation in relations.values():
-                staging.release(relation)
+        self.counters.spark_runs += len(texts)
+        return run_over(self.world, texts, tables, held.of(self.identifiers))
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

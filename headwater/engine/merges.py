@@ -106,7 +106,6 @@ class PaneMerge(Merge):
         self._aggregation, self._panes, self._window = aggregation, panes, window
         self._sliding = SlidingWindow(aggregation, panes.count(window), steady=True)
         self._waiting: deque[tuple[int, Chunk | tuple[pa.Table, list[pa.Table]]]] = deque()
-        self.pane_count = 0
 
     @property
     def structure(self) -> str:  # type: ignore[override]
@@ -159,10 +158,6 @@ class PaneMerge(Merge):
             pane, rows = self._waiting.popleft()
             if pane >= panes.start:
                 self._push(pane, rows)
-
-    def next_place(self) -> int | None:
-        """The first tick (or position) of the oldest pane that waits."""
-        return None if not self._waiting else self._panes.bounds(self._waiting[0][0])[0]
 
     def result(self) -> pa.Table:
         """The groups of the window."""
@@ -267,7 +262,6 @@ class RowsMerge(Merge):
         self._schema, self._window = schema, window
         self._held: deque[tuple[Ticks, pa.Table]] = deque()
         self._low, self._high = 0, 0
-        self._skip = 0  # rows of the first table that are out
 
     @property
     def size(self) -> int:

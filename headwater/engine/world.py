@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.kernel.kernel import Kernel
+from headwater.errors import Error
+from headwater.kernel.kernel import Kernel, Work
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
 from headwater.storage.streaming.table import StreamingTable
@@ -44,3 +45,22 @@ class World(Protocol):
 
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case."""
+
+
+def run_over(
+    world: World,
+    texts: Sequence[str],
+    tables: Mapping[str, pa.Table],
+    static: Mapping[str, Relation],
+) -> list[pa.Table]:
+    """Runs texts on Spark over staged rows and static tables."""
+    staging = world.kernel.staging
+    relations = {name: staging.stage(rows) for name, rows in tables.items()}
+    try:
+        return [world.kernel.run(Work(text, {**static, **relations})) for text in texts]
+    except Error as error:
+        error.place = None  # Spark's place lies in a text that the user never saw
+        raise
+    finally:
+        for relation in relations.values():
+            staging.release(relation)

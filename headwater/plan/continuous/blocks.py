@@ -142,11 +142,6 @@ def leaf_edits(leaf: Leaf, query: Query, view: str) -> list[Replacement]:
     return [(leaf.name.span, shown), (leaf.window.span, " ")]
 
 
-def same_tokens(first: str, second: str) -> bool:
-    """Whether two texts are equal but for spaces and the case of words."""
-    return normal_tokens(first) == normal_tokens(second)
-
-
 def normal_tokens(text: str) -> Sequence[str]:
     """The tokens of a text for comparison."""
     from headwater.sql.lexer import tokenize

@@ -72,11 +72,6 @@ class Scope:
             found += [SourceColumn(number, name) for name in info.visible]
         return found or None
 
-    def type_of(self, column: SourceColumn) -> pa.DataType | None:
-        """The type of a column, where it is known."""
-        schema = self.sources[column.source].schema
-        return None if schema is None else schema.field(column.name).type
-
 
 def column_uses(tree: exp.Expr) -> list[ColumnUse] | None:
     """Every column reference of a query, with its place; None if one has no place."""
