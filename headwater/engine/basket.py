@@ -150,6 +150,11 @@ class Basket:
         found = [_distinct(piece.ticks) for piece in pieces]
         return _distinct(np.concatenate(found)) if found else NO_TICKS
 
+    def rows_since(self, position: int) -> pa.Table:
+        """The released rows from a position on; none of them may be gone."""
+        tables = [piece.rows for piece in self._rows.between(position, self._rows.end)]
+        return pa.concat_tables(tables) if tables else self._empty
+
     def take_until(self, name: str, tick: int) -> pa.Table:
         """The released rows from the reader's place with T at or below the tick."""
         return self._take(name, self._rows.position_after(tick))

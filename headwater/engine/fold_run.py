@@ -310,6 +310,10 @@ class FoldRun:
                 rows = last_until(snapshot, window.size + 1, since, None, reader.columns)
                 end = int(new[0]) if len(new) else rows.num_rows + 1
                 return self._with_lives(rows, np.arange(end - rows.num_rows, end), side)
+            if reader.chunks is not None:
+                rows, ticks = reader.stored(snapshot, 0, None, since)
+                places = reader.chunks.ordinals(ticks, rows.column(SEQUENCE).to_numpy())
+                return self._with_lives(rows, places, side)
             rows = stored_until(snapshot, since.tick - window.size, since, reader.columns)
         ticks = reader.table.definition.ticks(rows.column(reader.table.definition.time))
         return self._with_lives(rows, ticks, side)

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
+from headwater.engine.chunks import chunks_of
 from headwater.engine.early_chunks import EarlyChunks
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Cursor, Feed
@@ -24,6 +24,7 @@ from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
+from headwater.engine.places import stored_places, take_open, take_turns, take_until, turn_note
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
@@ -98,13 +99,14 @@ class ContinuousQuery:
     def attach(self) -> None:
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
         self.sink.recover()
-        last = self.sink.last()
+        last, kept = self.sink.last(), None
         cursors = list(self.beginning.cursors)
         if last is not None:
             tick, note = last
             saved = note.get("cursors")
             cursors = [Cursor(*c) for c in saved] if saved else [Cursor(tick) for _ in cursors]
             self.sampling.after, self.sampling.count = tick, note.get("count", 0)
+            kept = note.get("bounds")
         elif not self.beginning.from_beginning:
             ticks = [cursor.tick for cursor in cursors if cursor is not None]
             self.sampling.after = min(ticks, default=None)
@@ -113,7 +115,11 @@ class ContinuousQuery:
             feed = Feed(table, cursor)
             name = f"{self.number}.{leaf.number}"
             feed.add_reader(name)
-            readers.append(LeafReader(leaf, feed, name, cursor, self._before_only(table)))
+            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
+            if leaf.window.kind == "chunks":
+                bounds = [cursor] if kept is None else kept[leaf.number]
+                reader.chunks = chunks_of(leaf, self.sampling.count, bounds)
+            readers.append(reader)
         self.readers = readers  # others read it while this one is being attached
         self._make_folds()
 
@@ -153,9 +159,8 @@ class ContinuousQuery:
         if leaf.window.kind == "interval":
             assert reader.window_ticks is not None
             return Window(reader.window_ticks, leaf.window.before)
-        if leaf.window.kind == "rows" and not leaf.window.keys and self.sampling.kind == "rows":
-            assert leaf.window.rows is not None
-            return Window(leaf.window.rows - 1)
+        if self.sampling.counted and leaf.window.rows is not None and not leaf.window.keys:
+            return Window(leaf.window.rows - 1)  # of positions, or of chunks
         return None
 
     # Sharing
@@ -221,7 +226,7 @@ class ContinuousQuery:
         for result in results:
             self.sampling.evaluated(result.instant)
         for reader in self.readers:
-            reader.early = 0
+            reader.answered(len(results))
         self._pane_rows = 0
         return len(results)
 
@@ -234,18 +239,16 @@ class ContinuousQuery:
             if not self._folded:
                 return 0
             before = [reader.cursor for reader in self.readers]
-            if self.sampling.kind == "rows":
-                chunks = self._chunks(0, min(reader.waiting() for reader in self.readers))
+            if self.sampling.counted:
+                chunks = take_open(self.readers, self.sampling)
             else:
                 limit = self._closed_until()
                 assert limit is not None
-                chunks = self._chunks(limit, None)
+                chunks = take_until(self.readers, limit)
+            self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
             for fold in self._own_folds:
                 fold.merge.push_early()
-            if self.sampling.kind == "rows":
-                for reader, (rows, _, _) in zip(self.readers, chunks, strict=True):
-                    reader.early += rows.num_rows
         return 0
 
     def _closed_until(self) -> int | None:
@@ -263,6 +266,8 @@ class ContinuousQuery:
             return False
         if self.sampling.kind == "rows":
             waiting = min(reader.untaken for reader in self.readers)
+        elif self.sampling.kind == "chunks":
+            waiting = sum(reader.open_rows - reader.early for reader in self.readers)
         else:
             limit = self._closed_until()
             waiting = 0 if limit is None else sum(r.count_until(limit) for r in self.readers)
@@ -283,14 +288,20 @@ class ContinuousQuery:
         if self.sampling.kind == "rows":
             return instants[: max(most // step, 1)] if most else instants
         first, last = instants[0], instants[-1]
-        if self.sampling.kind == "realtime":
-            while most and len(instants) > 1 and self._rows_until(instants[-1].tick) > most:
+        if self.sampling.kind in ("realtime", "chunks"):
+            while most and len(instants) > 1 and self._rows_of(instants) > most:
                 instants = instants[: len(instants) // 2]
             return instants
         end = min(last.tick, first.tick + (MOST_INSTANTS - 1) * step)
         while most and end > first.tick and self._rows_until(end) > most:
             end = first.tick + (end - first.tick) // step // 2 * step
         return [first, Instant(end, end)]
+
+    def _rows_of(self, instants: Sequence[Instant]) -> int:
+        """How many rows some evaluations take."""
+        if self.sampling.counted:
+            return sum(reader.ends(1, len(instants))[-1] for reader in self.readers)
+        return self._rows_until(instants[-1].tick)
 
     def _rows_until(self, tick: int) -> int:
         return sum(reader.count_until(tick) for reader in self.readers)
@@ -310,13 +321,19 @@ class ContinuousQuery:
             self._rebuild(first.place, held)
         before = [reader.cursor for reader in self.readers]
         if interval:
-            chunks = self._chunks(taken_until, None)
+            chunks = take_until(self.readers, taken_until)
             most = self.world.settings.integer("max_empty_instants")
             ends = (first, last, taken_until)
             wanted = list(timeline(self.sampling, self.readers, *ends, most))
         else:
-            chunks = self._chunks(taken_until, len(instants) * self.sampling.step)
+            counted = self.sampling.counted
+            chunks = (
+                take_turns(self.readers, self.sampling, len(instants))
+                if counted
+                else take_until(self.readers, taken_until)
+            )
             wanted = [(instant, all_empty(self.readers, instant)) for instant in instants]
+        self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
         firing = Firing(wanted, chunks, before, modes, ready)
         results = self._run(modes[0], firing, held)
         self._folded = FOLD in modes
@@ -328,7 +345,7 @@ class ContinuousQuery:
         if mode == FOLD:
             results = self._fold(firing.wanted, firing.chunks, firing.before, held)
         else:
-            results = self._reevaluate(firing.wanted, firing.chunks, held)
+            results = self._reevaluate(firing.wanted, held)
         if mode == REEVALUATE or firing.ready:
             self.chooser.observe(mode, (time.perf_counter() - started) / len(firing.wanted))
         return results
@@ -346,7 +363,7 @@ class ContinuousQuery:
             last = len(firing.wanted) - 1
             started = time.perf_counter()
             with contextlib.suppress(Error):  # the result is delivered: a trial fails nothing
-                self._reevaluate(firing.wanted[last:], firing.chunks, held, last)
+                self._reevaluate(firing.wanted[last:], held, last)
                 self.chooser.observe(mode, time.perf_counter() - started)
 
     def _least_cost(self, firing: Firing) -> float:
@@ -361,22 +378,6 @@ class ContinuousQuery:
                 rows += reader.table.state.next_sequence
         least = 0.0 if self.evaluation.evaluates_in_line else LEAST_SECONDS_ON_SPARK
         return max(rows * LEAST_SECONDS_PER_ROW, least)
-
-    def _chunks(self, tick: int, count: int | None) -> list[tuple[pa.Table, Ticks, Ticks]]:
-        """The rows of every leaf up to the last instant, with places and ticks."""
-        found = []
-        for reader in self.readers:
-            if self.sampling.kind == "rows":
-                assert count is not None
-                start = self.sampling.count * self.sampling.step + reader.early
-                rows, ticks = reader.take_rows(count)
-                places = np.arange(start + 1, start + 1 + rows.num_rows)
-            else:
-                rows, ticks = reader.take_until(tick)
-                places = ticks
-            self._pane_rows += rows.num_rows
-            found.append((rows, places, ticks))
-        return found
 
     def _give(
         self,
@@ -428,12 +429,11 @@ class ContinuousQuery:
                 self._empty = (dict(held.versions), ready[number])
         made = iter(self.evaluation.upper(merged, held))
         rows = [ready[n] if n in ready else next(made) for n in range(len(wanted))]
-        return self._noted(wanted, rows, chunks, held)
+        return self._noted(wanted, rows, held)
 
     def _reevaluate(
         self,
         wanted: Sequence[tuple[Instant, bool]],
-        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
         held: HeldTables,
         first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
@@ -446,32 +446,21 @@ class ContinuousQuery:
                     windows = {}
                     for reader, snapshot in zip(self.readers, snapshots, strict=True):
                         leaf = reader.leaf.number
-                        until = self._until(chunks[leaf], number)
-                        rows = reader.window_rows(
-                            snapshot, instant.tick, until, self.beginning.landmark[leaf]
-                        )
+                        landmark = self.beginning.landmark[leaf]
+                        turn = number if self.sampling.counted else None
+                        rows = reader.window_rows(snapshot, instant.tick, landmark, turn)
                         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
                         windows[leaf] = ordered_down(rows, ticks)
                     known = self.evaluation.over_rows(windows, instant.tick, held)
                     if empty:
                         self._empty = (dict(held.versions), known)
                 found.append(known)
-        return self._noted(wanted, found, chunks, held)
-
-    def _until(self, chunk: tuple[pa.Table, Ticks, Ticks], number: int) -> Cursor | None:
-        """Where the prefix of an evaluation ends, for SAMPLE n ROWS."""
-        if self.sampling.kind != "rows":
-            return None
-        rows, places, ticks = chunk
-        early = int(places[0]) - 1 - self.sampling.count * self.sampling.step
-        place = (number + 1) * self.sampling.step - 1 - early
-        return Cursor(int(ticks[place]), rows.column("_seq")[place].as_py())
+        return self._noted(wanted, found, held)
 
     def _noted(
         self,
         wanted: Sequence[tuple[Instant, bool]],
         rows: Sequence[pa.Table],
-        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
         held: HeldTables,
     ) -> list[Evaluated]:
         """The results with what a replay must not decide again."""
@@ -480,9 +469,8 @@ class ContinuousQuery:
             note: dict[str, Any] = {"count": self.sampling.count + number + 1}
             if held.versions:
                 note["versions"] = dict(held.versions)
-            if self.sampling.kind == "rows":
-                cursors = [self._until(chunk, number) for chunk in chunks]
-                note["cursors"] = [[c.tick, c.sequence] for c in cursors if c is not None]
+            if self.sampling.counted:
+                note |= turn_note(self.readers, number)
             epoch = note["count"] - 1 if self.sampling.cut else None
             found.append(Evaluated(instant, table, note, epoch))
         return found
@@ -517,14 +505,9 @@ class ContinuousQuery:
         for reader in self.readers:
             with reader.table.reading() as snapshot:
                 landmark = self.beginning.landmark[reader.leaf.number]
-                rows, ticks = reader.stored(
-                    snapshot, place if self.sampling.kind != "rows" else 0, landmark
-                )
-            places = ticks
-            if self.sampling.kind == "rows":
-                end = self.sampling.count * self.sampling.step + reader.early
-                places = np.arange(end - rows.num_rows + 1, end + 1)
-            chunks.append((rows, places, ticks))
+                tick = 0 if self.sampling.counted else place
+                rows, ticks = reader.stored(snapshot, tick, landmark)
+            chunks.append((rows, stored_places(reader, self.sampling, rows, ticks), ticks))
         self._give(chunks, [None] * len(chunks), place, held)
         self._folded = self.restorable = True
 
@@ -562,8 +545,9 @@ class ContinuousQuery:
         """Whether state stands for rows that a stream lets go."""
         windows = zip(self.tables, self.plan.leaves, strict=True)
         counted = self.sampling.kind == "rows"
+        bounded = ("interval", "chunks")
         return any(
-            table.definition.kind == "stream" and (counted or leaf.window.kind != "interval")
+            table.definition.kind == "stream" and (counted or leaf.window.kind not in bounded)
             for table, leaf in windows
         )
 
@@ -580,7 +564,10 @@ class ContinuousQuery:
                 continue
             if self.sampling.after is None:
                 return None
-            if reader.window_ticks is not None and self.sampling.kind != "rows":
+            if reader.chunks is not None:
+                bound = reader.chunks.bounds[0]
+                oldest.append(None if bound is None else bound.tick)
+            elif reader.window_ticks is not None and self.sampling.kind != "rows":
                 oldest.append(self.sampling.after - reader.window_ticks)
             elif self._kept_from and self.specs and not self.plan.stream_tables:
                 oldest.append(self._kept_from[reader.leaf.number])

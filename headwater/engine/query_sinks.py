@@ -15,6 +15,7 @@ from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.query_parts import Evaluated
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.sql.extensions import Emit
+from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.table import StreamingTable
 
 VIEW_SEQUENCE = "view_sequence"
@@ -61,7 +62,7 @@ class ViewSink(LogSink):
         """The log first, then the table; all instants of one firing in one commit."""
         shown, previous, sequence = [], self._previous, self._sequence
         for result in results:
-            shown.append(self._shown(previous, result.rows, result.instant.tick))
+            shown.append(self._shown(previous, result.rows, result.instant.tick, result.epoch))
             previous = result.rows
             sequence += shown[-1].num_rows
             result.note[VIEW_SEQUENCE] = sequence
@@ -70,9 +71,15 @@ class ViewSink(LogSink):
             self._table.store_result(pa.concat_tables(shown), results[-1].instant.tick)
         self._previous, self._sequence = previous, sequence
 
-    def _shown(self, previous: pa.Table | None, rows: pa.Table, tick: int) -> pa.Table:
+    def _shown(
+        self, previous: pa.Table | None, rows: pa.Table, tick: int, epoch: int | None
+    ) -> pa.Table:
         instant = instant_scalar(self.log.schema.field(len(self.log.schema) - 1).type, tick)
-        return emitted(self._emit, previous, rows, instant)
+        shown = emitted(self._emit, previous, rows, instant)
+        if EPOCH_NUMBER not in self._table.schema.names:
+            return shown
+        number = pa.repeat(pa.scalar(epoch, pa.int64()), shown.num_rows)
+        return shown.append_column(EPOCH_NUMBER, number)
 
     def _catch_up(self) -> None:
         """Stores what the log has and the table has not."""
@@ -87,7 +94,7 @@ class ViewSink(LogSink):
             missing.append(result)
             position -= 1
         for result in reversed(missing):
-            shown = self._shown(self._previous, result.rows, result.instant)
+            shown = self._shown(self._previous, result.rows, result.instant, result.epoch)
             self._previous = result.rows
             self._sequence += shown.num_rows
             self._table.store_result(shown, result.instant)

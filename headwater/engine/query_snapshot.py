@@ -47,6 +47,8 @@ def _signature(query: ContinuousQuery) -> dict[str, Any]:
 def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | None:
     """Writes a snapshot; by leaf the tick up to which it holds the rows, None if nothing was written."""
     paired = any(isinstance(fold.merge, PairsMerge) for fold in query.folds)
+    if query.sampling.kind == "chunks":
+        return None  # the kept chunks are read again
     if not query.folds or paired or query.sampling.after is None or not query.restorable:
         return None
     cursors = [reader.cursor for reader in query.readers]

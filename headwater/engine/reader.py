@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from headwater.engine.chunks import Chunks
 from headwater.engine.feed import END_OF_TICK, Cursor, Feed, last_until, stored_until
 from headwater.engine.merges import by_key, with_previous
 from headwater.plan.continuous.folds import NEWEST, Leaf
@@ -30,7 +33,9 @@ class LeafReader:
         self._before_only = before_only
         self.latest: int | None = self._newest_stored()  # T of the newest row taken
         self._taken: Ticks = np.empty(0, np.int64)  # T of the rows of the last take
-        self.early = 0  # under SAMPLE n ROWS: rows taken before their instant
+        self.early = 0  # where positions decide: rows taken before their instant
+        self.turns: list[Cursor] = []  # there: where each evaluation of the last take ends
+        self.chunks: Chunks | None = None  # of a cut by values
         definition = feed.table.definition
         self.window_ticks: int | None = None
         if leaf.window.duration is not None:
@@ -66,6 +71,8 @@ class LeafReader:
 
     def next_tick(self, count: int = 1) -> int | None:
         """T of the count-th row after the last instant."""
+        if count <= self.early:
+            return self.newest  # taken early, all of them
         return self.feed.basket.last_tick(self._name, count - self.early)
 
     def waiting(self) -> int:
@@ -84,6 +91,35 @@ class LeafReader:
     def distinct_ticks(self, tick: int) -> Ticks:
         """Distinct T of the rows up to a tick that are not yet taken."""
         return self.feed.basket.distinct_ticks(self._name, tick)
+
+    def ends(self, step: int, most: int) -> Sequence[int]:
+        """How many rows after the last instant each of the next evaluations ends."""
+        if self.chunks is None:
+            return range(step, self.waiting() + 1, step)[:most]
+        return [end + self.early for end in self._ends(self.chunks, most)]
+
+    def _ends(self, chunks: Chunks, most: int) -> list[int]:
+        basket = self.feed.basket
+        chunks.look(basket.rows_since(chunks.seen))
+        return chunks.ends(basket.position(self._name), most)
+
+    def answered(self, count: int) -> None:
+        """So many evaluations have their results."""
+        self.early = 0
+        if self.chunks is not None:
+            self.chunks.answered(count)
+
+    @property
+    def finished(self) -> int:
+        """Of a cut by values: chunks that were seen to end and have no result yet."""
+        return 0 if self.chunks is None else self.chunks.finished
+
+    @property
+    def open_rows(self) -> int:
+        """Rows of the current chunk that are there, those taken early too."""
+        assert self.chunks is not None
+        first = self._ends(self.chunks, 1)
+        return self.early + (first[0] if first else self.untaken)
 
     # Rows
 
@@ -165,12 +201,19 @@ class LeafReader:
     # Rows of windows, from the store
 
     def window_rows(
-        self, snapshot: StreamSnapshot, tick: int, until: Cursor | None, landmark: Cursor | None
+        self,
+        snapshot: StreamSnapshot,
+        tick: int,
+        landmark: Cursor | None,
+        turn: int | None = None,
     ) -> pa.Table:
-        """All rows of the window at an instant, the oldest first, with PREV columns."""
+        """All rows of the window at an instant, the oldest first, with PREV columns.
+
+        `turn`: where positions decide, which evaluation of the last take.
+        """
         window, limit = self.leaf.window, self.table.definition.range_ticks
         oldest = None if limit is None else tick - limit
-        until = until or Cursor(tick)
+        until = Cursor(tick) if turn is None else self.turns[turn]
         if window.kind == "interval":
             assert self.window_ticks is not None
             low = max(v for v in (tick - self.window_ticks, oldest) if v is not None)
@@ -179,6 +222,9 @@ class LeafReader:
             rows = stored_until(snapshot, low, until, self.columns)
         elif window.kind == "landmark":
             rows = self._since(snapshot, landmark, until)
+        elif self.chunks is not None:
+            assert turn is not None
+            rows = self._since(snapshot, self.chunks.start(turn), until, oldest)
         elif not self.keys:
             assert window.rows is not None
             rows = last_until(snapshot, window.rows, until, oldest, self.columns)
@@ -188,30 +234,36 @@ class LeafReader:
         if self.leaf.previous:
             rows = with_previous(by_key(rows, self.keys), self.keys, self.leaf.previous)
         if self.leaf.newest:
-            rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick)))
+            rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick, turn)))
         return rows
 
-    def _in_newest(self, rows: pa.Table, tick: int) -> np.ndarray:
+    def _in_newest(self, rows: pa.Table, tick: int, turn: int | None) -> np.ndarray:
         """Which rows are of the newest chunk; rows come the oldest first."""
         cut = self.leaf.cut
         assert cut is not None
         if cut.rows is not None:
             return np.arange(rows.num_rows) >= rows.num_rows - cut.rows
-        assert self.window_ticks is not None
         ticks = self.table.definition.ticks(rows.column(self.table.definition.time))
+        if self.chunks is not None:
+            assert turn is not None
+            return _later(rows, ticks, self.chunks.newest_start(turn))
+        assert self.window_ticks is not None
         return ticks >= tick - self.window_ticks // cut.keep
 
-    def _since(self, snapshot: StreamSnapshot, landmark: Cursor | None, until: Cursor) -> pa.Table:
-        rows = stored_until(
-            snapshot, None if landmark is None else landmark.tick, until, self.columns
-        )
-        if landmark is None or not rows.num_rows:
+    def _since(
+        self,
+        snapshot: StreamSnapshot,
+        start: Cursor | None,
+        until: Cursor,
+        oldest: int | None = None,
+    ) -> pa.Table:
+        """The rows after one place up to another, none older than a tick."""
+        lows = [low for low in (None if start is None else start.tick, oldest) if low is not None]
+        rows = stored_until(snapshot, max(lows, default=None), until, self.columns)
+        if start is None or not rows.num_rows:
             return rows
         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-        later = (ticks > landmark.tick) | (
-            (ticks == landmark.tick) & (rows.column(SEQUENCE).to_numpy() > landmark.sequence)
-        )
-        return rows.filter(pa.array(later))
+        return rows.filter(pa.array(_later(rows, ticks, start)))
 
     def _last_per_key(self, rows: pa.Table) -> pa.Table:
         assert self.leaf.window.rows is not None
@@ -220,24 +272,39 @@ class LeafReader:
         return kept.take(pa.array(np.arange(kept.num_rows - 1, -1, -1)))
 
     def stored(
-        self, snapshot: StreamSnapshot, tick: int, landmark: Cursor | None
+        self,
+        snapshot: StreamSnapshot,
+        tick: int,
+        landmark: Cursor | None,
+        until: Cursor | None = None,
     ) -> tuple[pa.Table, Ticks]:
-        """What a fold needs of the rows before the cursor, so that it can go on; with ticks."""
-        if self.cursor is None:
+        """What a fold needs of the rows before a place, the cursor, so that it can go on; with ticks."""
+        until = until or self.cursor
+        if until is None:
             return snapshot.definition.stored_schema.empty_table(), np.empty(0, np.int64)
         if self.leaf.window.kind == "landmark":
-            rows = self._since(snapshot, landmark, self.cursor)
+            rows = self._since(snapshot, landmark, until)
+        elif self.chunks is not None:
+            rows = self._since(snapshot, self.chunks.bounds[0], until)
         elif self.window_ticks is not None:
-            rows = stored_until(snapshot, tick - self.window_ticks, self.cursor, self.columns)
+            rows = stored_until(snapshot, tick - self.window_ticks, until, self.columns)
         elif self.keys:
-            rows = self._last_per_key(stored_until(snapshot, None, self.cursor, self.columns))
+            rows = self._last_per_key(stored_until(snapshot, None, until, self.columns))
         else:
             assert self.leaf.window.rows is not None
-            rows = last_until(snapshot, self.leaf.window.rows, self.cursor, None, self.columns)
+            rows = last_until(snapshot, self.leaf.window.rows, until, None, self.columns)
         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
         if len(ticks):
             self.latest = int(ticks[-1])
         return rows, ticks
+
+
+def _later(rows: pa.Table, ticks: Ticks, place: Cursor | None) -> np.ndarray:
+    """Which rows come after a place."""
+    if place is None:
+        return np.ones(rows.num_rows, np.bool_)
+    sequence = rows.column(SEQUENCE).to_numpy()
+    return (ticks > place.tick) | ((ticks == place.tick) & (sequence > place.sequence))
 
 
 def ordered_down(rows: pa.Table, definition_time: Ticks) -> pa.Table:

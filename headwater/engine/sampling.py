@@ -34,8 +34,8 @@ class Reader(Protocol):
     def next_tick(self, count: int = 1) -> int | None:
         """T of the count-th row not yet taken."""
 
-    def waiting(self) -> int:
-        """Released rows not yet taken."""
+    def ends(self, step: int, most: int) -> Sequence[int]:
+        """How many rows after the last evaluation each of the next ones ends."""
 
     def distinct_ticks(self, tick: int) -> npt.NDArray[np.int64]:
         """Distinct T of the rows up to a tick that are not yet taken."""
@@ -45,8 +45,8 @@ class Reader(Protocol):
 class Sampling:
     """The instants of one query."""
 
-    kind: OneOf["interval", "rows", "realtime"]
-    step: int  # slide in ticks, or rows
+    kind: OneOf["interval", "rows", "chunks", "realtime"]
+    step: int  # slide in ticks, or rows; 1 for chunks that end by their values
     after: int | None = None  # the last tick (or the clock at the start): instants are later ones
     count: int = 0  # evaluations so far
     cut: bool = False  # epochs: the first chunk is the one that holds the first row
@@ -56,8 +56,8 @@ class Sampling:
 
         For intervals only the first and the last are given: `between` fills in the others.
         """
-        if self.kind == "rows":
-            return self._rows(readers, most)
+        if self.counted:
+            return self._by_position(readers, most)
         reached = [reader.reached for reader in readers]
         if any(mark is None for mark in reached):
             return []
@@ -90,14 +90,19 @@ class Sampling:
             ticks = ticks[ticks > self.after]
         return [Instant(tick, tick) for tick in ticks[:most].tolist()]
 
-    def _rows(self, readers: Sequence[Reader], most: int) -> list[Instant]:
-        ready = min((reader.waiting() // self.step for reader in readers), default=0)
+    def _by_position(self, readers: Sequence[Reader], most: int) -> list[Instant]:
+        ends = [reader.ends(self.step, most) for reader in readers]
         found = []
-        for turn in range(1, min(ready, most) + 1):
-            ticks = [reader.next_tick(turn * self.step) for reader in readers]
+        for turn in range(min((len(own) for own in ends), default=0)):
+            ticks = [r.next_tick(own[turn]) for r, own in zip(readers, ends, strict=True)]
             tick = max(t for t in ticks if t is not None)
-            found.append(Instant((self.count + turn) * self.step, tick))
+            found.append(Instant((self.count + turn + 1) * self.step, tick))
         return found
+
+    @property
+    def counted(self) -> bool:
+        """Whether an evaluation ends at a row, whatever the clock says."""
+        return self.kind in ("rows", "chunks")
 
     def next_of(self, instant: Instant) -> Instant:
         """The interval's instant after one."""

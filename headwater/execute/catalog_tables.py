@@ -20,9 +20,8 @@ class CatalogTables:
         if table is None:
             return None
         d = table.definition
-        visible = tuple(d.schema.names)
         ranged = d.range_ticks is not None
-        return StreamColumns(d.name, d.stored_schema, visible, d.time, d.time_type, ranged)
+        return StreamColumns(d.name, d.stored_schema, d.visible, d.time, d.time_type, ranged)
 
     def standard(self, name: str) -> pa.Schema | None:
         """A standard table's columns."""

@@ -38,7 +38,7 @@ from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 from headwater.storage.catalog import CatalogObject
-from headwater.storage.streaming.definition import Definition, duration_ticks
+from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition, duration_ticks
 from headwater.storage.streaming.table import StreamingTable
 
 QUERY_OPTIONS = ("mode", "priority", "max_wait")
@@ -221,6 +221,8 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
     if made.query.emit is not None and made.query.emit.what == "changes":
         schema = schema.append(pa.field("_op", pa.string()))
     refuse_twice(schema)
+    if made.query.cuts:
+        schema = schema.append(pa.field(EPOCH_NUMBER, pa.int64()))
     for field in schema:
         parse_type(name_of(field.type))
     time_type = schema.field("_t").type

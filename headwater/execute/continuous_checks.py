@@ -9,8 +9,9 @@ import pyarrow as pa
 from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, unknown_table
-from headwater.plan.continuous.planner import cut_length
-from headwater.sql.extensions import TableReference
+from headwater.plan.continuous.blocks import Sampling as Sampled
+from headwater.plan.continuous.planner import cut_by, cut_length
+from headwater.sql.extensions import Cut, TableReference
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -54,10 +55,12 @@ class Checker:
     def slide(self, time_type: pa.DataType) -> int:
         """The slide in ticks, or in rows; that of a cut is the chunk."""
         if self._query.cuts:
-            cut = self._query.cuts[0]
-            if cut.kind == "rows":
+            cut, by = self._query.cuts[0], self._cut_by()
+            if by == "rows":
                 assert cut.rows is not None
                 return cut.rows
+            if by == "chunks":
+                return 1
             return self._ticks(time_type, cut_length(cut), cut.span)
         sample = self._query.sample
         assert sample is not None
@@ -108,6 +111,12 @@ class Checker:
                     reference.window.span,
                     hint="windows stand on streaming tables",
                 )
+            if reference.cut is not None:
+                raise self._error(
+                    f"table {name} is no stream, so it is not cut",
+                    reference.cut.span,
+                    hint="cuts stand on streams and streaming tables",
+                )
             return None
         if reference.cut is not None:
             self._check_cut_column(reference, stream.definition)
@@ -124,27 +133,55 @@ class Checker:
     def _check_cut_column(self, reference: TableReference, definition: Definition) -> None:
         cut = reference.cut
         assert cut is not None
-        named = cut.column is not None and cut.column.casefold() == definition.time.casefold()
-        if cut.kind == "key" or (cut.kind == "interval" and not named):
-            raise NotSupportedError(
-                "CUT ON a column that is not the table's time is not supported yet",
-                hint=f"the time of table {definition.name} is {definition.time}",
-            )
-        if cut.kind == "interval":
+        by = cut_by(cut, definition.time)
+        if by == "interval":
             self._ticks(definition.time_type, cut_length(cut), cut.span)
+        if by != "chunks":
+            return
+        assert cut.column is not None
+        self._check_columns([cut.column], definition)
+        named = {f.name.casefold(): f.type for f in definition.stored_schema}
+        self._check_steps(cut, named[cut.column.casefold()])
+
+    def _check_steps(self, cut: Cut, type_: pa.DataType) -> None:
+        """A step must mean something for the column that it divides."""
+        if pa.types.is_nested(type_) or pa.types.is_null(type_):
+            raise self._error(f"values of column {cut.column} cannot be compared", cut.span)
+        if cut.duration is None and cut.step is None:
+            return
+        number = pa.types.is_integer(type_) or pa.types.is_floating(type_)
+        number = number or pa.types.is_decimal(type_)
+        if not number and not pa.types.is_temporal(type_):
+            raise self._error(
+                f"column {cut.column} has no steps",
+                cut.span,
+                hint=f"CUT ON {cut.column}, without BY, ends a chunk at each new value",
+            )
+        length = cut_length(cut)
+        if length <= 0 or (number and length % 1_000_000):
+            raise self._error("the step must be a whole number above 0", cut.span)
+
+    def _cut_by(self) -> Sampled:
+        reference = next(r for r in self._query.table_references if r.cut is not None)
+        assert reference.cut is not None
+        return cut_by(
+            reference.cut, self._context.streaming_table(str(reference.name)).definition.time
+        )
 
     def _check_cuts(self, definitions: Sequence[Definition]) -> None:
         """All cuts of a query are alike, and no window or SAMPLE stands beside them."""
         query = self._query
+        if query.windows:
+            raise self._error("windows and cuts do not mix", query.windows[0].span)
         first = query.cuts[0]
+        times = [definition.time for definition in definitions]
+        ways = {cut_by(cut, time) for cut, time in zip(query.cuts, times, strict=True)}
         for cut in query.cuts[1:]:
-            same = cut.kind == first.kind and cut.rows == first.rows
+            same = cut.kind == first.kind and cut.rows == first.rows and len(ways) == 1
             if not same or cut_length(cut) != cut_length(first):
                 raise self._error(
                     "all cuts of one query must be alike", cut.span, hint="KEEP may differ"
                 )
-        if query.windows:
-            raise self._error("windows and cuts do not mix", query.windows[0].span)
         if query.sample is not None:
             raise self._error(
                 "a query with CUT is evaluated at the end of each chunk",
@@ -156,16 +193,7 @@ class Checker:
     def _check_window(self, reference: TableReference, definition: Definition) -> None:
         window = reference.window
         assert window is not None
-        names = [f.name for f in definition.stored_schema]
-        for key in window.keys:
-            if key.casefold() not in (n.casefold() for n in names):
-                near = nearest(str(key), names)
-                raise BindError(
-                    f"column {key} does not exist",
-                    sqlstate="42703",
-                    hint=f"did you mean {near}?" if near else None,
-                    place=key.span.shifted(self._query.offset).place(self._text),
-                )
+        self._check_columns(window.keys, definition)
         limit = definition.range_ticks
         if window.kind == "landmark" and limit is not None:
             raise self._error(
@@ -183,6 +211,18 @@ class Checker:
                 hint="ALTER TABLE … SET RANGE keeps more",
                 place=window.span.shifted(self._query.offset).place(self._text),
             )
+
+    def _check_columns(self, keys: Sequence[Name], definition: Definition) -> None:
+        names = [f.name for f in definition.stored_schema]
+        for key in keys:
+            if key.casefold() not in (n.casefold() for n in names):
+                near = nearest(str(key), names)
+                raise BindError(
+                    f"column {key} does not exist",
+                    sqlstate="42703",
+                    hint=f"did you mean {near}?" if near else None,
+                    place=key.span.shifted(self._query.offset).place(self._text),
+                )
 
     def _check_times(self, definitions: Sequence[Definition]) -> None:
         kinds = {pa.types.is_integer(definition.time_type) for definition in definitions}

@@ -28,7 +28,7 @@ from headwater.plan.continuous.folds import (
     stream_view,
     window_view,
 )
-from headwater.plan.continuous.planner import plan_query
+from headwater.plan.continuous.planner import cut_by, plan_query
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
@@ -87,7 +87,7 @@ class Made:
             if r.window is not None or r.cut is not None
         ]
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
-        self.kind = sampling_kind(query)
+        self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
         self.analyser = Analyser(context, known)
         functions = context.function_names()
@@ -164,10 +164,10 @@ def _refuse_system_names(query: Query, text: str) -> None:
             )
 
 
-def sampling_kind(query: Query) -> Sampled:
+def sampling_kind(query: Query, time: str) -> Sampled:
     """What decides when a query is evaluated; the end of a chunk is an instant like any other."""
     if query.cuts:
-        return "rows" if query.cuts[0].kind == "rows" else "interval"
+        return cut_by(query.cuts[0], time)
     assert query.sample is not None
     return query.sample.kind
 

@@ -75,6 +75,8 @@ def seconds(microseconds: int) -> str:
 def _window(window: Window) -> str:
     if window.kind == "landmark":
         return "[LANDMARK]"
+    if window.kind == "chunks":
+        return f"[{window.rows} chunks]"
     if window.kind == "rows":
         keys = ", ".join(window.keys)
         return f"[{keys + ' ' if keys else ''}ROWS {window.rows}]"

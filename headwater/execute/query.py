@@ -25,6 +25,7 @@ from headwater.result import Result
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Name
 from headwater.storage.scan import finish, scan_files, scan_table
+from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
 
 
@@ -61,9 +62,9 @@ def plain_scan(found: Reading) -> PlainScan | None:
         return None
     context = found.context
     zone = context.settings.text("time_zone")
-    system = rows_in_memory(context, name)
+    system = rows_in_memory(context, name, found.query.identifiers)
     if system is not None:
-        plan = scan_plan(text, system.schema, time_zone=zone)
+        plan = scan_plan(text, system.schema, frozenset({EPOCH_NUMBER}), zone)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
     if snapshot is not None:

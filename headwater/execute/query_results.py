@@ -16,12 +16,16 @@ from headwater.engine.subscription import Out, Pusher, Subscription, start_posit
 from headwater.engine.token import decode, encode
 from headwater.execute.context import Context
 from headwater.sql.extensions import Emit
+from headwater.storage.streaming.definition import EPOCH_NUMBER
 
 _numbers = itertools.count(1)
 
 
-def last_result(context: Context, name: str) -> pa.Table | None:
-    """The whole last result of a continuous query; None if the name is none's."""
+def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table | None:
+    """The whole last result of a continuous query; None if the name is none's.
+
+    `numbered`: with the hidden column that says which epoch it is.
+    """
     item = context.find(name)
     if item is None or item.kind != "continuous query":
         return None
@@ -29,7 +33,11 @@ def last_result(context: Context, name: str) -> pa.Table | None:
     if query is None:
         raise context.dormant[item.key]
     found = log_of(query).last()
-    return query.evaluation.output.schema.empty_table() if found is None else found.rows
+    rows = query.evaluation.output.schema.empty_table() if found is None else found.rows
+    if not numbered or not query.sampling.cut:
+        return rows
+    epoch = None if found is None else found.epoch
+    return rows.append_column(EPOCH_NUMBER, pa.repeat(pa.scalar(epoch, pa.int64()), len(rows)))
 
 
 def log_of(query: ContinuousQuery) -> ResultLog:

@@ -30,7 +30,7 @@ from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
-from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.read import StreamSnapshot, in_order
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import window_rows
@@ -246,7 +246,7 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
 
 
 def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
-    rows = rows_in_memory(found.context, str(reference.name))
+    rows = rows_in_memory(found.context, str(reference.name), found.query.identifiers)
     if rows is not None:
         return found.stage(rows)
     snapshot = found.snapshots.get(reference.name.key)
@@ -261,16 +261,19 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
     return _stored(found, snapshot, columns, bounds_of(snapshot, node))
 
 
-def rows_in_memory(context: Context, name: str) -> pa.Table | None:
-    """The rows of a system table, or the last result of a continuous query; None for other names."""
+def rows_in_memory(context: Context, name: str, named: frozenset[str]) -> pa.Table | None:
+    """The rows of a system table, or the last result of a continuous query; None for other names.
+
+    `named`: what the query says, for columns that only show when they are named.
+    """
     rows = system_tables.find(context, name)
-    return rows if rows is not None else last_result(context, name)
+    return rows if rows is not None else last_result(context, name, EPOCH_NUMBER in named)
 
 
 def visible_columns(definition: Definition, query: Query) -> list[str]:
     """The user's columns, and the hidden ones that the query names."""
     named = [n for n in definition.stored_schema.names if n in definition.hidden]
-    return [*definition.schema.names, *[n for n in named if n in query.identifiers]]
+    return [*definition.visible, *[n for n in named if n in query.identifiers]]
 
 
 def bounds_of(snapshot: StreamSnapshot, node: exp.Table | None) -> Bounds:

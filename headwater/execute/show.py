@@ -117,11 +117,10 @@ def describe(running: Running, statement: Describe) -> Result:
     if result is not None:
         return _columns([(f.name, name_of(f.type), True) for f in result.schema])
     stream = context.stream(target)
-    schema = (
-        stream.definition.schema
-        if stream is not None
-        else context.standard_table(target, statement.text).schema
-    )
+    if stream is not None:
+        visible = [stream.definition.schema.field(name) for name in stream.definition.visible]
+        return _columns([(f.name, name_of(f.type), f.nullable) for f in visible])
+    schema = context.standard_table(target, statement.text).schema
     return _columns([(f.name, name_of(f.type), f.nullable) for f in schema])
 
 

@@ -262,8 +262,9 @@ def _waits_for(query: ContinuousQuery) -> str | None:
     reached = [(r.reached, r.table.definition.name) for r in query.readers]
     if len({name for _, name in reached}) < 2:
         return None
-    if query.sampling.kind == "rows":
-        return min((r.waiting(), r.table.definition.name) for r in query.readers)[1]
+    if query.sampling.counted:
+        ready = [(r.finished, r.waiting(), r.table.definition.name) for r in query.readers]
+        return min(ready)[2]
     nothing = [name for mark, name in reached if mark is None]
     return nothing[0] if nothing else min((m, n) for m, n in reached if m is not None)[1]
 

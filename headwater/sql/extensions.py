@@ -17,9 +17,12 @@ Emit = OneOf["all", "inserts", "deletes", "changes"]
 
 @dataclass(frozen=True)
 class Window:
-    """`[INTERVAL i [BEFORE]]`, `[ROWS k]`, `[a, b ROWS k]` or `[LANDMARK]` after a table."""
+    """`[INTERVAL i [BEFORE]]`, `[ROWS k]`, `[a, b ROWS k]` or `[LANDMARK]` after a table.
 
-    kind: OneOf["interval", "rows", "landmark"]
+    The chunks that a cut keeps are a window too, one of `rows` chunks.
+    """
+
+    kind: OneOf["interval", "rows", "landmark", "chunks"]
     span: Span  # the brackets with what is in them
     duration: Duration | None = None
     before: bool = False

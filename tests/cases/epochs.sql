@@ -112,5 +112,54 @@ CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SE
 --! 42P20 1:91 windows and cuts do not mix
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND SAMPLE INTERVAL 1 SECOND;
 --! 42P20 1:86 a query with CUT is evaluated at the end of each chunk ~ leave SAMPLE out
-CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON k;
---! 0A000 CUT ON a column that is not the table's time is not supported yet ~ the time of table s is ts
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON nothing;
+--! 42703 1:60 column nothing does not exist
+CREATE TABLE words (w STRING);
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON k, words CUT ON w;
+--! 42P20 2:69 table words is no stream, so it is not cut ~ cuts stand on streams and streaming tables
+CREATE STREAM names (ts INT, name STRING) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM names CUT ON name BY 5;
+--! 42P20 2:57 column name has no steps ~ CUT ON name, without BY, ends a chunk at each new value
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY 5 a, s CUT ON v BY 5 b;
+--! 42P20 1:73 all cuts of one query must be alike ~ KEEP may differ
+
+-- case: a new value ends a chunk, and its row belongs to the next one
+CREATE STREAM s (ts INT, trip STRING, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY trips AS SELECT max(trip) AS trip, count(*) AS n, sum(v) AS total FROM s CUT ON trip;
+CREATE CONTINUOUS QUERY tens AS SELECT min(v) AS low, max(v) AS high FROM STREAM(s, 'CUT ON v BY 10', 'BLOCK', 2);
+INSERT INTO s VALUES (1, 'a', 1), (2, 'a', 2), (2, 'b', 13), (3, NULL, 14), (3, NULL, 25), (7, 'a', 9);
+FLUSH;
+SUBSCRIBE trips EARLIEST;
+--| 'a' | 2 | 3 | 2
+--| 'b' | 1 | 13 | 2
+--| NULL | 2 | 39 | 3
+SUBSCRIBE tens EARLIEST;
+--| 1 | 2 | 2
+--| 1 | 14 | 3
+--| 13 | 25 | 3
+SELECT total, _epoch FROM trips;
+--| 39 | 2
+SELECT * FROM trips;
+--| NULL | 2 | 39 | 3
+
+-- case: sources that are cut by values pair by number; the slower one is waited for
+CREATE STREAM a (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM b (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE MATERIALIZED VIEW pairs AS SELECT a.v, b.v AS w FROM a CUT ON k, b CUT ON k WHERE a.v <= b.v;
+INSERT INTO a VALUES (1, 1, 1), (1, 2, 2), (2, 3, 3), (9, 4, 4);
+INSERT INTO b VALUES (1, 7, 1), (1, 7, 5), (3, 8, 2);
+FLUSH;
+SELECT waits_for FROM headwater.queries;
+--| 'b'
+INSERT INTO b VALUES (4, 9, 9), (5, 7, 7);
+FLUSH;
+-- sorted
+SELECT v, w, _t, _epoch FROM pairs;
+--| 1 | 1 | 1 | 0
+--| 1 | 5 | 1 | 0
+--| 2 | 2 | 3 | 1
+--| 3 | 9 | 4 | 2
+-- sorted
+SELECT * FROM pairs WHERE _epoch = 0;
+--| 1 | 1 | 1
+--| 1 | 5 | 1

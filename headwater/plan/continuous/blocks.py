@@ -17,7 +17,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
-Sampling = OneOf["interval", "rows", "realtime"]
+Sampling = OneOf["interval", "rows", "chunks", "realtime"]
 
 
 class Tables(Protocol):

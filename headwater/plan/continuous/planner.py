@@ -13,7 +13,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import Bound, PreviousUse, Sampling, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.blocks import Bound, PreviousUse, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.blocks import Sampling as Sampled
 from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
 from headwater.plan.continuous.folds import (
     INSTANT,
@@ -48,7 +49,7 @@ from headwater.sql.types import quoted
 
 
 def plan_query(
-    query: Query, tables: Tables, sampling: Sampling, foldable: frozenset[str], text: str
+    query: Query, tables: Tables, sampling: Sampled, foldable: frozenset[str], text: str
 ) -> ContinuousPlan:
     """The plan of a continuous select; `foldable` names the aggregates that have a fold."""
     blanked = _without_clauses(query)
@@ -149,7 +150,7 @@ def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
         columns = tables.stream(str(reference.name))
         window = reference.window
         if columns is not None and reference.cut is not None:
-            window = window_of(reference.cut)
+            window = window_of(reference.cut, columns.time)
         if columns is not None and window is not None:
             alias = str(reference.alias or reference.name.rpartition(".")[2])
             newest = query.pair_newest is not None
@@ -158,11 +159,22 @@ def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
     return tuple(found)
 
 
-def window_of(cut: Cut) -> Window:
-    """The window that the kept chunks of a cut are, at the end of the newest one."""
+def cut_by(cut: Cut, time: str) -> Sampled:
+    """What ends the chunks of a cut: the clock, a number of rows, or a new value of a column."""
     if cut.kind == "rows":
+        return "rows"
+    on_time = cut.column is not None and cut.column.casefold() == time.casefold()
+    return "interval" if cut.kind == "interval" and on_time else "chunks"
+
+
+def window_of(cut: Cut, time: str) -> Window:
+    """The window that the kept chunks of a cut are, at the end of the newest one."""
+    by = cut_by(cut, time)
+    if by == "rows":
         assert cut.rows is not None
         return Window("rows", cut.span, rows=cut.keep * cut.rows)
+    if by == "chunks":
+        return Window("chunks", cut.span, rows=cut.keep)
     return Window("interval", cut.span, Duration(cut.keep * cut_length(cut)), before=True)
 
 
@@ -374,7 +386,9 @@ def _with_needed(
 
 
 def _key_names(leaf: Leaf) -> set[str]:
-    return {key.casefold() for key in leaf.window.keys}
+    """Columns that decide which rows a window holds."""
+    cut = () if leaf.cut is None or leaf.cut.column is None else (leaf.cut.column,)
+    return {key.casefold() for key in (*leaf.window.keys, *cut)}
 
 
 # Splitting
@@ -419,6 +433,8 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
         if len(direct) > 1:
             raise Unfit("a window of last rows is joined with another stream")
         return fold_ring(bound, block, scope, number)
+    if any(leaf.window.kind == "chunks" and leaf.columns.ranged for _, leaf in direct):
+        raise Unfit("RANGE may end within a kept chunk")
     if any(leaf.previous for _, leaf in direct):
         raise Unfit("PREV depends on where the window begins")
     if by_position and any(leaf.window.kind == "interval" for _, leaf in direct):

@@ -22,6 +22,7 @@ from headwater.sql.types import TIMESTAMP, name_of
 ARRIVAL = "_t"
 SEQUENCE = "_seq"
 LATE = "_late"
+EPOCH_NUMBER = "_epoch"  # of a materialized view over epochs: which one a row came with
 MICROSECONDS = 1_000_000
 DAY = 86_400 * MICROSECONDS
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -63,7 +64,13 @@ class Definition:
     @property
     def hidden(self) -> frozenset[str]:
         """Columns that `*` leaves out."""
-        return frozenset({SEQUENCE, LATE, ARRIVAL} if self.by_arrival else {SEQUENCE, LATE})
+        always = {SEQUENCE, LATE, EPOCH_NUMBER}
+        return frozenset({*always, ARRIVAL} if self.by_arrival else always)
+
+    @property
+    def visible(self) -> tuple[str, ...]:
+        """The columns that `*` shows."""
+        return tuple(name for name in self.schema.names if name != EPOCH_NUMBER)
 
     @property
     def stored_schema(self) -> pa.Schema:

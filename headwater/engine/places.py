@@ -1,0 +1,96 @@
+"""The rows that a firing takes from each table, with their places: ticks, positions, or chunks.
+
+A place is what panes and windows count in. Under SAMPLE n ROWS and CUT BY n ROWS it is the row's
+position since the query began, under a cut by values the number of its chunk, else its tick.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.chunks import saved_bounds
+from headwater.engine.feed import Cursor
+from headwater.engine.merges import Ticks
+from headwater.engine.reader import LeafReader
+from headwater.engine.sampling import Sampling
+from headwater.storage.streaming.definition import SEQUENCE
+
+Chunk = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
+
+
+def take_until(readers: Sequence[LeafReader], tick: int) -> list[Chunk]:
+    """The rows of every table up to a tick."""
+    found = []
+    for reader in readers:
+        rows, ticks = reader.take_until(tick)
+        found.append((rows, ticks, ticks))
+    return found
+
+
+def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) -> list[Chunk]:
+    """The rows of the next evaluations of every table; each reader knows where each one ends."""
+    found = []
+    for reader in readers:
+        ends = np.array(reader.ends(sampling.step, turns)) - reader.early
+        before = reader.cursor
+        rows, ticks = reader.take_rows(int(ends[-1]) + reader.early)
+        sequence = rows.column(SEQUENCE).to_numpy() if rows.num_rows else ticks
+        reader.turns = [
+            Cursor(int(ticks[end - 1]), int(sequence[end - 1])) if end else _known(before)
+            for end in ends.tolist()
+        ]
+        if reader.chunks is not None:
+            reader.chunks.turns = reader.turns
+        found.append((rows, _places(reader, sampling, ends), ticks))
+    return found
+
+
+def take_open(readers: Sequence[LeafReader], sampling: Sampling) -> list[Chunk]:
+    """The rows of the next evaluation that are there, before it is complete."""
+    found = []
+    least = min(reader.waiting() for reader in readers)
+    for reader in readers:
+        count = least if reader.chunks is None else reader.open_rows
+        rows, ticks = reader.take_rows(count)
+        end = np.array([rows.num_rows])
+        found.append((rows, _places(reader, sampling, end), ticks))
+        reader.early += rows.num_rows
+    return found
+
+
+def turn_note(readers: Sequence[LeafReader], turn: int) -> dict[str, Any]:
+    """Where every table was when an evaluation of the last take ended, for its note."""
+    cursors = [reader.turns[turn] for reader in readers]
+    note: dict[str, Any] = {"cursors": [[c.tick, c.sequence] for c in cursors]}
+    chunks = [reader.chunks for reader in readers if reader.chunks is not None]
+    if chunks:
+        note["bounds"] = [saved_bounds(own.bounds_after(turn + 1)) for own in chunks]
+    return note
+
+
+def _known(cursor: Cursor | None) -> Cursor:
+    assert cursor is not None  # rows were taken before
+    return cursor
+
+
+def _places(reader: LeafReader, sampling: Sampling, ends: np.ndarray) -> Ticks:
+    """Places of the rows just taken, which the ends divide among the evaluations."""
+    if reader.chunks is None:
+        start = sampling.count * sampling.step + reader.early
+        return np.arange(start + 1, start + 1 + int(ends[-1]))
+    sizes = np.diff(ends, prepend=0)
+    return np.repeat(np.arange(sampling.count + 1, sampling.count + 1 + len(ends)), sizes)
+
+
+def stored_places(reader: LeafReader, sampling: Sampling, rows: pa.Table, ticks: Ticks) -> Ticks:
+    """Places of the stored rows up to a reader's place."""
+    if reader.chunks is not None:
+        return reader.chunks.ordinals(ticks, rows.column(SEQUENCE).to_numpy())
+    if sampling.kind != "rows":
+        return ticks
+    end = sampling.count * sampling.step + reader.early
+    return np.arange(end - rows.num_rows + 1, end + 1)
