@@ -36,7 +36,8 @@ class Engine:
         self._queries: dict[str, ContinuousQuery] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
         self._tables: dict[int, StreamingTable] = {}
-        self._dirty: set[int] = set()
+        self._dirty: dict[int, float] = {}  # tables with something new, and since when
+        self._since: dict[str, float] = {}  # by query: since when it was not pulled
         self._pulling: set[str] = set()
         self._running: set[str] = set()
         self._again: set[str] = set()  # to be pulled
@@ -71,7 +72,7 @@ class Engine:
                 self._readers.setdefault(number, set()).add(name)
                 self._tables[number] = table
                 table.on_show = self._teller(number)
-                self._dirty.add(number)
+                self._dirty.setdefault(number, time.perf_counter())
             self._work.notify_all()
         self._let_go(query)
 
@@ -98,7 +99,7 @@ class Engine:
     def _teller(self, number: int) -> Callable[[], None]:
         def tell() -> None:
             with self._lock:
-                self._dirty.add(number)
+                self._dirty.setdefault(number, time.perf_counter())
                 self._work.notify()
 
         return tell
@@ -154,7 +155,8 @@ class Engine:
         query.share(self._sharing)
         with self._lock:
             query.state, query.error, query.careful = "running", None, False
-            self._dirty.update(table.definition.id for table in query.tables)
+            now = time.perf_counter()
+            self._dirty |= {table.definition.id: now for table in query.tables}
             self._work.notify_all()
 
     def _withdraw(self, key: str) -> None:
@@ -183,9 +185,11 @@ class Engine:
     def _next_task(self) -> tuple[bool, str] | None:
         """What to do next: pull rows for a query, or fire one; None at the end. Holds the lock."""
         while not self._closing:
-            for number in list(self._dirty):
-                self._dirty.discard(number)
-                self._again.update(self._readers.get(number, ()))
+            for number, since in self._dirty.items():
+                for name in self._readers.get(number, ()):
+                    self._again.add(name)
+                    self._since.setdefault(name, since)
+            self._dirty.clear()
             for name in sorted(self._again):
                 if name not in self._pulling | self._running | self._offered:
                     self._again.discard(name)
@@ -234,7 +238,7 @@ class Engine:
         try:
             if query is not None:
                 self._tick(query)
-                enough = query.pull()
+                enough = query.pull(self._since.pop(name, None))
                 early = not enough and query.wants_early
         except BaseException as error:
             failure = error

@@ -9,6 +9,7 @@ goes on from what the sink holds. One thread at a time fires a query; the schedu
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import stored_places, take_open, take_turns, take_until, turn_note
+from headwater.engine.progress import Progress
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
@@ -72,6 +74,8 @@ class ContinuousQuery:
     folds: list[FoldRun] = field(default_factory=list)
     shares: Shares = field(default_factory=Shares)
     early: EarlyChunks = field(default_factory=EarlyChunks)
+    budget_s: float | None = None  # an epoch should not take longer
+    due_since: float | None = None  # when the instants that wait could first be answered
     snapshot: SnapshotFile | None = None
     careful: bool = (
         False  # after an error: one instant at a time, so that those before it are answered
@@ -93,6 +97,7 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
+        self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
     # Place
 
@@ -189,14 +194,16 @@ class ContinuousQuery:
 
     # Firing
 
-    def pull(self) -> bool:
-        """Takes over new rows; whether an instant is complete."""
+    def pull(self, since: float | None = None) -> bool:
+        """Takes over new rows, the first of which came at a time; whether an instant is complete."""
         for reader in self.readers:
             if not reader.feed.pull():
                 self.attach()  # stored rows were changed
                 self.forget_snapshot()
                 break
         due = bool(self.sampling.due(self.readers, 1))
+        if due and self.due_since is None:
+            self.due_since = since
         self._look_at_wall()
         return due
 
@@ -216,12 +223,16 @@ class ContinuousQuery:
         instants = self.sampling.due(self.readers)
         if not instants:
             return self._fold_early()
+        since, self.due_since = self.due_since or started, None
         with self.world.held(self.plan.identifiers) as held:
-            firing, results = self._evaluate(instants, held)
-            self.sink.append(results)
+            with self.progress.firing(self.sampling.count, threading.get_ident(), since):
+                firing, results = self._evaluate(instants, held)
+                with self.progress.at("storing the result"):
+                    self.sink.append(results)
             self.results += len(results)
-            self.timings.add(time.perf_counter() - started, max(len(results), 1))
-            self.early.observe(self.timings.last_s, self._pane_rows)
+            ended, count = time.perf_counter(), max(len(results), 1)
+            self.timings.add(ended - since, count)
+            self.early.observe((ended - started) / count, self._pane_rows)
             self._try_other(firing, held)
         for result in results:
             self.sampling.evaluated(result.instant)
@@ -389,7 +400,8 @@ class ContinuousQuery:
         for fold in self._own_folds:
             numbers = [leaf.number for leaf in fold.spec.plan.leaves]
             fold.joined_until([before[n] for n in numbers])
-            fold.take([chunks[number] for number in numbers], held, first)
+            with self.progress.at(f"the stream pipeline of fold {fold.spec.plan.number}"):
+                fold.take([chunks[number] for number in numbers], held, first)
 
     # Empty windows
 
@@ -427,7 +439,8 @@ class ContinuousQuery:
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]
                 self._empty = (dict(held.versions), ready[number])
-        made = iter(self.evaluation.upper(merged, held))
+        with self.progress.at("the upper part"):
+            made = iter(self.evaluation.upper(merged, held))
         rows = [ready[n] if n in ready else next(made) for n in range(len(wanted))]
         return self._noted(wanted, rows, held)
 
@@ -451,7 +464,8 @@ class ContinuousQuery:
                         rows = reader.window_rows(snapshot, instant.tick, landmark, turn)
                         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
                         windows[leaf] = ordered_down(rows, ticks)
-                    known = self.evaluation.over_rows(windows, instant.tick, held)
+                    with self.progress.at("the whole query over its windows"):
+                        known = self.evaluation.over_rows(windows, instant.tick, held)
                     if empty:
                         self._empty = (dict(held.versions), known)
                 found.append(known)

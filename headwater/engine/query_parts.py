@@ -86,5 +86,5 @@ class Timings:
         """One firing that answered so many instants."""
         self.count += count
         self.total_s += seconds
-        self.last_s = seconds / count
+        self.last_s = seconds
         self.worst_s = max(self.worst_s, seconds)

@@ -25,6 +25,7 @@ from headwater.execute.dependents import check_unread
 from headwater.execute.tables import fresh_number
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
+from headwater.plan.continuous.planner import cut_length
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest
@@ -41,13 +42,13 @@ from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition, duration_ticks
 from headwater.storage.streaming.table import StreamingTable
 
-QUERY_OPTIONS = ("mode", "priority", "max_wait")
+QUERY_OPTIONS = ("mode", "priority", "max_wait", "budget")
 MODES = ("auto", "fold", "reevaluate")
 VIEW_COMPARTMENTS = 8
 
 
 def _options(given: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"mode": "auto", "priority": 0, "max_wait": None}
+    found: dict[str, Any] = {"mode": "auto", "priority": 0, "max_wait": None, "budget": None}
     for name, value in (given or {}).items():
         if name not in QUERY_OPTIONS:
             near = nearest(name, QUERY_OPTIONS)
@@ -57,9 +58,9 @@ def _options(given: Any) -> dict[str, Any]:
             raise SettingError("mode is 'auto', 'fold' or 'reevaluate'")
         if name == "priority" and (not isinstance(value, int) or not -8 <= value <= 8):
             raise SettingError("priority is a whole number from -8 to 8")
-        if name == "max_wait":
+        if name in ("max_wait", "budget"):
             if not isinstance(value, Duration):
-                raise SettingError("max_wait is an interval", hint="max_wait = INTERVAL '1' SECOND")
+                raise SettingError(f"{name} is an interval", hint=f"{name} = INTERVAL '1' SECOND")
             value = value.microseconds / 1e6
         found[name] = value
     return found
@@ -141,6 +142,13 @@ def _register(
     return item
 
 
+def _budget(made: Made) -> float | None:
+    """An epoch of a time should not take longer than that time; None for other queries."""
+    if not made.query.cuts or made.kind != "interval":
+        return None
+    return cut_length(made.query.cuts[0]) / 1e6
+
+
 def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery:
     """The query of a catalog object, attached to its tables."""
     saved = item.definition
@@ -174,6 +182,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         wish=saved["options"]["mode"],
         priority=saved["options"]["priority"],
         max_wait_s=saved["options"]["max_wait"],
+        budget_s=saved["options"].get("budget") or _budget(made),
         state=saved["state"],
         snapshot=context.snapshot_of(item),
     )

@@ -153,4 +153,5 @@ def _measured(query: ContinuousQuery) -> list[str]:
         f"upper part on Spark: {query.evaluation.upper_runs} runs",
         f"rows re-evaluated: {query.evaluation.rows_evaluated}",
         f"early chunks: m = {query.early.m}",
+        f"over budget: {query.progress.overruns} times; {query.progress.report() or 'never'}",
     ]

@@ -166,6 +166,7 @@ class Kernel:
         for _ in range(settings.integer("spark_lanes")):
             self._lanes.put(None)
         self._functions: dict[str, UserFunction] = {}
+        self._groups: dict[int, str] = {}  # by thread: the group of its last Spark jobs
         self.staging = Staging(
             staging_folder,
             settings.integer("staging_mb") * MEBIBYTE,
@@ -206,6 +207,13 @@ class Kernel:
         """Forgets a function."""
         with self._lock:
             self._functions = {n: f for n, f in self._functions.items() if n != name.lower()}
+
+    def jobs_of(self, thread: int | None) -> list[int]:
+        """The numbers of the Spark jobs of a thread's run, the one under way or the last."""
+        group, process = self._groups.get(thread or 0), self._process
+        if group is None or process is None or process.session is None:
+            return []
+        return sorted(process.session.sparkContext.statusTracker().getJobIdsForGroup(group))
 
     def close(self) -> None:
         """Lets go of staged rows; Spark itself stays for other databases of this process."""
@@ -327,6 +335,8 @@ class Kernel:
                 done.wait(CANCEL_PERIOD_S)
 
         context.addJobTag(tag)
+        context.setJobGroup(tag, "headwater")
+        self._groups[threading.get_ident()] = tag
         try:
             with cancellation.on_cancel(cancel):
                 yield
