@@ -27,6 +27,7 @@ from headwater.execute import (
     streaming_tables,
     subscriptions,
     tables,
+    views,
 )
 from headwater.execute.context import Context, Running
 from headwater.execute.query_results import Out, Pusher, Subscription
@@ -43,6 +44,7 @@ from headwater.sql.statements.alter import (
     AlterTableRename,
     AlterTableRenameColumn,
     AlterTableSetRange,
+    AlterViewRefreshStatic,
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
@@ -56,6 +58,7 @@ from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
@@ -69,6 +72,7 @@ from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
+from headwater.sql.statements.verify import VerifyView
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
@@ -110,6 +114,9 @@ HANDLERS: dict[type[Statement], Handler] = {
     CreateProcedure: functions.create_procedure,
     CreateSource: sources.create_source,
     CreateTable: tables.create_table,
+    CreateView: views.create_view,
+    AlterViewRefreshStatic: views.refresh_static,
+    VerifyView: views.verify_view,
     Delete: change.delete,
     Describe: show.describe,
     Explain: show.explain,
@@ -137,6 +144,7 @@ DROP_HANDLERS: dict[str, Handler] = {
     "query": continuous.drop_query,
     "materialized view": continuous.drop_materialized_view,
     "procedure": functions.drop_procedure,
+    "view": views.drop_view,
     "source": sources.drop_source,
 }
 
@@ -186,6 +194,7 @@ class Database:
             indexes.open_indexes(self._context)
             undo.callback(sources.close_sources, self._context)
             undo.callback(continuous.close_queries, self._context)
+            views.open_views(self._context)
             continuous.open_queries(self._context)
             sources.open_sources(self._context)
             undo.pop_all()
@@ -320,6 +329,7 @@ class Database:
             raise NotSupportedError("functions with state are not supported yet")
         functions.create_python_function(self._context, name, function, returns, kind)
         continuous.wake_dormant(self._context)
+        views.wake_views(self._context)
 
     def flush(self) -> None:
         """Waits until everything acknowledged and complete has been processed; closes nothing."""

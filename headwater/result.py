@@ -15,13 +15,18 @@ SHOWN_ROWS = 40
 class Result:
     """The rows of a query, or what a statement did.
 
-    `kind` is a tag such as "SELECT" or "CREATE TABLE"; `row_count` the rows returned or changed.
+    `kind` is a tag such as "SELECT" or "CREATE TABLE"; `row_count` the rows returned or changed;
+    `notice` what is worth knowing beside it.
     """
 
     def __init__(
-        self, kind: str, table: pa.Table | None = None, row_count: int | None = None
+        self,
+        kind: str,
+        table: pa.Table | None = None,
+        row_count: int | None = None,
+        notice: str | None = None,
     ) -> None:
-        self.kind = kind
+        self.kind, self.notice = kind, notice
         self.has_rows = table is not None
         self._table = table if table is not None else pa.table({})
         self.row_count = self._table.num_rows if table is not None else row_count

@@ -153,6 +153,7 @@ TABLE: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
+    Setting("view_versions", 8, "results kept per view for VERSION AS OF", minimum=1),
     Setting("results_mb", 256, "bytes of result sets kept per query, in MiB", minimum=1),
     Setting(
         "max_empty_instants",

@@ -12,9 +12,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from headwater.engine.factory import Factory
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.scheduler import Scheduler
 from headwater.engine.sharing import Sharing
+from headwater.engine.view import ContinuousView
 from headwater.storage.streaming.table import StreamingTable
 
 IDLE_S = 5.0
@@ -33,7 +35,7 @@ class Engine:
         self._quiet = threading.Condition(self._lock)
         self._scheduler = Scheduler()
         self._sharing = Sharing()
-        self._queries: dict[str, ContinuousQuery] = {}
+        self._queries: dict[str, Factory] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
         self._tables: dict[int, StreamingTable] = {}
         self._dirty: dict[int, float] = {}  # tables with something new, and since when
@@ -53,11 +55,11 @@ class Engine:
         self._started = False
         self._opened = False
         self.absent: set[int] = set()
-        self.on_failure: Callable[[ContinuousQuery], None] | None = None
+        self.on_failure: Callable[[Factory], None] | None = None
 
     # Queries
 
-    def add(self, query: ContinuousQuery) -> None:
+    def add(self, query: Factory) -> None:
         """Registers a query that is attached to its tables; it runs from now on if it is to run."""
         name = query.name.casefold()
         if query.state == "running":
@@ -65,8 +67,11 @@ class Engine:
         with self._lock:
             if self._opened:
                 self._start()
+            if name in self._queries:
+                self._unread(name)  # it takes the place of another, at once
+            else:
+                self._scheduler.add(name, priority=query.priority, max_wait=query.max_wait_s)
             self._queries[name] = query
-            self._scheduler.add(name, priority=query.priority, max_wait=query.max_wait_s)
             for table in query.tables:
                 number = table.definition.id
                 self._readers.setdefault(number, set()).add(name)
@@ -104,7 +109,7 @@ class Engine:
 
         return tell
 
-    def remove(self, name: str) -> ContinuousQuery | None:
+    def remove(self, name: str) -> Factory | None:
         """Forgets a query, after the firing under way."""
         key = name.casefold()
         with self._lock:
@@ -113,24 +118,42 @@ class Engine:
                 return None
             self._scheduler.remove(key)
             self._offered.discard(key)
-            for number in [n for n, names in self._readers.items() if key in names]:
-                self._readers[number].discard(key)
-                if not self._readers[number]:
-                    del self._readers[number]
-                    self._tables.pop(number).on_show = None
+            self._unread(key)
             self._wait_for(key)
-        query.shares.leave()
+        query.leave()
         for table in query.tables:
             self._let_go_of(table)
         return query
 
+    def _unread(self, key: str) -> None:
+        """A query reads its tables no more; holds the lock."""
+        for number in [n for n, names in self._readers.items() if key in names]:
+            self._readers[number].discard(key)
+            if not self._readers[number]:
+                del self._readers[number]
+                self._tables.pop(number).on_show = None
+
     def find(self, name: str) -> ContinuousQuery | None:
         """The query of that name."""
         with self._lock:
-            return self._queries.get(name.casefold())
+            found = self._queries.get(name.casefold())
+        return found if isinstance(found, ContinuousQuery) else None
+
+    def find_view(self, name: str) -> ContinuousView | None:
+        """The view of that name."""
+        with self._lock:
+            found = self._queries.get(name.casefold())
+        return found if isinstance(found, ContinuousView) else None
 
     def all(self) -> list[ContinuousQuery]:
         """All queries, by name."""
+        return [query for query in self._factories() if isinstance(query, ContinuousQuery)]
+
+    def views(self) -> list[ContinuousView]:
+        """All views, by name."""
+        return [view for view in self._factories() if isinstance(view, ContinuousView)]
+
+    def _factories(self) -> list[Factory]:
         with self._lock:
             return [self._queries[name] for name in sorted(self._queries)]
 
@@ -139,15 +162,15 @@ class Engine:
         with self._lock:
             return sorted(self._queries[n].name for n in self._readers.get(table, ()))
 
-    def pause(self, query: ContinuousQuery) -> None:
+    def pause(self, query: Factory) -> None:
         """No firing starts any more; what is complete waits."""
         with self._lock:
             query.state = "paused"
             self._withdraw(query.name.casefold())
             self._wait_for(query.name.casefold())
-        query.shares.leave()
+        query.leave()
 
-    def resume(self, query: ContinuousQuery) -> None:
+    def resume(self, query: Factory) -> None:
         """Goes on where the query stands, also after an error."""
         with self._lock:
             self._wait_for(query.name.casefold())
@@ -218,7 +241,7 @@ class Engine:
                 waits.append(max(due / 1e6 - wall, 0.0) + ARRIVAL_MARGIN_S)
         return min(waits)
 
-    def _arrival_due(self, query: ContinuousQuery) -> int | None:
+    def _arrival_due(self, query: Factory) -> int | None:
         """When the next instant of a query over arrival times comes, in µs; None if data decides."""
         name = query.name.casefold()
         busy = name in self._offered or name in self._pulling or name in self._running
@@ -232,7 +255,7 @@ class Engine:
             if due is not None and due <= now:
                 self._again.add(query.name.casefold())
 
-    def _pull(self, name: str, query: ContinuousQuery | None) -> None:
+    def _pull(self, name: str, query: Factory | None) -> None:
         enough = early = False
         failure: BaseException | None = None
         try:
@@ -254,7 +277,7 @@ class Engine:
             self._quiet.notify_all()
             self._work.notify()
 
-    def _tick(self, query: ContinuousQuery) -> None:
+    def _tick(self, query: Factory) -> None:
         """Closes arrival times up to now, where an instant has come that no row has closed yet."""
         due = query.wall_due
         if due is None or due > time.time_ns() // 1000:
@@ -264,7 +287,7 @@ class Engine:
             if table.definition.by_arrival and (closed is None or closed < due):
                 table.tick()
 
-    def _fire(self, name: str, query: ContinuousQuery | None) -> None:
+    def _fire(self, name: str, query: Factory | None) -> None:
         started = time.monotonic()
         failure: BaseException | None = None
         try:
@@ -286,7 +309,7 @@ class Engine:
             self._quiet.notify_all()
             self._work.notify()
 
-    def _try_carefully(self, query: ContinuousQuery) -> bool:
+    def _try_carefully(self, query: Factory) -> bool:
         """After an error in a firing: again instant by instant, so that good ones are answered."""
         query.careful = True
         try:
@@ -295,7 +318,7 @@ class Engine:
             return False
         return True
 
-    def _let_go(self, query: ContinuousQuery) -> None:
+    def _let_go(self, query: Factory) -> None:
         """Tells the query's tables which of their rows are still needed, once all queries are there."""
         if self._opened:
             for table in query.tables:
@@ -308,6 +331,8 @@ class Engine:
         with self._lock:
             names = self._readers.get(number, ())
             readers = [self._queries[n] for n in names if n in self._queries]
+        sequences = [reader.needed_sequence(number) for reader in readers]
+        table.hold_sequence(min((s for s in sequences if s is not None), default=None))
         if definition.kind == "stream":
             needs = [reader.needed_from(number) for reader in readers]
             known = [need for need in needs if need is not None]
@@ -316,14 +341,14 @@ class Engine:
         else:
             assert definition.range_ticks is not None
             limit = definition.range_ticks  # no window reaches beyond it
-            places = [reader.sampling.after for reader in readers]
+            places = [reader.held_after for reader in readers if reader.holds]
             held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
             table.hold(min(held, default=None))
 
-    def _fail(self, query: ContinuousQuery, error: BaseException) -> None:
+    def _fail(self, query: Factory, error: BaseException) -> None:
         """An error inside a query stops that query; holds the lock."""
         query.state, query.error = "failed", error
-        query.shares.leave()
+        query.leave()
         if query.name.casefold() in self._queries:
             self._withdraw(query.name.casefold())
         if self.on_failure is not None:
@@ -371,7 +396,7 @@ class Engine:
         if self._started:
             for worker in self._workers:
                 worker.join(CLOSE_PATIENCE_S)
-        for query in self.all():
+        for query in self._factories():
             with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
                 if query.state == "running":
                     query.put_away()

@@ -28,6 +28,7 @@ from headwater.plan.continuous.folds import (
     fold_view,
     window_view,
 )
+from headwater.sql.types import TIMESTAMP
 
 TIME = "_t"
 MOST_IN_ONE_RUN = 16  # results that one Spark job makes
@@ -66,6 +67,29 @@ class OutputSchema:
         ]
         times = pa.repeat(self.instant(tick), table.num_rows)
         return pa.Table.from_arrays([*columns, times], schema=self.schema)
+
+
+class ViewOutput(OutputSchema):
+    """The columns of a view: no instant among them."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The result's schema."""
+        return pa.schema([pa.field(n, t) for n, t in zip(self.names, self.types, strict=True)])
+
+    def result(self, table: pa.Table, tick: int) -> pa.Table:  # noqa: ARG002
+        """The result from the columns of the select list."""
+        columns = [
+            table.column(place).cast(type_)
+            for place, type_ in zip(self.places, self.types, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=self.schema)
+
+
+def view_output(columns: Sequence[tuple[str, pa.DataType]]) -> ViewOutput:
+    """The schema of a view; functions of time in it give timestamps."""
+    names, types = (tuple(part) for part in zip(*columns, strict=True))
+    return ViewOutput(names, types, tuple(range(len(columns))), TIMESTAMP)
 
 
 def output_schema(
@@ -169,7 +193,8 @@ class Evaluation:
         tables: dict[str, pa.Table] = {}
         texts = []
         for place, (instant, relations) in enumerate(merged):
-            text = self.plan.upper.replace(INSTANT, instant_text(self.time_type, instant.tick))
+            now = instant_text(self.output.time_type, instant.tick)
+            text = self.plan.upper.replace(INSTANT, now)
             for spec, table in zip(self.specs, relations, strict=True):
                 name = f"{fold_view(spec.plan.number)}_{place}"
                 text = text.replace(fold_view(spec.plan.number), name)
@@ -203,7 +228,7 @@ class Evaluation:
             window_view(leaf.number): _shown(leaf, windows[leaf.number])
             for leaf in self.plan.leaves
         }
-        text = self.plan.whole.replace(INSTANT, instant_text(self.time_type, tick))
+        text = self.plan.whole.replace(INSTANT, instant_text(self.output.time_type, tick))
         return self.output.result(self._run(text, tables, held), tick)
 
     def rows_in_line(

@@ -7,7 +7,7 @@ Both tiers feed the same merge, so a query may change its tier from chunk to chu
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,7 +46,8 @@ from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.inline.probe import Probe
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, stream_view
+from headwater.sql.types import TIMESTAMP
 
 
 @dataclass
@@ -95,6 +96,7 @@ class FoldRun:
     identifiers: frozenset[str]
     counters: Counters = field(default_factory=Counters)
     merge: Merge = field(init=False)
+    now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
     _join: InlineJoin | None = None
     _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
 
@@ -190,7 +192,8 @@ class FoldRun:
         if ordered:
             rows = rows.append_column(CARRIED_TICK, pa.array(ticks))
             rows = rows.append_column(CARRIED_SEQUENCE, rows.column(SEQUENCE))
-        chunk = pipeline.prepare(rows, self.probes.of(pipeline, held))
+        instant = None if self.now is None else pa.scalar(self.now(), pa.int64()).cast(TIMESTAMP)
+        chunk = pipeline.prepare(rows, self.probes.of(pipeline, held), instant)
         if not chunk.num_rows:
             return
         kept_places = chunk.column(PLACE).to_numpy()
@@ -326,6 +329,8 @@ class FoldRun:
         self, tables: dict[str, pa.Table], texts: list[str], held: HeldTables
     ) -> list[pa.Table]:
         """Runs texts on Spark over staged rows and the static tables held."""
+        if self.now is not None:
+            texts = [t.replace(INSTANT, f"timestamp_micros({self.now()}L)") for t in texts]
         count = sum(rows.num_rows for rows in tables.values())
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count

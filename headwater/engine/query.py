@@ -27,6 +27,7 @@ from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import stored_places, take_open, take_turns, take_until, turn_note
 from headwater.engine.progress import Progress
+from headwater.engine.query_needs import forgets, needed_from
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
@@ -93,7 +94,7 @@ class ContinuousQuery:
 
     def __post_init__(self) -> None:
         wish = self.wish if self.specs else REEVALUATE
-        if self.specs and self._forgets:
+        if self.specs and forgets(self):
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
@@ -175,6 +176,10 @@ class ContinuousQuery:
         if self.specs and self.wish != REEVALUATE and not self.plan.stream_tables:
             members = sharing.add(self.name, self.specs, self.tables, self.sampling, self.world)
             self.shares.join(sharing, members)
+
+    def leave(self) -> None:
+        """It folds alone from now on."""
+        self.shares.leave()
 
     @property
     def _own_folds(self) -> list[FoldRun]:
@@ -554,40 +559,22 @@ class ContinuousQuery:
         """Rows that the folds do not hold yet, from before the readers' place."""
         self._give(chunks, [reader.cursor for reader in self.readers], None, held)
 
-    @property
-    def _forgets(self) -> bool:
-        """Whether state stands for rows that a stream lets go."""
-        windows = zip(self.tables, self.plan.leaves, strict=True)
-        counted = self.sampling.kind == "rows"
-        bounded = ("interval", "chunks")
-        return any(
-            table.definition.kind == "stream" and (counted or leaf.window.kind not in bounded)
-            for table, leaf in windows
-        )
-
     # What is still needed of the tables
 
     def needed_from(self, number: int) -> int | None:
         """The oldest tick of a table that the query may read again; None for all of it."""
-        oldest: list[int | None] = []
-        readers = self.readers
-        if len(readers) < len(self.plan.leaves):
-            return None
-        for reader in readers:
-            if reader.table.definition.id != number:
-                continue
-            if self.sampling.after is None:
-                return None
-            if reader.chunks is not None:
-                bound = reader.chunks.bounds[0]
-                oldest.append(None if bound is None else bound.tick)
-            elif reader.window_ticks is not None and self.sampling.kind != "rows":
-                oldest.append(self.sampling.after - reader.window_ticks)
-            elif self._kept_from and self.specs and not self.plan.stream_tables:
-                oldest.append(self._kept_from[reader.leaf.number])
-            else:
-                return None
-        return None if None in oldest else min(o for o in oldest if o is not None)
+        return needed_from(self, number, self._kept_from)
+
+    def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
+        """Ticks say what a query reads again."""
+        return None
+
+    holds = True  # RANGE waits for it
+
+    @property
+    def held_after(self) -> int | None:
+        """The last tick answered."""
+        return self.sampling.after
 
     # Landmarks
 

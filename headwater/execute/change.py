@@ -151,7 +151,10 @@ class _StreamTarget:
         for query in context.engine.all():
             if self._table in query.tables:
                 query.rows_will_change()
-        for item in context.catalog.all("continuous query"):
+        for view in context.engine.views():
+            if self._table in view.tables:
+                view.rows_will_change()
+        for item in context.catalog.all("continuous query", "view"):
             if (
                 item.key in context.dormant
                 and self._table.definition.id in item.definition["reads"]

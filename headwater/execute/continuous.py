@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine import results
+from headwater.engine.factory import Factory
 from headwater.engine.feed import Cursor
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Beginning, Sink
@@ -23,9 +24,9 @@ from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_unread
 from headwater.execute.tables import fresh_number
+from headwater.plan.continuous.planner import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
-from headwater.plan.continuous.planner import cut_length
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest
@@ -285,15 +286,17 @@ def open_queries(context: Context) -> None:
 def _read_by_dormant(context: Context) -> set[int]:
     """The tables that queries read which could not start."""
     found: set[int] = set()
-    for item in context.catalog.all("continuous query"):
+    for item in context.catalog.all("continuous query", "view"):
         if item.key in context.dormant:
             found.update(item.definition["reads"])
     return found
 
 
-def _tell_readers(query: ContinuousQuery) -> None:
+def _tell_readers(query: Factory) -> None:
     """Readers of a query that failed get its error."""
-    if isinstance(query.sink, LogSink) and query.error is not None:
+    if not isinstance(query, ContinuousQuery) or query.error is None:
+        return
+    if isinstance(query.sink, LogSink):
         query.sink.log.fail(query.error)
 
 
@@ -381,7 +384,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
     query = context.engine.remove(item.name)
     context.catalog.remove(item)
     context.dormant.pop(item.key, None)
-    if query is not None and isinstance(query.sink, LogSink):
+    if isinstance(query, ContinuousQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
     context.snapshot_of(item).remove()
     table = context.streams.remove(item.id)
@@ -394,7 +397,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
 def release_streams(context: Context, numbers: Iterable[int]) -> None:
     """A stream that nobody reads any more keeps no rows."""
     read: set[int] = set()
-    for item in context.catalog.all("continuous query"):
+    for item in context.catalog.all("continuous query", "view"):
         read.update(item.definition["reads"])
     for number in numbers:
         stream = context.streams.find(number)

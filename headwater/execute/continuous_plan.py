@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
+from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.sampling import Sampling
@@ -28,17 +29,22 @@ from headwater.plan.continuous.folds import (
     stream_view,
     window_view,
 )
-from headwater.plan.continuous.planner import cut_by, plan_query
+from headwater.plan.continuous.planner import ViewTimes, cut_by, plan_query
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
+
+TIMESTAMP_ZERO = "timestamp_micros(0L)"
 
 
 class Analyser:
     """Spark's types of texts over empty relations; remembered, so that a restart need not ask again."""
 
-    def __init__(self, context: Context, known: dict[str, list[list[str]]] | None = None) -> None:
-        self._context = context
+    def __init__(
+        self, context: Context, instant: str, known: dict[str, list[list[str]]] | None = None
+    ) -> None:
+        """`instant`: a text of the instant's type."""
+        self._context, self._instant = context, instant
         self.known = dict(known or {})
 
     def columns(self, text: str, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
@@ -49,11 +55,9 @@ class Analyser:
                 for leaf in plan.leaves
                 for view in (stream_view, window_view)
             }
-            time = plan.leaves[0].columns.time_type
-            instant = "0L" if pa.types.is_integer(time) else "timestamp_micros(0L)"
             with self._context.held(plan.identifiers) as held:
                 every = {**held.relations, **relations}
-                work = Work(text.replace(INSTANT, instant), every)
+                work = Work(text.replace(INSTANT, self._instant), every)
                 found = self._context.kernel.analyse(work)
             self.known[text] = [list(pair) for pair in found]
         return [(name, parse_type(type_)) for name, type_ in self.known[text]]
@@ -89,7 +93,13 @@ class Made:
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
         self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
-        self.analyser = Analyser(context, known)
+        integers = pa.types.is_integer(self.tables[0].definition.time_type)
+        self.analyser = Analyser(context, "0L" if integers else TIMESTAMP_ZERO, known)
+        self._type_all(context, text)
+
+    def _type_all(self, context: Context, text: str) -> None:
+        """The folds, the result's columns, and how results are made."""
+        query = self.query
         functions = context.function_names()
         self.whole = self._spec(self.plan.whole_fold, functions)
         self.specs: list[FoldSpec] = []
@@ -130,14 +140,13 @@ class Made:
 
     def _output(self, context: Context, text: str) -> OutputSchema:
         """The result's columns: from the whitelist where the whole block is on it, else from Spark."""
-        time_type = self.tables[0].definition.time_type
         block = self.specs[0] if self.plan.single and self.specs else self.whole
         finish = None if block is None else block.finish
         in_line = block is not None and (block.pipeline is not None or block.plan.kind == "join")
         if finish is not None and in_line and all(name is not None for name in finish.names):
             columns = list(zip([str(n) for n in finish.names], finish.types, strict=True))
             if not context.kernel.ready:
-                return output_schema(columns, time_type)
+                return self._schema(columns)
         try:
             columns = self.analyser.columns(self.plan.whole, self.plan)
         except Error as error:
@@ -148,7 +157,42 @@ class Made:
                 "a type is not what Spark makes of it",
                 detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",
             )
-        return output_schema(columns, time_type)
+        return self._schema(columns)
+
+    def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
+        return output_schema(columns, self.tables[0].definition.time_type)
+
+
+class MadeView(Made):
+    """A continuous view's plan with everything typed."""
+
+    def __init__(
+        self,
+        context: Context,
+        query: Query,
+        text: str,
+        times: ViewTimes = "refused",
+        names: Sequence[str] | None = None,
+        known: dict[str, list[list[str]]] | None = None,
+    ) -> None:
+        self.query, self._names = query, names
+        found = [context.stream(str(r.name)) for r in query.table_references]
+        self.tables = [table for table in found if table is not None]
+        tables = CatalogTables(context)
+        self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
+        self.analyser = Analyser(context, TIMESTAMP_ZERO, known)
+        self._type_all(context, text)
+
+    def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
+        if self._names is None:
+            return view_output(columns)
+        if len(self._names) != len(columns):
+            raise BindError(
+                f"the view names {len(self._names)} columns, its query has {len(columns)}",
+                sqlstate="42601",
+            )
+        types = [type_ for _, type_ in columns]
+        return view_output(list(zip(self._names, types, strict=True)))
 
 
 def _refuse_system_names(query: Query, text: str) -> None:

@@ -8,7 +8,18 @@ from headwater.storage.catalog import CatalogObject
 
 
 def check_unread(context: Context, item: CatalogObject) -> None:
-    """BindError 2BP01 if a continuous query reads a table."""
+    """BindError 2BP01 if a continuous query or a view reads a table."""
+    views = [
+        view.name
+        for view in context.catalog.all("view")
+        if item.id in view.definition["reads"] or item.key in view.definition["tables"]
+    ]
+    if views:
+        raise BindError(
+            f"{item.kind} {item.name} is read by view {', '.join(views)}",
+            sqlstate="2BP01",
+            hint=f"DROP VIEW {views[0]} first",
+        )
     readers: list[str] = []
     for query in context.catalog.all("continuous query"):
         streams = item.id in query.definition["reads"]

@@ -9,12 +9,13 @@ import pyarrow as pa
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.joins import make_inline_join
 from headwater.engine.query import ContinuousQuery
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import BindError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
-from headwater.execute.continuous_plan import Made
+from headwater.execute.continuous_plan import Made, MadeView
 from headwater.plan.continuous.folds import ContinuousPlan
+from headwater.plan.continuous.planner import ViewTimes
 from headwater.result import Result
 from headwater.sql.extensions import Window
 from headwater.sql.statements.explain import Explain, ExplainObject
@@ -39,9 +40,9 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
 
 def explain_object(running: Running, statement: ExplainObject) -> Result:
     """EXPLAIN [ANALYZE] QUERY q: its plan as it runs now; with ANALYZE what it has done."""
-    if statement.kind != "query":
-        raise NotSupportedError("EXPLAIN VIEW is not supported yet")
     context = running.context
+    if statement.kind != "query":
+        return _explain_view(running, statement)
     item = find_query(context, statement.name, statement.text)
     query = context.engine.find(item.name)
     if query is None:
@@ -52,6 +53,46 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     lines.append(query.chooser.explain())
     if statement.analyze:
         lines += _measured(query)
+    return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def explain_view(running: Running, query: Query, times: ViewTimes) -> list[str]:
+    """The plan of a view's query; the notes say what is read when."""
+    context = running.context
+    made = MadeView(context, query, query.text, times)
+    return _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+
+
+def _view_lines(
+    context: Context, plan: ContinuousPlan, specs: Sequence[FoldSpec], upper: str
+) -> list[str]:
+    if not specs:
+        tables = ", ".join(str(leaf.name) for leaf in plan.leaves)
+        return [f"evaluated again over {tables} when read and changed: {plan.reason}"]
+    lines = ["at each insert:", *_plan_lines(context, plan, specs, None)]
+    if plan.stream_tables:
+        lines.append(f"read once, at creation: {', '.join(plan.stream_tables)}")
+    return [*lines, f"at each read: {_upper_line(plan, upper)}"]
+
+
+def _explain_view(running: Running, statement: ExplainObject) -> Result:
+    """EXPLAIN [ANALYZE] VIEW v."""
+    context = running.context
+    item = context.find(statement.name)
+    view = None if item is None else context.engine.find_view(item.name)
+    if item is None or item.kind != "view":
+        raise BindError(f"there is no view {statement.name}", sqlstate="42P01")
+    if view is None:
+        return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
+    lines = [f"continuous view {item.name}, maintenance {view.maintenance}"]
+    lines += _view_lines(context, view.plan, view.specs, view.evaluation.upper_tier)
+    if statement.analyze:
+        counters, groups = view.counters, sum(fold.merge.size for fold in view.folds)
+        lines += [
+            f"rows folded in line: {counters.rows_in_line} in {counters.in_line_runs} runs",
+            f"rows read by Spark: {counters.rows_on_spark} in {counters.spark_runs} runs",
+            f"groups held: {groups}; upper part on Spark: {view.evaluation.upper_runs} runs",
+        ]
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 

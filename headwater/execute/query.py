@@ -14,7 +14,6 @@ from headwater.execute.reading import (
     Reading,
     reading,
     relation_edits,
-    rows_in_memory,
     time_edits,
     windowed,
 )
@@ -62,7 +61,7 @@ def plain_scan(found: Reading) -> PlainScan | None:
         return None
     context = found.context
     zone = context.settings.text("time_zone")
-    system = rows_in_memory(context, name, found.query.identifiers)
+    system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
         plan = scan_plan(text, system.schema, frozenset({EPOCH_NUMBER}), zone)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)

@@ -16,20 +16,23 @@ from sqlglot import exp
 
 from headwater.engine.evaluation import instant_text
 from headwater.engine.merges import by_key, with_previous
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import BindError, DataError, Error
 from headwater.execute import system_tables
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.query_results import last_result
+from headwater.execute.view_text import with_views
 from headwater.kernel.relation import Relation
 from headwater.plan.bounds import Bounds, time_bounds
 from headwater.plan.continuous.folds import INSTANT, Leaf, previous_column
 from headwater.plan.continuous.planner import one_time_edits
 from headwater.plan.continuous.rendering import Replacement
 from headwater.sql.extensions import TableReference, Valid, Window
+from headwater.sql.extensions import Version as ViewVersion
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
+from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.read import StreamSnapshot, in_order
 from headwater.storage.streaming.table import StreamingTable
@@ -48,6 +51,26 @@ class Reading:
     edits: list[Replacement] = field(default_factory=list)  # for PREV and CURRENT_INSTANT
     leaves: dict[int, Leaf] = field(default_factory=dict)  # windowed tables, by where they stand
     staged: list[Relation] = field(default_factory=list)
+    views: dict[tuple[str, int | None], pa.Table] = field(default_factory=dict)  # one version each
+
+    def rows_in_memory(self, reference: TableReference) -> pa.Table | None:
+        """The rows of a system table, of a view, or of a query's last result; None for others."""
+        context, name = self.context, str(reference.name)
+        item = context.find(name)
+        is_view = item is not None and item.kind == "view"
+        if reference.version is not None and not is_view:
+            raise BindError(
+                f"{name} is no continuous view, so it has no versions",
+                sqlstate="42809",
+                place=reference.version.span.shifted(self.query.offset).place(self.text),
+            )
+        if not is_view:
+            return rows_in_memory(context, name, self.query.identifiers)
+        assert item is not None
+        wanted = 0 if reference.version is None else reference.version.number
+        if (item.key, wanted) not in self.views:
+            self.views[item.key, wanted] = view_rows(context, item, reference.version)
+        return self.views[item.key, wanted]
 
     def snapshot(self, name: str) -> StreamSnapshot | None:
         """The streaming table of that name, as of now."""
@@ -67,7 +90,22 @@ class Reading:
 
 @contextlib.contextmanager
 def reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
-    """Holds every streaming table of a query at one instant."""
+    """Holds every streaming table of a query at one instant; plain views are read as their text."""
+    whole = with_views(context, query)
+    if whole is query:
+        with _reading(context, query, text) as found:
+            yield found
+        return
+    try:
+        with _reading(context, whole, whole.text) as found:
+            yield found
+    except Error as error:
+        error.place = None  # it lies in a text that the user did not write here
+        raise
+
+
+@contextlib.contextmanager
+def _reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
     check_clauses(query, text)
     with contextlib.ExitStack() as stack:
         snapshots: dict[str, StreamSnapshot] = {}
@@ -96,9 +134,11 @@ def check_clauses(query: Query, text: str) -> None:
             place=clause.span.shifted(query.offset).place(text),
         )
     if query.update_mode or query.cuts or query.pair_newest:
-        raise NotSupportedError("CUT, WITH UPDATES and PAIR NEWEST are not supported yet")
-    if query.versions:
-        raise NotSupportedError("VERSION AS OF is not supported yet")
+        raise BindError(
+            "a select with CUT, PAIR NEWEST or WITH UPDATES is a continuous query",
+            sqlstate="42P20",
+            hint="CREATE CONTINUOUS QUERY q AS …, or subscribe to it",
+        )
     for window in query.windows:
         if window.kind == "landmark":
             place = window.span.shifted(query.offset).place(text)
@@ -221,14 +261,39 @@ def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
         relation = _relation(found, reference, trees.get(reference.name.span.start))
         if relation is None:
             continue
-        view = f"headwater_{number}_{reference.name.key.rpartition('.')[2]}"
+        view = stream_view_name(number, reference)
         relations[view] = relation
         alias = "" if reference.alias else f" AS {quoted(reference.name.rpartition('.')[2])}"
         span = reference.name.span
         edited.replace(span.start, span.end, quoted(view) + alias)
-        if reference.window is not None:
-            edited.remove(reference.window.span)
+        for clause in (reference.window, reference.version):
+            if clause is not None:
+                edited.remove(clause.span)
     return relations
+
+
+def stream_view_name(number: int, reference: TableReference) -> str:
+    """The name under which Spark holds the rows of a reference."""
+    return f"headwater_{number}_{reference.name.key.rpartition('.')[2]}"
+
+
+def view_rows(context: Context, item: CatalogObject, version: ViewVersion | None) -> pa.Table:
+    """The rows of a continuous view: as of now, or a version that was made before."""
+    view = context.engine.find_view(item.name)
+    if view is None:
+        raise context.dormant[item.key]
+    if version is None:
+        return view.read().rows
+    kept = view.versions.last if version.number is None else view.versions.find(version.number)
+    if kept is not None:
+        return kept.rows
+    if version.number is None:
+        return view.read().rows  # none was made yet
+    raise DataError(
+        f"view {item.name} has no version {version.number}",
+        sqlstate="22023",
+        hint="headwater.views lists the versions that are kept",
+    )
 
 
 def tree_tables(query: Query) -> dict[int, exp.Table]:
@@ -246,7 +311,7 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
 
 
 def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
-    rows = rows_in_memory(found.context, str(reference.name), found.query.identifiers)
+    rows = found.rows_in_memory(reference)
     if rows is not None:
         return found.stage(rows)
     snapshot = found.snapshots.get(reference.name.key)

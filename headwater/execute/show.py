@@ -27,7 +27,6 @@ from headwater.sql.types import name_of
 KINDS = {
     "tables": ("table", "streaming table"),
     "streams": ("stream",),
-    "views": ("view", "materialized view"),
     "sources": ("source",),
     "sinks": ("sink",),
     "indexes": ("index",),
@@ -47,6 +46,8 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", system_tables.indexes(context))
     if kind == "queries":
         return Result("SHOW", system_tables.queries(context).drop_columns(["statement"]))
+    if kind == "views":
+        return Result("SHOW", _views(context))
     if kind in ("settings", "functions", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
@@ -58,6 +59,25 @@ def show(running: Running, statement: Show) -> Result:
     ]
     schema = system_tables.columns(name=pa.string(), kind=pa.string(), created_at=pa.string())
     return Result("SHOW", pa.Table.from_pylist(rows, schema))
+
+
+def _views(context: Context) -> pa.Table:
+    """Views of every kind: how each is kept and how far it is."""
+    shown = [
+        "name",
+        "kind",
+        "maintenance",
+        "state",
+        "progress",
+        "waiting_rows",
+        "groups",
+        "version",
+    ]
+    rows = system_tables.views(context).select(shown).to_pylist()
+    for item in context.catalog.all("materialized view"):
+        rows.append({"name": item.name, "kind": "materialized"})
+    schema = pa.schema([system_tables.VIEWS.field(name) for name in shown])
+    return pa.Table.from_pylist(sorted(rows, key=lambda row: str(row["name"])), schema)
 
 
 def show_setting(running: Running, statement: ShowSetting) -> Result:

@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.view import ContinuousView
 from headwater.execute.context import Context
 from headwater.storage.streaming.table import StreamingTable
 
@@ -81,6 +82,22 @@ QUERIES = columns(
     post_cut_ms=pa.float64(),
     over_budget=pa.string(),
     state_size=BIGINT,
+    error=STRING,
+    statement=STRING,
+)
+VIEWS = columns(
+    name=STRING,
+    kind=STRING,
+    maintenance=STRING,
+    state=STRING,
+    tier=STRING,
+    progress=pa.float64(),
+    waiting_rows=BIGINT,
+    groups=BIGINT,
+    version=BIGINT,
+    versions=pa.list_(BIGINT),
+    fold_ms=pa.float64(),
+    recovery_s=pa.float64(),
     error=STRING,
     statement=STRING,
 )
@@ -212,6 +229,8 @@ def metrics(context: Context) -> pa.Table:
         head = f"table.{stream.definition.name}."
         found[head + "unsealed_bytes"] = stream.tail_bytes
         found[head + "sequence"] = stream.state.next_sequence
+    for view in context.engine.views():
+        found[f"view.{view.name}.waiting_rows"] = sum(view.waiting())
     for item in context.catalog.all("index"):
         table = context.streams.find(item.definition["table_id"])
         if table is not None:
@@ -273,6 +292,42 @@ def _waits_for(query: ContinuousQuery) -> str | None:
     return nothing[0] if nothing else min((m, n) for m, n in reached if m is not None)[1]
 
 
+def views(context: Context) -> pa.Table:
+    """All views: how they are kept, how far they are, and which versions can be read."""
+    rows = []
+    for item in context.catalog.all("view"):
+        view = context.engine.find_view(item.name)
+        row: dict[str, Any] = {"name": item.name, "statement": item.definition["text"]}
+        if view is not None:
+            row |= _view_row(view)
+        elif item.definition["continuous"]:
+            error = str(context.dormant.get(item.key))
+            row |= {"kind": "continuous", "state": "failed", "error": error}
+        else:
+            row |= {"kind": "plain", "state": "running"}
+        rows.append(row)
+    return _rows(rows, VIEWS)
+
+
+def _view_row(view: ContinuousView) -> dict[str, Any]:
+    timings, kept = view.timings, [version.number for version in view.versions.all()]
+    tiers = sorted({fold.tier for fold in view.folds} | {view.evaluation.upper_tier})
+    return {
+        "kind": "continuous",
+        "maintenance": view.maintenance if view.specs else "re-evaluated",
+        "state": view.state,
+        "tier": " and ".join(tiers) if view.specs else "Spark",
+        "progress": view.progress if view.specs else 1.0,
+        "waiting_rows": sum(view.waiting()) if view.specs else 0,
+        "groups": sum(fold.merge.size for fold in view.folds),
+        "version": kept[-1] if kept else None,
+        "versions": kept,
+        "fold_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
+        "recovery_s": view.recovery_s,
+        "error": None if view.error is None else str(view.error),
+    }
+
+
 def settings(context: Context) -> pa.Table:
     """All settings with their values."""
     rows = [
@@ -315,4 +370,5 @@ NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "settings": settings,
     "sources": sources,
     "tables": tables,
+    "views": views,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal as OneOf
 
 import pyarrow as pa
 
@@ -47,19 +48,29 @@ from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Span
 from headwater.sql.types import quoted
 
+ViewTimes = OneOf["refused", "at insert"]  # functions of time in the stream pipelines of a view
+
 
 def plan_query(
-    query: Query, tables: Tables, sampling: Sampled, foldable: frozenset[str], text: str
+    query: Query,
+    tables: Tables,
+    sampling: Sampled,
+    foldable: frozenset[str],
+    text: str,
+    view: ViewTimes | None = None,
 ) -> ContinuousPlan:
-    """The plan of a continuous select; `foldable` names the aggregates that have a fold."""
+    """The plan of a continuous select; `foldable` names the aggregates that have a fold.
+
+    A view has no windows: it reads all rows of its streams, and time is the wall's.
+    """
     blanked = _without_clauses(query)
-    leaves = find_leaves(query, tables)
+    leaves = find_leaves(query, tables) if view is None else view_leaves(query, tables)
     blocks = blocks_of(blanked, query.relations)
     uses = column_uses(query.tree) if query.tree is not None else None
     refuse_chance(query, blanked, text)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     edits, volatile, leaves, previous = _function_edits(
-        query, blanked, leaves, blocks, scopes, uses or []
+        query, blanked, leaves, blocks, scopes, uses or [], view
     )
     leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
@@ -167,6 +178,19 @@ def cut_by(cut: Cut, time: str) -> Sampled:
     return "interval" if cut.kind == "interval" and on_time else "chunks"
 
 
+def view_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
+    """The streaming tables of a view: all rows of each."""
+    found: list[Leaf] = []
+    for reference in query.table_references:
+        columns = tables.stream(str(reference.name))
+        if columns is not None:
+            alias = str(reference.alias or reference.name.rpartition(".")[2])
+            end = reference.name.span.end
+            window = Window("landmark", Span(end, end))
+            found.append(Leaf(len(found), reference.name, alias, window, columns))
+    return tuple(found)
+
+
 def window_of(cut: Cut, time: str) -> Window:
     """The window that the kept chunks of a cut are, at the end of the newest one."""
     by = cut_by(cut, time)
@@ -263,6 +287,7 @@ def _function_edits(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
+    view: ViewTimes | None,
 ) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[PreviousUse, ...]]:
     """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
     edits: list[Replacement] = []
@@ -271,6 +296,7 @@ def _function_edits(
         edits.append((call.span, INSTANT))
         volatile.append(call.span)
     integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
+    integers = integers and view is None
     for found in calls_in(text, Span(0, len(text))):
         if found.name in TIME_FUNCTIONS:
             now = f"timestamp_seconds({INSTANT})" if integers else INSTANT
@@ -279,7 +305,8 @@ def _function_edits(
             elif found.name == "LOCALTIMESTAMP":
                 now = f"CAST({now} AS TIMESTAMP_NTZ)"
             edits.append((found.span, now))
-            volatile.append(found.span)
+            if view != "at insert":
+                volatile.append(found.span)
     for valid in query.valid:
         edits.append((valid.span, _valid_text(query, leaves, valid)))
     previous: dict[int, list[tuple[str, int]]] = {}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 import weakref
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -88,6 +88,44 @@ def _made_once(
         if rows.num_rows <= MOST_KEPT_ROWS:
             last.asked, last.rows = asked, rows
         return rows
+
+
+def each_since(
+    table: StreamingTable,
+    sequence: int,
+    generation: int | None,
+    take: Callable[[pa.Table], None],
+) -> tuple[int, int]:
+    """Gives every row from a sequence number on, late ones too, in pieces of no order.
+
+    Returns the next sequence number and the table's generation; no piece is given if stored rows
+    have changed since the generation that the caller knows.
+    """
+    with table._lock:
+        state, found = table._visible, table.generation
+        batches = table._tail.batches
+        place = bisect_left(batches, sequence, key=lambda b: b.stamp.base_sequence)
+        first = batches[0].stamp.base_sequence if batches else state.next_sequence
+        wanted = batches[place:]
+    if generation is not None and found != generation:
+        return sequence, found
+    if first <= sequence and not any(batch.files for batch in wanted):
+        if wanted:
+            take(stored_rows(table.definition, wanted))
+        return state.next_sequence, found
+    with table.reading() as snapshot:
+        if generation is not None and snapshot.generation != generation:
+            return sequence, snapshot.generation
+        for block in snapshot.blocks:
+            if block.high_sequence >= sequence:
+                take(_from(read_block(snapshot, block), sequence))
+        for piece in snapshot.tail:
+            take(_from(piece.rows, sequence))
+        return snapshot.next_sequence, snapshot.generation
+
+
+def _from(rows: pa.Table, sequence: int) -> pa.Table:
+    return rows.filter(pc.field(SEQUENCE) >= sequence) if sequence else rows
 
 
 def _in_time(rows: pa.Table) -> pa.Table:

@@ -72,6 +72,7 @@ class StoredTable:
         self._version = self._log.version
         self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
+        self._held_sequence: int | None = None  # blocks with rows from here on stay, for views
         self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
@@ -256,6 +257,15 @@ class StoredTable:
         with self._lock:
             self._held_from = tick
 
+    def hold_sequence(self, sequence: int | None) -> None:
+        """Blocks with rows from a sequence number on stay: a view has no durable state of them."""
+        with self._lock:
+            self._held_sequence = sequence
+
+    def _is_held(self, block: Block) -> bool:
+        held = self._held_sequence
+        return held is not None and block.high_sequence >= held
+
     def rows_changed(self) -> None:
         """Stored rows were deleted or replaced: what was made of them must be made again."""
         with self._lock:
@@ -292,7 +302,7 @@ class StoredTable:
             # By the bounds of blocks: their numbers may be those of an earlier RANGE.
             oldest = self._oldest(clock)
             assert oldest is not None
-            kept = {b.compartment for b in self.blocks if b.high >= oldest}
+            kept = {b.compartment for b in self.blocks if b.high >= oldest or self._is_held(b)}
             gone = sorted({b.compartment for b in self.blocks} - kept)
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)
@@ -303,7 +313,7 @@ class StoredTable:
         if not any(block.high < tick for block in self.blocks):
             return
         with self.upkeep:
-            gone = [block for block in self.blocks if block.high < tick]
+            gone = [b for b in self.blocks if b.high < tick and not self._is_held(b)]
             if gone:
                 self.replace(gone, None)
 

@@ -1,0 +1,61 @@
+"""What the engine runs: a continuous query or a continuous view, seen from the scheduler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from headwater.engine.sharing import Sharing
+from headwater.storage.streaming.table import StreamingTable
+
+
+class Factory(Protocol):
+    """Something that fires when its tables have something new (DC3)."""
+
+    name: str
+    tables: Sequence[StreamingTable]
+    priority: int
+    max_wait_s: float | None
+    state: str  # "running" | "paused" | "failed"
+    error: BaseException | None
+    careful: bool  # an error is told at once; else the firing is tried again, instant by instant
+    wall_due: int | None  # when the wall clock brings something to do, in µs
+
+    def attach(self) -> None:
+        """Takes up its place in its tables."""
+
+    def share(self, sharing: Sharing) -> None:
+        """It may do work together with others."""
+
+    def leave(self) -> None:
+        """It does its work alone from now on."""
+
+    def pull(self, since: float | None = None) -> bool:
+        """Looks at what came, the first of it at a time; whether it should fire."""
+
+    @property
+    def wants_early(self) -> bool:
+        """Whether there is something to do before it must fire."""
+
+    def fire(self) -> int:
+        """Does what there is to do; how many results it gave."""
+
+    def put_away(self) -> None:
+        """Writes a snapshot of its state."""
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old."""
+
+    def needed_from(self, number: int) -> int | None:
+        """The oldest tick of a table that it may read again; None for all of it."""
+
+    def needed_sequence(self, number: int) -> int | None:
+        """The first row of a table that it may have to fold again; None where ticks say enough."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether RANGE must wait for it."""
+
+    @property
+    def held_after(self) -> int | None:
+        """The last tick that it has answered; rows of its windows before stay."""
