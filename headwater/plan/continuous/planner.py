@@ -453,6 +453,7 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    bound.check_independent(block, scope)
     if any(leaf.newest for _, leaf in direct):
         raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:
