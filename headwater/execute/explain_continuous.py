@@ -9,6 +9,7 @@ import pyarrow as pa
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.joins import make_inline_join
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.view import ContinuousView
 from headwater.errors import BindError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
@@ -87,13 +88,20 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
     lines = [f"continuous view {item.name}, maintenance {view.maintenance}"]
     lines += _view_lines(context, view.plan, view.specs, view.evaluation.upper_tier)
     if statement.analyze:
-        counters, groups = view.counters, sum(fold.merge.size for fold in view.folds)
-        lines += [
-            f"rows folded in line: {counters.rows_in_line} in {counters.in_line_runs} runs",
-            f"rows read by Spark: {counters.rows_on_spark} in {counters.spark_runs} runs",
-            f"groups held: {groups}; upper part on Spark: {view.evaluation.upper_runs} runs",
-        ]
+        lines += _measured_view(view)
     return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _measured_view(view: ContinuousView) -> list[str]:
+    counters = [pipeline.counters for pipeline in view.pipelines]
+    in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
+    on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
+    return [
+        f"rows folded in line: {in_line} in {runs} runs",
+        f"rows read by Spark: {on_spark} in {jobs} runs",
+        f"groups held: {sum(pipeline.groups for pipeline in view.pipelines)}",
+        f"upper part on Spark: {view.evaluation.upper_runs} runs",
+    ]
 
 
 def _when(query: Query) -> str:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.engine.emit import difference
-from headwater.engine.view import ContinuousView, Start
+from headwater.engine.view import ContinuousView
+from headwater.engine.view_pipeline import Start
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError
 from headwater.execute.context import Context
