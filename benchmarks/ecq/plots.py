@@ -7,18 +7,19 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from benchmarks.datacell.plots import OURS, PEER, THIRD, _label
+from benchmarks.datacell.plots import OURS, PEER, THIRD
 
 Figures = Mapping[str, Any]
-STYLES = {
-    "Headwater": (OURS, "-"),
-    "Headwater, all on Spark": (OURS, "--"),
-    "Headwater, avg − avg": (OURS, ":"),
-    "iterated, streaming table": (PEER, "-"),
-    "iterated, table": (PEER, "--"),
-    "DuckDB, load and query": (THIRD, "-"),
-    "DuckDB, query alone": (THIRD, "--"),
-    "plain Spark SQL, Parquet": ("#b08bc0", "-"),
+SPARK = "#8e6bb0"
+STYLES = {  # colour, line, marker
+    "Headwater": (OURS, "-", "o"),
+    "Headwater, avg − avg": (OURS, ":", "o"),
+    "Headwater, all on Spark": (OURS, "--", "s"),
+    "iterated, streaming table": (PEER, "-", "o"),
+    "iterated, table": (PEER, "--", "o"),
+    "DuckDB, load and query": (THIRD, "-", "o"),
+    "DuckDB, query alone": (THIRD, "--", "o"),
+    "plain Spark SQL, Parquet": (SPARK, "-", "D"),
 }
 
 
@@ -34,48 +35,69 @@ def draw(figures: Figures, folder: Path) -> list[Path]:
     written = []
     for name, panel in (("fig6", _many), ("fig7", _growing)):
         found = figures[name]
-        share = name == "fig7"
+        size = (4.6 * len(found) + 2.4, 4.2)
         picture, places = plt.subplots(
-            1,
-            len(found),
-            figsize=(5.6 * len(found), 4.4),
-            sharey=share,
-            squeeze=False,
-            constrained_layout=True,
+            1, len(found), figsize=size, sharey=name == "fig7", squeeze=False, layout="constrained"
         )
         for axes, (query, experiment) in zip(places.flat, found.items(), strict=True):
             panel(axes, query, experiment)
             axes.grid(True, which="major", color="#e6e6e6", linewidth=0.6)
             axes.set_axisbelow(True)
             axes.spines[["top", "right"]].set_visible(False)
+        _legend(picture, places.flat)
         written.append(folder / f"ecq_{name}.png")
         picture.savefig(written[-1], dpi=110)
         plt.close(picture)
     return written
 
 
+def _legend(picture: Any, panels: Any) -> None:
+    """One for all panels, beside them."""
+    lines: dict[str, Any] = {}
+    for axes in panels:
+        for line, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            lines.setdefault(label, line)
+    picture.legend(
+        lines.values(), lines.keys(), loc="outside right upper", fontsize=8, frameon=False
+    )
+
+
 def _many(axes: Any, query: str, found: Figures) -> None:
-    """Seconds so far, chunk by chunk."""
+    """Seconds so far, chunk by chunk: with loading, and of ours the post-cut time alone."""
     for name, times in found["series"].items():
-        colour, style = STYLES[name]
-        for key, width, label in (("slide_ms", 1.6, f"{name}: all"), ("response_ms", 0.9, None)):
-            sums = [sum_ms / 1000 for sum_ms in accumulate(times[key])]
-            if label is None:
-                label = f"{name}: post-cut"
-            chunks = range(1, len(sums) + 1)
-            axes.plot(chunks, sums, color=colour, linestyle=style, linewidth=width, label=label)
-    _label(axes, f"Fig. 6: {query}, {found['size']:,} rows a chunk", "chunks", "seconds in all")
+        colour, style, _ = STYLES[name]
+        kinds = {f"{name}, with loading": ("slide_ms", style)}
+        if name == "Headwater":
+            kinds["Headwater, post-cut"] = ("response_ms", ":")
+        for label, (key, line) in kinds.items():
+            sums = [so_far / 1000 for so_far in accumulate(times[key])]
+            axes.plot(range(1, len(sums) + 1), sums, color=colour, linestyle=line, label=label)
+    axes.set_ylim(bottom=0)
+    _label(axes, f"Fig. 6: {query}, chunks of {found['size']:,} rows", "chunks", "seconds in all")
 
 
 def _growing(axes: Any, query: str, points: list[Figures]) -> None:
     """Post-cut times by the size of a chunk."""
-    names = list(dict.fromkeys(name for point in points for name in point["systems"]))
-    for name in names:
-        colour, style = STYLES[name]
+    for name, (colour, style, marker) in STYLES.items():
         there = [p for p in points if "median_ms" in p["systems"].get(name, {})]
-        sizes = [point["size"] for point in there]
-        heights = [point["systems"][name]["median_ms"] for point in there]
-        axes.plot(sizes, heights, color=colour, linestyle=style, marker=".", label=name)
+        if there:
+            axes.plot(
+                [point["size"] for point in there],
+                [point["systems"][name]["median_ms"] for point in there],
+                color=colour,
+                linestyle=style,
+                marker=marker,
+                markersize=4,
+                label=name,
+            )
     axes.set_yscale("log")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter("{x:,.0f}")
     _label(axes, f"Fig. 7: {query}", "rows of a chunk", "median post-cut time, ms")
+
+
+def _label(axes: Any, title: str, across: str, up: str) -> None:
+    axes.set_title(title, fontsize=11)
+    axes.set_xlabel(across)
+    axes.set_ylabel(up)

@@ -92,13 +92,13 @@ def _point(query: Query, size: int, sizes: Sizes) -> Figures:
     systems = {OURS: ours.epochs(sizes.ours(query, size))}
     if query is Q_C:
         systems["Headwater, avg − avg"] = ours.epochs(sizes.ours(Q_C_APART, size))
-    if size == sizes.chunk_sizes[-1] or sizes is FULL:
+    if size in sizes.spark_sizes:
         systems[ON_SPARK] = ours.epochs(sizes.on_spark(query, size), inline_rows=0)
     systems["iterated, streaming table"] = ours.iterated(peer, "STREAMING TABLE")
     systems["DuckDB, load and query"] = duck_whole
     systems["DuckDB, query alone"] = duck_query
     missing: Figures = {}
-    if size == sizes.chunk_sizes[-1]:
+    if size in sizes.plain_sizes:
         try:
             systems["plain Spark SQL, Parquet"] = outside.plain_spark(peer)
         except Missing as error:

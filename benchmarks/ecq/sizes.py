@@ -19,6 +19,8 @@ class Sizes:
     slow_warm_up: int
     many_size: int  # of Fig. 6
     many_chunks: int
+    spark_sizes: tuple[int, ...]  # chunks that are folded on Spark too
+    plain_sizes: tuple[int, ...]  # chunks that plain Spark SQL is asked about
 
     def ours(self, query: Query, size: int) -> Work:
         """Of the long-lived query."""
@@ -35,12 +37,14 @@ class Sizes:
 
 QUICK = Sizes(
     chunk_sizes=(10_000, 100_000),
-    chunks=12,
+    chunks=10,
     warm_up=17,
     slow_chunks=5,
-    slow_warm_up=3,
+    slow_warm_up=2,
     many_size=10_000,
-    many_chunks=8,
+    many_chunks=6,
+    spark_sizes=(100_000,),
+    plain_sizes=(100_000,),
 )
 
 FULL = Sizes(
@@ -51,4 +55,6 @@ FULL = Sizes(
     slow_warm_up=5,
     many_size=50_000,
     many_chunks=60,
+    spark_sizes=(10_000, 50_000, 100_000),
+    plain_sizes=(10_000, 100_000),
 )

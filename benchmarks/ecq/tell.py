@@ -14,6 +14,7 @@ COLUMNS = (
     "chunks",
     "post-cut ms",
     "best … worst",
+    "with ADVANCE",
     "query alone",
     "chunk in all",
     "theirs / ours",
@@ -41,13 +42,13 @@ def _rows(systems: Figures) -> list[tuple[str, ...]]:
 
 def _row(name: str, found: Figures) -> tuple[str, ...]:
     if "missing" in found:
-        return (name, "", f"missing: {found['missing']}", "", "", "", "")
+        return (name, "", f"missing: {found['missing']}", "", "", "", "", "")
     return (
         name,
         str(found["slides"]),
         f"{found['median_ms']:.2f}",
         f"{found['best_ms']:.2f} … {found['worst_ms']:.2f}",
-        f"{found['query_ms']:.2f}" if "query_ms" in found else "",
+        *(f"{found[key]:.2f}" if key in found else "" for key in ("with_cut_ms", "query_ms")),
         f"{found['slide_median_ms']:.2f}",
         "void" if found["void"] is not None else f"{found['ratio']:.2f}",
     )
