@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks import report
 from benchmarks.datacell.outside import Missing
 from benchmarks.datacell.series import Series, compared
+from benchmarks.datacell.tell import voids
 from benchmarks.ecq import duck, ours, outside, plots, tell
 from benchmarks.ecq.ours import Work
 from benchmarks.ecq.queries import Q_B, Q_C, Q_C_APART, Q_D, Query
@@ -47,7 +48,7 @@ def measure(sizes: Sizes, quick: bool) -> int:
     pictures = plots.draw(found, path.parent)
     drawn = ", ".join(map(str, pictures)) or "(matplotlib is not installed)"
     print(f"\nkept in {path}, drawn in {drawn}")
-    return 1 if tell.voids(found) else 0
+    return 1 if voids(found) else 0
 
 
 def _experiments(sizes: Sizes, found: Figures) -> Mapping[str, Callable[[], None]]:

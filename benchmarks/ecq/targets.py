@@ -34,4 +34,6 @@ def ratio(systems: Figures, ours: str = OURS) -> float | None:
     others = [f for name, f in systems.items() if name.startswith(ITERATED)]
     if not others or any(f["void"] is not None for f in (*others, systems[ours])):
         return None
-    return min(f["median_ms"] for f in others) / systems[ours]["median_ms"]
+    fastest: float = min(f["median_ms"] for f in others)
+    mine: float = systems[ours]["median_ms"]
+    return fastest / mine

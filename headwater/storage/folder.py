@@ -26,7 +26,7 @@ class DataFolder:
     def __init__(self, path: str | Path) -> None:
         self.temporary = str(path) == ":memory:"
         given = tempfile.mkdtemp(prefix="headwater-") if self.temporary else path
-        self.path = Path(given).absolute()  # the working directory may change, and Spark has its own
+        self.path = Path(given).absolute()  # Spark has a working directory of its own
         self._make()
         self._lock = self._take_lock()
         try:
