@@ -107,6 +107,7 @@ class ViewPipeline:
         self._generation: int | None = None
         self._kept_at = 0.0
         self._caught_up = False
+        self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
 
@@ -157,7 +158,7 @@ class ViewPipeline:
             now=_microseconds,
         )
         self.sequence = self.place.start.sequence
-        self._generation = None
+        self._generation = self.oldest = None
 
     # Start
 
@@ -177,6 +178,7 @@ class ViewPipeline:
             if state is not None:
                 self.fold.merge.restore({"groups": state})
                 self.sequence = self.kept = position["sequence"]
+                self.oldest = position["oldest"]
 
     # Folding
 
@@ -226,6 +228,9 @@ class ViewPipeline:
         if oldest is not None and len(ticks) and ticks.min() < oldest:
             shown = ticks >= oldest
             rows, ticks = rows.filter(pa.array(shown)), ticks[shown]
+        if len(ticks):
+            first = int(ticks.min())
+            self.oldest = first if self.oldest is None else min(self.oldest, first)
         most = max(self.world.settings.integer("inline_rows"), 1)
         step = most if self.fold.tier == "in line" else max(rows.num_rows, 1)
         for first in range(0, rows.num_rows, step):
@@ -233,6 +238,13 @@ class ViewPipeline:
             zeros = np.zeros(part.num_rows, np.int64)
             self.fold.take([(part, zeros, times)], self.place.static, None)
             self.fold.merge.push_early()
+
+    @property
+    def outlives_rows(self) -> bool:
+        """Whether rows were folded that RANGE has dropped since: it cannot be made again."""
+        with self.place.table.reading() as snapshot:
+            visible = snapshot.oldest_visible
+        return visible is not None and self.oldest is not None and self.oldest < visible
 
     def result(self, spec: FoldSpec) -> pa.Table:
         """The groups with one member's aggregates."""
@@ -259,6 +271,7 @@ class ViewPipeline:
             position = {
                 "number": self.number,
                 "sequence": self.sequence,
+                "oldest": self.oldest,
                 "parts": parts,
                 "distinct": distinct,
             }

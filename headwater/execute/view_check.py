@@ -54,16 +54,17 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
             raise BindError(
                 f"view {view.name} cannot be verified: a stream keeps no rows", sqlstate="55000"
             )
-        if table.definition.range_ticks is not None:
+    for pipeline in view.pipelines:
+        if pipeline.outlives_rows:
+            table = pipeline.place.table
             with table.reading() as snapshot:
                 oldest = snapshot.oldest_visible
-            if oldest is not None:
-                when = table.definition.value(oldest)
-                raise BindError(
-                    f"view {view.name} cannot be verified before {when}",
-                    sqlstate="55000",
-                    detail="RANGE has dropped rows that the view has counted",
-                )
+            when = None if oldest is None else table.definition.value(oldest)
+            raise BindError(
+                f"view {view.name} cannot be verified before {when}",
+                sqlstate="55000",
+                detail="RANGE has dropped rows that the view has counted",
+            )
     before = view.read()
     stored = over_stored(context, made, view.static, view.starts)
     while (now := view.read()).number != before.number:  # rows came meanwhile
