@@ -127,6 +127,12 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "unsealed_mb", 256, "writers of a table wait while more than this is not sealed", minimum=1
     ),
+    Setting(
+        "view_queue_rows",
+        10_000_000,
+        "writers of a table wait while a view has more rows than this to fold",
+        minimum=1,
+    ),
     Setting("recent_mb", 256, "sealed blocks of a table kept in memory, the newest", minimum=0),
     Setting(
         "insert_timeout_s",

@@ -203,6 +203,8 @@ class ViewPipeline:
                     self.forget_snapshot()
                     self._clear()
             except BaseException:
+                self.place.table.folded_by.pop(self.number, None)
+                self._caught_up = False
                 self._clear()  # a part of the rows may be in
                 self.kept = self.sequence
                 raise
@@ -211,6 +213,9 @@ class ViewPipeline:
             if not self._caught_up:
                 self._caught_up = True
                 self.recovery_s = time.perf_counter() - started
+                if self.place.at_insert:  # what is folded by reads only holds no writer back
+                    self.place.table.folded_by[self.number] = lambda: self.sequence
+        self.place.table.made_room()
 
     def _fold_new(self) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
@@ -341,6 +346,7 @@ class Pipelines:
         with self._lock:
             pipeline.leave(member)
             if not pipeline.members:
+                pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
                 pipeline.forget_snapshot()
 
