@@ -191,6 +191,7 @@ class Settings:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = threading.Lock()
+        self.changes = 0  # how often a value was set: what was computed before may not hold
         self._values: dict[str, int | float | bool | str] = {s.name: s.default for s in TABLE}
         self.spark: dict[str, str] = {}
         self.explicit: set[str] = set()
@@ -214,6 +215,7 @@ class Settings:
         self._set(name, value)
 
     def _set(self, name: str, value: object) -> None:
+        self.changes += 1
         if name.startswith("spark."):
             with self._lock:
                 self.spark[name] = str(value).lower() if isinstance(value, bool) else str(value)

@@ -70,10 +70,8 @@ def _view_lines(
     if not specs:
         tables = ", ".join(str(leaf.name) for leaf in plan.leaves)
         return [f"evaluated again over {tables} when read and changed: {plan.reason}"]
-    lines = ["at each insert:", *_plan_lines(context, plan, specs, None)]
-    if plan.stream_tables:
-        lines.append(f"read once, at creation: {', '.join(plan.stream_tables)}")
-    return [*lines, f"at each read: {_upper_line(plan, upper)}"]
+    lines = ["at each insert:", *_plan_lines(context, plan, specs, None, view=True)]
+    return [*lines, f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}"]
 
 
 def _explain_view(running: Running, statement: ExplainObject) -> Result:
@@ -139,6 +137,7 @@ def _plan_lines(
     plan: ContinuousPlan,
     specs: Sequence[FoldSpec],
     query: ContinuousQuery | None,
+    view: bool = False,
 ) -> list[str]:
     if not specs:
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
@@ -147,14 +146,18 @@ def _plan_lines(
     inline = context.settings.integer("inline_rows") > 0
     for number, spec in enumerate(specs):
         fold = spec.plan
-        leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
+        leaves = " and ".join(
+            str(leaf.name) if view else f"{leaf.name} {_window(leaf.window)}"
+            for leaf in fold.leaves
+        )
         run = None if query is None else query.shares.run(number) or query.folds[number]
         tier = run.tier if run is not None else _tier(context, spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
         if fold.statics:
             tables = ", ".join(f"{s.join or 'from'} {s.text}" for _, s in fold.statics)
-            lines.append(f"  static: {tables}, read again when it changes")
+            when = "as of creation" if view else "read again when it changes"
+            lines.append(f"  static: {tables}, {when}")
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
         if query is not None and run is not None:
