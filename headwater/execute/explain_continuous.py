@@ -15,10 +15,12 @@ from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
+from headwater.execute.view_text import with_views
 from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.plan.continuous.planner import ViewTimes
 from headwater.result import Result
 from headwater.sql.extensions import Window
+from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
 
@@ -57,11 +59,17 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
-def explain_view(running: Running, query: Query, times: ViewTimes) -> list[str]:
-    """The plan of a view's query; the notes say what is read when."""
+def explain_view(running: Running, statement: CreateView) -> Result:
+    """EXPLAIN CREATE VIEW: what would run at each insert and at each read."""
     context = running.context
-    made = MadeView(context, query, query.text, times)
-    return _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+    query = with_views(context, statement.query)
+    if query.windows or not any(context.stream(str(r.name)) for r in query.table_references):
+        lines = ["plain view: its text stands in each query"]
+    else:
+        times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
+        made = MadeView(context, query, query.text, times)
+        lines = _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+    return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
 def _view_lines(
