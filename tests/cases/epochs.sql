@@ -258,5 +258,8 @@ CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SE
 --! 42P20 1:91 windows and cuts do not mix
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND SAMPLE INTERVAL 1 SECOND;
 --! 42P20 1:86 a query with CUT is evaluated at the end of each chunk ~ leave SAMPLE out
+CREATE STREAMING TABLE short (ts INT, v INT) TIMESTAMP BY ts RANGE INTERVAL '8' SECOND;
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM short CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS;
+--! 42P16 2:57 the kept chunks are longer than the RANGE of table short ~ SET RANGE keeps more
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON k;
 --! 0A000 CUT ON a column that is not the table's time is not supported yet ~ the time of table s is ts

@@ -143,6 +143,7 @@ class Run:
             for number in range(len(self._scenario.cases)):
                 if number not in self.refused:
                     self._db.sql(f"{word} QUERY q{number}")
+            self._db.flush()
 
     def finish(self) -> None:
         """Waits for the last results."""
