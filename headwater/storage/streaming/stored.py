@@ -19,7 +19,7 @@ from headwater.storage.delta import DataFile, DeltaLog
 from headwater.storage.garbage import Garbage
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
-from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.indexes import TableIndexes
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
@@ -231,11 +231,13 @@ class StoredTable:
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
         """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
-        oldest = self._oldest(clock)
+        oldest, held = self._oldest(clock), self._held_sequence
         if oldest is None or not rows.num_rows:
             return rows
-        ticks = self.definition.ticks(rows.column(self.definition.time))
-        return rows if ticks.min() >= oldest else rows.filter(pa.array(ticks >= oldest))
+        needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
+        if held is not None:
+            needed |= rows.column(SEQUENCE).to_numpy() >= held
+        return rows if needed.all() else rows.filter(pa.array(needed))
 
     def _oldest(self, clock: int | None) -> int | None:
         """The smallest tick that RANGE and `trim` let anybody read at a clock; None for all."""
@@ -258,7 +260,7 @@ class StoredTable:
             self._held_from = tick
 
     def hold_sequence(self, sequence: int | None) -> None:
-        """Blocks with rows from a sequence number on stay: a view has no durable state of them."""
+        """Rows from a sequence number on stay: a view has no durable state of them."""
         with self._lock:
             self._held_sequence = sequence
 
