@@ -73,6 +73,7 @@ class ContinuousView:
     _kept: list[int] = field(default_factory=list)  # the place of the snapshot on disk
     _kept_at: float = 0.0
     _seeded: bool = False
+    _replacing: list[int] = field(default_factory=list)  # generations whose rows are being replaced
 
     def __post_init__(self) -> None:
         self._lock = threading.RLock()  # over the folds
@@ -89,6 +90,7 @@ class ContinuousView:
             if position is not None and position["statement"] == self.statement:
                 self.sequences = list(position["sequences"])
                 self._kept = list(self.sequences)
+                self._generations = [table.generation for table in self.tables]
                 self._seeded = True
             else:
                 self._begin()
@@ -280,7 +282,8 @@ class ContinuousView:
         if self.snapshot is None or not self.specs:
             return
         with self._lock:
-            if self.sequences == self._kept or self._changed():
+            replacing = self._replacing == [table.generation for table in self.tables]
+            if self.sequences == self._kept or replacing or self._changed():
                 return
             position: dict[str, Any] = {
                 "statement": self.statement,
@@ -301,8 +304,9 @@ class ContinuousView:
             self.snapshot.remove()
 
     def rows_will_change(self) -> None:
-        """Before stored rows are deleted or replaced."""
+        """Before stored rows are deleted or replaced: no snapshot of them any more."""
         with self._lock:
+            self._replacing = [table.generation for table in self.tables]
             self.forget_snapshot()
             self._kept = [start.sequence for start in self.starts]
 

@@ -37,6 +37,7 @@ from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 from headwater.storage.rows import check_not_null
 from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.table import StreamingTable
 
 DELETED, UPDATED, INSERTED = 1, 2, 3
@@ -132,18 +133,22 @@ class _StreamTarget:
         rows = self._running.context.kernel.run(work, self._running.cancellation)
         rows = rows.cast(self.schema)
         check_not_null(rows, self._table.schema)
-        self._forget_snapshots()
-        self._table.replace([self._blocks[path] for path in touched], rows)
-        self._table.rows_changed()
+        self._replace([self._blocks[path] for path in touched], rows)
 
     def clear(self) -> int:
         """One commit removes all blocks."""
         blocks = list(self._blocks.values())
         if blocks:
-            self._forget_snapshots()
-            self._table.replace(blocks, None)
-            self._table.rows_changed()
+            self._replace(blocks, None)
         return sum(block.row_count for block in blocks)
+
+    def _replace(self, old: Sequence[Block], rows: pa.Table | None) -> None:
+        """Readers make their state again, also if the commit does not come about."""
+        self._forget_snapshots()
+        try:
+            self._table.replace(old, rows)
+        finally:
+            self._table.rows_changed()
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
