@@ -267,6 +267,7 @@ def _view(context: Context, item: CatalogObject, made: MadeView) -> ContinuousVi
     """The view of a catalog object, attached to its tables."""
     saved = item.definition
     static = _static(context, saved["incarnation"])
+    starts = [Start(*start) for start in saved["starts"]]
     view = ContinuousView(
         number=item.id,
         name=item.name,
@@ -277,9 +278,9 @@ def _view(context: Context, item: CatalogObject, made: MadeView) -> ContinuousVi
         tables=made.tables,
         world=context,
         static=static,
-        starts=[Start(*start) for start in saved["starts"]],
+        starts=starts,
         versions=Versions(lambda: context.settings.integer("view_versions")),
-        over_stored=lambda: over_stored(context, made, static),
+        over_stored=lambda: over_stored(context, made, static, starts),
         maintenance=saved["maintenance"],
         snapshot=context.snapshot_of(item) if item.id else None,
     )
