@@ -125,11 +125,11 @@ class ViewWriter(Writer):
         self.width = len(items)
         return super().named(items)
 
-    def table(self) -> tuple[str, Source, list[Place]]:
-        """One table in FROM, with an alias: the text, the table, its columns."""
+    def table(self) -> tuple[str, str, list[Place]]:
+        """One table in FROM: the text, its alias, its columns."""
         source = self.random.choice(self.streams)
         alias = self.alias()
-        return self.window(source, alias), source, self.places(source, alias)
+        return self.window(source, alias), alias, self.places(source, alias)
 
     def small(self) -> str:
         """A grouped block with columns k, n, total."""
@@ -144,14 +144,14 @@ class ViewWriter(Writer):
 
     def groups(self) -> str:
         """Aggregates over one table."""
-        source, _, places = self.table()
+        source, alias, places = self.table()
         self.note("aggregates")
-        return self.grouped(source, places, places[0].text.split(".")[0], self.where(places))
+        return self.grouped(source, places, alias, self.where(places))
 
     def probe(self) -> str:
         """A stream joined with the standard table, or with a plain view of it, below the fold."""
-        source, stream, places = self.table()
-        alias, kind = places[0].text.split(".")[0], self.turn(JOINS)
+        source, alias, places = self.table()
+        kind = self.turn(JOINS)
         table = "dim" if self.random.random() < 0.7 else PLAIN
         self.note(f"{kind} join below the fold")
         if table == PLAIN:
@@ -165,8 +165,7 @@ class ViewWriter(Writer):
 
     def in_table(self) -> str:
         """A condition with a subquery over the standard table, below the fold."""
-        source, _, places = self.table()
-        alias = places[0].text.split(".")[0]
+        source, alias, places = self.table()
         self.note("subquery over a table below the fold")
         dim = self.text.below()
         where = self.random.choice(
@@ -213,8 +212,7 @@ class ViewWriter(Writer):
 
     def both(self) -> str:
         """The standard table below the fold and above it: as of creation, and as of the read."""
-        source, _, places = self.table()
-        alias = places[0].text.split(".")[0]
+        source, alias, _ = self.table()
         self.note("one table below and above the fold")
         inner = (
             f"SELECT {alias}.k AS k, count(*) AS n, max(dd.w) AS m FROM {source}"
@@ -243,14 +241,12 @@ class ViewWriter(Writer):
     def scalar(self) -> str:
         """A scalar subquery over another fold."""
         self.note("scalar subquery over a fold")
-        other, _, inside = self.table()
-        inner = inside[0].text.split(".")[0]
+        other, inner, _ = self.table()
         if self.random.random() < 0.5:
             self.width = 2
             text = f"SELECT d.k AS c0, d.n AS c1 FROM ({self.small()}) d"
             return f"{text} WHERE d.n * 2 >= (SELECT count({inner}.i) FROM {other})"
-        source, _, places = self.table()
-        alias = places[0].text.split(".")[0]
+        source, alias, _ = self.table()
         self.width = 2
         return (
             f"SELECT {alias}.k AS c0, count(*) AS c1 FROM {source} GROUP BY {alias}.k"
@@ -285,15 +281,13 @@ class ViewWriter(Writer):
         self.folds = False
         kind = self.turn(["R5", "R3", "R4", "R2"])
         self.note(f"breaks {kind}")
-        source, stream, places = self.table()
-        alias = places[0].text.split(".")[0]
+        source, alias, _ = self.table()
         if kind == "R5":
             items = ["dd.label", "count(*)", f"max({alias}.i)"]
             join = f"dim dd LEFT JOIN {source} ON dd.k = {alias}.k"
             return f"SELECT {self.named(items)} FROM {join} GROUP BY dd.label"
         if kind == "R3":
-            other, _, columns = self.table()
-            beside = columns[0].text.split(".")[0]
+            other, beside, _ = self.table()
             items = [f"{alias}.k", "count(*)", f"sum({beside}.i)"]
             join = f"{source} JOIN {other} ON {alias}.k = {beside}.k"
             return f"SELECT {self.named(items)} FROM {join} GROUP BY {alias}.k"
@@ -306,5 +300,3 @@ class ViewWriter(Writer):
         where = f"{alias}.i > (SELECT min(w) FROM {self.text.below()} dd WHERE dd.k = {alias}.k)"
         items = [f"{alias}.k", "count(*)"]
         return f"SELECT {self.named(items)} FROM {source} WHERE {where} GROUP BY {alias}.k"
-
-
