@@ -83,14 +83,22 @@ def _target(running: Running, name: Name) -> Iterator[Target]:
             hint="a streaming table keeps its rows and takes UPDATE and DELETE",
             place=name.span.place(running.text),
         )
-    _check_views(running.context, stream)
     with stream.upkeep:
+        _check_views(running.context, stream)
         running.context.streams.seal(stream)
         yield _StreamTarget(running, stream)
 
 
 def _check_views(context: Context, table: StreamingTable) -> None:
-    """BindError if a view has folded rows that RANGE has dropped: it could not be made again."""
+    """BindError if a view could not be made again: RANGE has dropped rows of it, or it cannot start."""
+    for item in context.catalog.all("view"):
+        if item.key in context.dormant and table.definition.id in item.definition["reads"]:
+            raise BindError(
+                f"rows of {table.definition.name} cannot be changed: view {item.name} cannot start",
+                sqlstate="55000",
+                detail=str(context.dormant[item.key]),
+                hint=f"DROP VIEW {item.name} first",
+            )
     for view in context.engine.views():
         mine = [p for p in view.pipelines if p.place.table is table]
         if any(pipeline.outlives_rows for pipeline in mine):
@@ -172,8 +180,8 @@ class _StreamTarget:
                 query.rows_will_change()
         for view in context.engine.views():
             if self._table in view.tables:
-                view.rows_will_change()
-        for item in context.catalog.all("continuous query", "view"):
+                view.rows_will_change(self._table)
+        for item in context.catalog.all("continuous query"):
             if (
                 item.key in context.dormant
                 and self._table.definition.id in item.definition["reads"]

@@ -73,6 +73,7 @@ class StoredTable:
         self._version = self._log.version
         self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
+        self._holding = 0  # views that are being made
         self._held_sequence: int | None = None  # blocks with rows from here on stay, for views
         self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
@@ -232,7 +233,7 @@ class StoredTable:
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
         """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
-        oldest, held = self._oldest(clock), self._held_sequence
+        oldest, held = self._oldest(clock), self._first_held
         if oldest is None or not rows.num_rows:
             return rows
         needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
@@ -265,8 +266,23 @@ class StoredTable:
         with self._lock:
             self._held_sequence = sequence
 
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """No row goes meanwhile: a view that begins has not said yet which it needs."""
+        with self._lock:
+            self._holding += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holding -= 1
+
+    @property
+    def _first_held(self) -> int | None:
+        return 0 if self._holding else self._held_sequence
+
     def _is_held(self, block: Block) -> bool:
-        held = self._held_sequence
+        held = self._first_held
         return held is not None and block.high_sequence >= held
 
     def rows_changed(self) -> None:
