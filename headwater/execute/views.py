@@ -27,7 +27,7 @@ from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.view_rules import broken_rule
+from headwater.plan.continuous.view_rules import TIME, broken_rule
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic
@@ -41,6 +41,7 @@ from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
 
 OPTIONS = ("maintenance", "volatile")
+AT_INSERT = "WITH (volatile = 'at insert'): the time at which a row is folded"
 STRATEGIES = ("split", "eager", "deferred", "incremental")
 
 
@@ -238,11 +239,12 @@ def _check_kept(
     rule = broken_rule(query, CatalogTables(context), reason)
     if whole:
         return f"the view is evaluated again when its input has changed: {reason}"
+    enough = "a streaming table with RANGE FOREVER keeps what such a view needs"
     raise BindError(
-        f"the view cannot be kept: {reason}",
+        f"the view cannot be kept: {rule or reason}",
         sqlstate="42P17",
-        detail=rule,
-        hint="a streaming table with RANGE FOREVER keeps what such a view needs",
+        detail=reason if rule else None,
+        hint=AT_INSERT if rule == TIME else enough,
     )
 
 

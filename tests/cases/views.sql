@@ -37,16 +37,18 @@ EXPLAIN VIEW running_low;
 --| 'continuous view running_low, maintenance split'
 --| 'at each insert:'
 --| 'fold 0: compensation, synchronous replication'
---| '  stream pipeline: part_usage [LANDMARK], in line'
+--| '  stream pipeline: part_usage, in line'
 --| '  group by: part, station'
 --| '  partials: count(*)'
 --| 'fold 1: compensation, synchronous replication'
---| '  stream pipeline: part_restock [LANDMARK], in line'
+--| '  stream pipeline: part_restock, in line'
 --| '  group by: part, station'
 --| '  partials: count(*)'
---| 'at each read: upper: in line'
+--| 'at each read: in line'
 DESCRIBE running_low;
---! 0A000 view running_low cannot be used here yet
+--| 'part' | 'STRING' | true
+--| 'location' | 'STRING' | true
+--| 'supplier' | 'STRING' | true
 SELECT name, kind, maintenance, state, progress, waiting_rows, groups, error FROM headwater.views;
 --| 'running_low' | 'continuous' | 'split' | 'running' | 1.0 | 0 | 6 | NULL
 SHOW VIEWS;
@@ -192,7 +194,7 @@ VERIFY VIEW later;
 CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE VIEW v AS SELECT k, v FROM q WHERE v > 1;
---! 42P17 the view cannot be kept: a landmark window keeps every row ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT k, v FROM s WHERE v > 1;
 --# CREATE VIEW
 EXPLAIN VIEW v;
@@ -204,7 +206,7 @@ SELECT * FROM v;
 --| 2 | 2
 --| 3 | 3
 CREATE VIEW w AS SELECT k, sum(v) OVER (PARTITION BY k ORDER BY ts) AS running FROM q;
---! 42P17 the view cannot be kept: a landmark window keeps every row ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW m AS SELECT median(v) AS m FROM q;
 --! 42P17 the view cannot be kept: aggregate median has no fold ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW m AS SELECT median(v) AS m FROM s;
@@ -216,7 +218,7 @@ CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE TABLE d (k INT, least INT);
 CREATE VIEW v AS SELECT k, count(*) AS n FROM q a WHERE v > (SELECT max(v) FROM q b WHERE b.ts < a.ts) GROUP BY k;
---! 42P17 the view cannot be kept: a subquery depends on the rows outside it ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R2: a join has its stream on the probe side, which a correlated subquery is not ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT k, count(*) AS n FROM s a WHERE v > (SELECT coalesce(max(v), 0) FROM s b WHERE b.ts < a.ts) GROUP BY k;
 --# CREATE VIEW
 INSERT INTO s VALUES (1, 1, 1), (2, 1, 3), (3, 1, 2), (4, 2, 5);
@@ -230,9 +232,9 @@ CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE u (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE VIEW v AS SELECT a.k, count(*) AS n FROM q a JOIN s b ON a.k = b.k GROUP BY a.k;
---! 42P17 the view cannot be kept: a join with a landmark window keeps every row ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R3: a join of two streams needs both of them grouped ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT a.k, count(*) AS n FROM q a JOIN (SELECT k, sum(v) AS v FROM s GROUP BY k) b ON a.k = b.k GROUP BY a.k;
---! 42P17 the view cannot be kept: a stream is joined with a subquery over streams ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R3: a join of two streams needs both of them grouped ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT a.k, count(*) AS n FROM u a JOIN s b ON a.k = b.k GROUP BY a.k;
 --# CREATE VIEW
 INSERT INTO s VALUES (1, 1, 1), (2, 1, 3);
@@ -249,7 +251,7 @@ SELECT * FROM v;
 CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE VIEW v AS SELECT k, sum(v) AS v FROM (SELECT k, v FROM q ORDER BY v DESC LIMIT 2) t GROUP BY k;
---! 42P17 the view cannot be kept: a landmark window keeps every row ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R4: ORDER BY with LIMIT may not stand below a grouping ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT k, sum(v) AS v FROM (SELECT k, v FROM s ORDER BY v DESC LIMIT 2) t GROUP BY k;
 --# CREATE VIEW
 INSERT INTO s VALUES (1, 1, 1), (2, 1, 3), (3, 2, 2);
@@ -270,10 +272,10 @@ EXPLAIN VIEW unsorted;
 --| 'continuous view unsorted, maintenance split'
 --| 'at each insert:'
 --| 'fold 0: compensation, synchronous replication'
---| '  stream pipeline: q [LANDMARK], in line'
+--| '  stream pipeline: q, in line'
 --| '  group by: k'
 --| '  partials: sum(v)'
---| 'at each read: upper: in line'
+--| 'at each read: in line'
 
 -- case: R5 outer, semi and anti joins keep the rows of the stream
 CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
@@ -281,11 +283,11 @@ CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE TABLE d (k INT, name STRING);
 INSERT INTO d VALUES (1, 'one'), (3, 'three');
 CREATE VIEW v AS SELECT d.name, count(q.v) AS n FROM d LEFT JOIN q ON d.k = q.k GROUP BY d.name;
---! 42P17 the view cannot be kept: a left join keeps rows of a table that match no row yet ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R5: an outer, semi or anti join keeps the rows of its stream, not those of its table ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT d.name, count(q.v) AS n FROM q FULL JOIN d ON d.k = q.k GROUP BY d.name;
---! 42P17 the view cannot be kept: a full join keeps rows of a table that match no row yet ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R5: an outer, semi or anti join keeps the rows of its stream, not those of its table ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT name, count(*) AS n FROM d LEFT ANTI JOIN q ON d.k = q.k GROUP BY name;
---! 42P17 the view cannot be kept: a anti join keeps rows of a table that match no row yet ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R5: an outer, semi or anti join keeps the rows of its stream, not those of its table ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW v AS SELECT d.name, count(s.v) AS n FROM d LEFT JOIN s ON d.k = s.k GROUP BY d.name;
 --# CREATE VIEW
 INSERT INTO s VALUES (1, 1, 1), (2, 1, 2), (3, 2, 3);
@@ -324,7 +326,7 @@ CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts RANGE INTERVAL 10 SECON
 INSERT INTO s VALUES (1, 1), (2, 1);
 CREATE VIEW v AS SELECT k, count(*) AS n FROM s GROUP BY k;
 CREATE VIEW w AS SELECT k FROM s;
---! 42P17 the view cannot be kept: a landmark window keeps every row ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
 CREATE VIEW w WITH (maintenance = 'deferred') AS SELECT count(*) AS n FROM s;
 --! 42P17 the view cannot be kept: maintenance = 'deferred' evaluates it at each read ~ a streaming table with RANGE FOREVER keeps what such a view needs
 INSERT INTO s VALUES (30, 1), (30, 2);
@@ -339,18 +341,21 @@ VERIFY VIEW v;
 ALTER VIEW v REFRESH STATIC;
 --! 55000 view v cannot be made again: its rows are not all stored ~ a streaming table with RANGE FOREVER keeps them
 DELETE FROM s WHERE k = 2;
---# DELETE 1
+--! 55000 rows of s cannot be changed: view v has counted rows that RANGE has dropped ~ DROP VIEW v first
 UPDATE s SET k = 3 WHERE k = 2;
---# UPDATE 0
+--! 55000 rows of s cannot be changed: view v has counted rows that RANGE has dropped ~ DROP VIEW v first
 -- A view that begins now has not counted what RANGE hides; a late row counts, wherever it belongs.
 CREATE VIEW later AS SELECT k, count(*) AS n FROM s GROUP BY k;
 INSERT INTO s VALUES (3, 7);
 -- sorted
 SELECT * FROM later;
 --| 1 | 1
+--| 2 | 1
+--| 7 | 1
 -- sorted
 SELECT * FROM v;
---| 1 | 1
+--| 1 | 3
+--| 2 | 1
 --| 7 | 1
 
 -- case: strategies
@@ -371,12 +376,7 @@ SELECT a.k, a.v, b.v, c.v, d.v FROM a, b, c, d WHERE a.k = b.k AND a.k = c.k AND
 --| 2 | 5 | 5 | 5 | 5
 EXPLAIN VIEW c;
 --| 'continuous view c, maintenance deferred'
---| 'at each insert:'
---| 'fold 0: compensation, synchronous replication'
---| '  stream pipeline: s [LANDMARK], in line'
---| '  group by: k'
---| '  partials: sum(v)'
---| 'at each read: upper: in line'
+--| 'evaluated again over s when read and changed: maintenance = ''deferred'''
 
 -- case: options and their errors
 CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts;
@@ -415,7 +415,7 @@ CREATE OR REPLACE VIEW v AS SELECT v FROM v;
 INSERT INTO v VALUES (1);
 --! 42809 1:13 view v takes its rows from its query ~ insert into the tables that it reads
 DELETE FROM v;
---! 0A000 view v cannot be used here yet
+--! 42809 rows of view v are its query's ~ change the tables that it reads
 CREATE TABLE v (a INT);
 --! 42P07 view v exists already ~ choose another name, or DROP VIEW v first
 DROP TABLE v;
@@ -439,9 +439,11 @@ SELECT total, key FROM v WHERE total > 1;
 SELECT x, y FROM w;
 --| 1 | 3
 DESCRIBE v;
---! 0A000 view v cannot be used here yet
+--| 'key' | 'INT' | true
+--| 'total' | 'BIGINT' | true
 DESCRIBE w;
---! 0A000 view w cannot be used here yet
+--| 'x' | 'INT' | true
+--| 'y' | 'INT' | true
 CREATE VIEW z (a) AS SELECT k, sum(v) FROM s GROUP BY k;
 --! 42601 the view names 1 columns, its query has 2
 CREATE VIEW z (a) AS SELECT a, b FROM t;
@@ -552,9 +554,9 @@ SELECT name, kind, maintenance FROM headwater.views;
 CREATE STREAM q (ts TIMESTAMP, k INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts TIMESTAMP, k INT) TIMESTAMP BY ts;
 CREATE VIEW v AS SELECT count(*) AS n FROM q WHERE ts > current_timestamp();
---! 42P17 the view cannot be kept: a condition below the grouping changes from instant to instant ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: functions of time have no fixed meaning in the part of a view that runs at each insert ~ WITH (volatile = 'at insert')
 CREATE VIEW v AS SELECT current_date() AS d, count(*) AS n FROM q GROUP BY current_date();
---! 42P17 the view cannot be kept: a grouping depends on the instant ~ a streaming table with RANGE FOREVER keeps what such a view needs
+--! 42P17 the view cannot be kept: functions of time have no fixed meaning in the part of a view that runs at each insert ~ WITH (volatile = 'at insert')
 CREATE VIEW future WITH (volatile = 'at insert') AS SELECT count(*) AS n FROM q WHERE ts > current_timestamp();
 CREATE VIEW past WITH (volatile = 'at insert') AS SELECT count(*) AS n FROM q WHERE ts <= current_timestamp() AND weekofyear(current_date()) > 0;
 INSERT INTO q VALUES (TIMESTAMP '2001-01-01 00:00:00', 1), (TIMESTAMP '2999-01-01 00:00:00', 1);
