@@ -332,6 +332,7 @@ class Engine:
             names = self._readers.get(number, ())
             readers = [self._queries[n] for n in names if n in self._queries]
             sequences = [reader.needed_sequence(number) for reader in readers]
+            sequences += [0] if number in self.absent else []
             table.hold_sequence(min((s for s in sequences if s is not None), default=None))
             if definition.kind == "stream":
                 needs = [reader.needed_from(number) for reader in readers]
