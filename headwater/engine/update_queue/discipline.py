@@ -88,9 +88,7 @@ class Discipline(ABC):
         """The next rows; their distinct keys, and when the next waiting update of each arrived."""
 
     @abstractmethod
-    def delivered(
-        self, batch: Batch, later: Sequence[Batch], starts: Slots
-    ) -> tuple[Slots, Slots]:
+    def delivered(self, batch: Batch, later: Sequence[Batch], starts: Slots) -> tuple[Slots, Slots]:
         """The batch's distinct keys, and the arrival of each one's oldest update after it.
 
         `later`: batches in process that were dequeued after it. `starts`: queue staleness.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from headwater.engine.update_queue.vectors import grown
-from headwater.fold.columns import Slots
+from headwater.fold.columns import Slots, Vector
 
 NOWHERE = -1
 SMALLEST = 64
@@ -62,6 +62,22 @@ class KeyQueue:
             self._count -= len(slots)
         return np.concatenate(taken) if taken else np.empty(0, np.int64)
 
+    def remove(self, slots: Slots) -> None:
+        """Take out distinct slots from wherever they stand."""
+        self._count -= int(self.holds(slots).sum())
+        self._place[slots] = NOWHERE
+
+    def holds(self, slots: Slots) -> Vector:
+        """Which of the slots are in the queue."""
+        return self._place[slots] != NOWHERE
+
+    @property
+    def front(self) -> int:
+        """The foremost slot; there must be one."""
+        while self._place[self._slots[self._begin]] != self._begin:
+            self._begin += 1
+        return int(self._slots[self._begin])
+
     def in_order(self) -> Slots:
         """All slots from front to back."""
         return self._slots[self._live(self._begin, self._end)]
@@ -72,7 +88,7 @@ class KeyQueue:
         return places[self._place[self._slots[begin:end]] == places]
 
     def _put(self, first: int, slots: Slots) -> None:
-        self._count += int((self._place[slots] == NOWHERE).sum())
+        self._count += len(slots) - int(self.holds(slots).sum())
         self._slots[first : first + len(slots)] = slots
         self._place[slots] = np.arange(first, first + len(slots))
 

@@ -47,7 +47,9 @@ class KeyStates:
         assert (before, after) in STEPS, f"{before.name} → {after.name}"
         assert before is ENQ or before in own, f"key {slot} is not in {before.name}"
         assert after not in own, f"key {slot} is already in {after.name}"
-        assert after is not READY or before is IDLE or not own & {READY, IDLE}, "one window at a time"
+        assert after is not READY or before is IDLE or not own & {READY, IDLE}, (
+            "one window at a time"
+        )
         own.discard(before)
         if after is not DONE:
             own.add(after)

@@ -64,9 +64,7 @@ class Latest(Discipline):
         self._store.write(self._place[slots], cells)
         self._times[slots], self._seqs[slots] = given.times[newest], given.seqs[newest]
         first = news.first_row
-        return Admitted(
-            given.slots[first], given.times[first], len(fresh), len(given) - len(fresh)
-        )
+        return Admitted(given.slots[first], given.times[first], len(fresh), len(given) - len(fresh))
 
     def _place_keys(self, fresh: Slots) -> None:
         places = self._store.allocate(len(fresh))
@@ -92,9 +90,7 @@ class Latest(Discipline):
         self._owner[targets] = moved
         self._place[moved] = targets
 
-    def delivered(
-        self, batch: Batch, later: Sequence[Batch], starts: Slots
-    ) -> tuple[Slots, Slots]:
+    def delivered(self, batch: Batch, later: Sequence[Batch], starts: Slots) -> tuple[Slots, Slots]:
         if not later:
             return batch.slots, starts[batch.slots]
         starts = starts.copy()

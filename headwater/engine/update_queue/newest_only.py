@@ -24,16 +24,19 @@ class NewestOnly:
         self._newest = grown(self._newest, key_count, NONE)
         order = np.argsort(slots, kind="stable")
         own, times = slots[order], stamps[order]
-        distinct, ranks = np.unique(times, return_inverse=True)
+        ranks = np.unique(times, return_inverse=True)[1]
         keys = np.cumsum(np.r_[False, own[1:] != own[:-1]])
         # a running maximum within each key: the key's number counts for more than any rank
         steps = keys * len(own) + ranks
         reached = np.maximum.accumulate(steps)
         newer = (steps > np.r_[-1, reached[:-1]]) & (times > self._newest[own])
-        self._newest[own] = np.maximum(self._newest[own], distinct[reached - keys * len(own)])
         admitted = np.empty(len(own), np.bool_)
         admitted[order] = newer
         return admitted
+
+    def note(self, slots: Slots, stamps: Slots) -> None:
+        """Rows that were admitted have been taken in."""
+        self._newest[slots] = stamps  # they rise with each key, so the last is the newest
 
     def state(self) -> Slots:
         """What a snapshot needs."""

@@ -24,10 +24,9 @@ from headwater.engine.update_queue.refresh import Refresh
 from headwater.engine.update_queue.shedding import Shedding
 from headwater.engine.update_queue.store import PAGE_ROWS, PagePool
 
-ORDERS: dict[str, type[Policy]] = {
-    policy.name: policy for policy in (Fifo, InPlace, LineCutting, Lifo)
-}
-POLICIES = (*ORDERS, Random.name, Append.name, Shedding.name)
+ORDERS: dict[str, type[Policy]] = {policy.name: policy for policy in (Fifo, InPlace, Lifo)}
+KEY_POLICIES = (*ORDERS, LineCutting.name, Random.name)
+POLICIES = (*KEY_POLICIES, Append.name, Shedding.name)
 
 
 @dataclass(frozen=True)
@@ -37,15 +36,18 @@ class Choice:
     name: str = InPlace.name
     random: np.random.Generator | None = None  # for random and shedding
     shed_fraction: float = 0.0  # for shedding
+    literal: bool = False  # for linecutting: the paper's formula alone
 
 
 def make_policy(choice: Choice) -> Policy:
     """The order of keys that a choice stands for."""
     if choice.name in ORDERS:
         return ORDERS[choice.name]()
+    if choice.name == LineCutting.name:
+        return LineCutting(choice.literal)
     if choice.name == Random.name:
         return Random(_generator(choice))
-    raise ValueError(f"{choice.name!r} does not order keys: {', '.join((*ORDERS, Random.name))} do")
+    raise ValueError(f"{choice.name!r} does not order keys: {', '.join(KEY_POLICIES)} do")
 
 
 def make_discipline(

@@ -83,6 +83,7 @@ class Policy(ABC):
         """What processing one row takes, as the engine has measured it."""
         self.cost = ticks
 
+    @abstractmethod
     def grow(self, key_count: int) -> None:
         """Make room for keys."""
 

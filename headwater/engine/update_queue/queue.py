@@ -156,13 +156,15 @@ class UpdateQueue:
         given = self._given(rows, times, seqs)
         if not len(given):
             return
-        count = len(given)
-        self._last_time, self._last_seq = int(given.times[-1]), int(given.seqs[-1])
+        count, last = len(given), (int(given.times[-1]), int(given.seqs[-1]))
         self._grow()
         if stamps is not None:
             newer = self._newest_only.admit(given.slots, stamps, self.key_count)
-            given = given if newer.all() else given.take(np.flatnonzero(newer))
+            given, stamps = given.take(np.flatnonzero(newer)), stamps[newer]
         self._admit(given, count)
+        self._last_time, self._last_seq = last
+        if stamps is not None:
+            self._newest_only.note(given.slots, stamps)
 
     def _given(self, rows: pa.Table, times: Slots | int, seqs: Slots | None) -> Arrivals:
         count = rows.num_rows
@@ -198,7 +200,12 @@ class UpdateQueue:
         starts = self.queue_staleness.starts
         taken, slots, following = self._discipline.take(count, now)
         batch = Batch(
-            taken.rows, taken.slots, taken.times, taken.seqs, self._batch_number, starts[taken.slots]
+            taken.rows,
+            taken.slots,
+            taken.times,
+            taken.seqs,
+            self._batch_number,
+            starts[taken.slots],
         )
         self._batch_number += 1
         self.queue_staleness.covered(slots, now, following)
@@ -217,18 +224,18 @@ class UpdateQueue:
         self.application_staleness.covered(slots, now, following)
         self.ledger.deliver(len(batch))
 
-    def put_back(self, batch: Batch) -> None:
+    def put_back(self, batch: Batch, now: int) -> None:
         """The newest batch in process failed: its rows wait again, unless newer ones do."""
         if not self._in_process or self._in_process[-1] is not batch:
             raise ValueError("only the batch that was dequeued last can be put back")
         self._in_process.pop()
         superseded = self._discipline.put_back(batch)
         self.ledger.put_back(len(batch), superseded)
-        self._reopen(batch.slots, batch.starts)
+        self._reopen(batch.slots, batch.starts, now)
 
-    def _reopen(self, slots: Slots, starts: Slots) -> None:
+    def _reopen(self, slots: Slots, starts: Slots, now: int | None = None) -> None:
         distinct, first = np.unique(slots, return_index=True)
-        self.queue_staleness.reopen(distinct, starts[first])
+        self.queue_staleness.reopen(distinct, starts[first], now)
 
     def switch(self, choice: Choice) -> None:
         """Go on with another policy, or from an append to an update queue and back (US6)."""

@@ -19,6 +19,9 @@ class Random(Policy):
         self._waiting: Slots = np.empty(0, np.int64)
         self._first: Slots = np.empty(0, np.int64)  # those that were put back
 
+    def grow(self, key_count: int) -> None:
+        pass  # nothing is kept by key
+
     def arrived(self, news: News) -> None:
         self._waiting = np.concatenate([self._waiting, news.fresh])
 

@@ -57,8 +57,14 @@ class Staleness:
         self._until[slots] = now
         self._starts[slots] = starts
 
-    def reopen(self, slots: Slots, starts: Slots) -> None:
-        """What was covered is pending again, since the time it had been."""
+    def reopen(self, slots: Slots, starts: Slots, now: int | None = None) -> None:
+        """What was covered is pending again from now on; it had been since `starts`.
+
+        Without `now`: from where it was covered.
+        """
+        until = self._until[slots] if now is None else np.full(len(slots), now)
+        self._areas[slots] += self._open(slots, until)
+        self._until[slots] = until
         before = self._starts[slots]
         self._starts[slots] = np.where(before == NONE, starts, np.minimum(before, starts))
 
@@ -83,7 +89,7 @@ class Staleness:
         """The average over all keys."""
         return float(self.means(now).mean()) if self._count else 0.0
 
-    def _open(self, slots: Slots, now: int) -> Vector:
+    def _open(self, slots: Slots, now: Slots | int) -> Vector:
         """The part of the areas that is not yet in them: a trapezium for each stale key."""
         starts = self._starts[slots]
         stale = starts != NONE

@@ -10,7 +10,6 @@ need, or more than the pool has.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -146,7 +145,9 @@ class _ColumnStore:
             column = Column(data)
             return column.values, column.valid
         values = np.empty(len(data), np.object_)
-        values[:] = [(value,) for value in data.to_pylist()]  # in tuples, or NumPy takes lists apart
+        values[:] = [
+            (value,) for value in data.to_pylist()
+        ]  # in tuples, or NumPy takes lists apart
         return values, None
 
     def write(self, places: Slots, values: Vector, valid: Vector | None) -> None:
