@@ -4,7 +4,8 @@ Owns: the estimate of what a run costs: a fixed part and a part for each row, by
 over past runs, older ones forgotten by and by. Must never: measure anything itself.
 
 * While runs are equally long the two parts cannot be told apart; then the fixed part stays as it
-  was and the part of a row follows the mean.
+  was and the part of a row follows the mean. So the second run, and later one in many, takes
+  more rows than it would.
 * If the fixed part alone is more than half of the target, fewer rows would hardly shorten a run:
   then so many are taken that the rows cost as much as the fixed part.
 * The count at most doubles from run to run, and one slow run counts for no more than a few times
@@ -17,6 +18,8 @@ REMEMBERED = 0.85  # of the weight of past runs, when one more is observed
 SPIKE = 4.0  # a run counts for at most so many times what was expected
 SPREAD = 0.01  # of the counts (variance over squared mean), below which parts are not told apart
 GROWTH = 2.0
+PROBE_EVERY = 32  # runs
+PROBE = 1.25  # times the rows, and one more
 
 
 class BatchSizer:
@@ -29,6 +32,7 @@ class BatchSizer:
         self.target_s = target_s
         self._most = most
         self._count = first
+        self._runs = 0
         self._weight = self._rows = self._squares = self._seconds = self._products = 0.0
         self.fixed_s = 0.0
         self.row_s: float | None = None  # None before the first run
@@ -51,7 +55,11 @@ class BatchSizer:
             seconds = min(seconds, SPIKE * expected)
         self._remember(count, max(seconds, 0.0))
         self._estimate()
-        self._count = max(1, min(self._wanted(), int(GROWTH * max(count, self._count)), self._most))
+        self._runs += 1
+        wanted = self._wanted()
+        if self._runs % PROBE_EVERY == 1:
+            wanted = int(PROBE * wanted) + 1
+        self._count = max(1, min(wanted, int(GROWTH * max(count, self._count)), self._most))
 
     def _remember(self, count: int, seconds: float) -> None:
         self._weight = self._weight * REMEMBERED + 1
@@ -75,4 +83,4 @@ class BatchSizer:
         if self.row_s <= 0:
             return self._most
         left = max(self.target_s - self.fixed_s, self.fixed_s)
-        return max(1, int(min(left / self.row_s, self._most)))
+        return max(1, round(min(left / self.row_s, self._most)))

@@ -15,6 +15,7 @@ APPEND, UPDATES = "append", "updates"
 LOW_LOAD = 0.8
 NEAR = 0.5  # of the limit
 LONGEST_PATIENCE = 64  # in limits
+LASTING = 8  # times as long as it took to return
 
 
 class LoadSwitch:
@@ -53,7 +54,7 @@ class LoadSwitch:
 
     def _to_updates(self, now: int) -> None:
         lasted = None if self._returned is None else now - self._returned
-        if lasted is not None and lasted < 2 * self._patience * self._limit:
+        if lasted is not None and lasted < LASTING * self._patience * self._limit:
             self._patience = min(2 * self._patience, LONGEST_PATIENCE)
         else:
             self._patience = 1

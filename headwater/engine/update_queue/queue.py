@@ -174,12 +174,15 @@ class UpdateQueue:
             seqs = np.arange(self._last_seq + 1, self._last_seq + 1 + count)
         if len(times) != count or len(seqs) != count:
             raise ValueError("each row has one arrival time and one _seq")
-        if count:
-            first = np.r_[self._last_time, times[:-1]], np.r_[self._last_seq, seqs[:-1]]
-            if (times < first[0]).any() or (seqs <= first[1]).any():
-                raise ValueError("rows must come in the order of their arrival")
+        if count and not self._in_order(times, seqs):
+            raise ValueError("rows must come in the order of their arrival")
         slots = self._lookup.slots([Column(rows.column(name)) for name in self.key], count)
         return Arrivals(rows.select(self.schema.names), slots, times, seqs)
+
+    def _in_order(self, times: Slots, seqs: Slots) -> bool:
+        if times[0] < self._last_time or seqs[0] <= self._last_seq:
+            return False
+        return bool((times[1:] >= times[:-1]).all() and (seqs[1:] > seqs[:-1]).all())
 
     def _admit(self, given: Arrivals, count: int) -> None:
         done = self._discipline.admit(given)

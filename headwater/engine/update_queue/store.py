@@ -102,10 +102,10 @@ class RowStore:
 
     def encode(self, rows: pa.Table, numbers: Slots | None = None) -> list[Cells]:
         """Some rows of a table as vectors, or all."""
-        columns = rows.columns
-        if numbers is not None and len(numbers) < rows.num_rows:
-            columns = rows.take(pa.array(numbers)).columns
-        return [c.encode(data) for c, data in zip(self._columns, columns, strict=True)]
+        if numbers is not None and len(numbers) == rows.num_rows:
+            numbers = None
+        columns = zip(self._columns, rows.columns, strict=True)
+        return [own.encode(data, numbers) for own, data in columns]
 
     def _places(self, blocks: Slots) -> Slots:
         if self._block_rows == 1:
@@ -140,10 +140,15 @@ class _ColumnStore:
         self._valid: Vector = np.empty(0, np.bool_)
         self._has_nulls = False  # whether one ever came
 
-    def encode(self, data: pa.ChunkedArray) -> Cells:
+    def encode(self, data: pa.ChunkedArray, numbers: Slots | None) -> Cells:
+        if numbers is not None and self._values.dtype == object:
+            data, numbers = data.take(pa.array(numbers)), None
         if not self._nested:
             column = Column(data)
-            return column.values, column.valid
+            values, valid = column.values, column.valid
+            if numbers is None:
+                return values, valid
+            return values[numbers], None if valid is None else valid[numbers]
         values = np.empty(len(data), np.object_)
         values[:] = [
             (value,) for value in data.to_pylist()
