@@ -26,10 +26,10 @@ class Trace:
 
 def zipf(keys: int, theta: float) -> npt.NDArray[np.float64]:
     """How often each key comes: all equally often at 0, ever less so towards 1."""
-    return slow_and_fast(1 / np.arange(1, keys + 1) ** theta)
+    return probabilities(1 / np.arange(1, keys + 1) ** theta)
 
 
-def slow_and_fast(rates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def probabilities(rates: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Rates as probabilities."""
     return rates / rates.sum()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_one_slow_run_changes_little_and_growth_is_bounded() -> None:
     """A pause of a second hardly shrinks the next run; the count at most doubles."""
     sizer = BatchSizer(0.1)
     counts = play(sizer, lambda n: n * 1e-4, 30)
-    assert all(b <= 2 * a for a, b in zip(counts, counts[1:], strict=False))
+    assert all(b <= 2 * a for a, b in pairwise(counts))
     sizer.observe(sizer.count, 1.0)
     assert sizer.count > 400
     sizer.observe(0, 5.0)  # a run without rows says nothing
@@ -97,8 +98,8 @@ def test_it_does_not_swing() -> None:
     for now in range(0, 100_000, 10):
         behind = 150 if switch.mode == APPEND and now % 500 == 0 else 0
         modes.append(switch.observe(now, behind, load=0.5))
-    changes = sum(a != b for a, b in zip(modes, modes[1:], strict=False))
-    late = sum(a != b for a, b in zip(modes[5000:], modes[5001:], strict=False))
+    changes = sum(a != b for a, b in pairwise(modes))
+    late = sum(a != b for a, b in pairwise(modes[5000:]))
     assert 4 <= changes < 60
     assert late <= 16
 
@@ -148,4 +149,4 @@ def test_mean_staleness_over_queries_is_lower_than_in_turn() -> None:
         return str(chosen[0])
 
     turns = iter(sorted(costs) * 4000)
-    assert mean(by_gain) < 0.75 * mean(lambda starts, now: next(turns))
+    assert mean(by_gain) < 0.75 * mean(lambda *_: next(turns))

@@ -112,7 +112,9 @@ def test_linecutting_is_in_place_when_nobody_is_slow() -> None:
     assert [s for s, _ in prices(queue.dequeue(3, 301))] == ["A", "B", "C"]
 
 
-def windows_of_one_key(kind: str, until: int) -> tuple[list[tuple[int, list[int], int]], WindowQueue]:
+def windows_of_one_key(
+    kind: str, until: int
+) -> tuple[list[tuple[int, list[int], int]], WindowQueue]:
     """ω = 3, δ = 1, C_t = 2, a row per tick from 1: windows as (start, rows, delivered at)."""
     queue = WindowQueue(VALUE, [], WindowSpec(3, 1, first=1), kind)
     delivered, rows, batch, free_at = [], [], None, 0

@@ -57,9 +57,7 @@ class Play:
 
     def __init__(self, spec: WindowSpec, kind: str, pool: PagePool) -> None:
         self.spec, self.kind = spec, kind
-        self.queue = WindowQueue(
-            SCHEMA, ["key"], spec, kind, pool=pool, page_rows=4, block_rows=2
-        )
+        self.queue = WindowQueue(SCHEMA, ["key"], spec, kind, pool=pool, page_rows=4, block_rows=2)
         self.keys: dict[int, Key] = {}
         self.batches: list[WindowBatch] = []
         self.now = self.stamp = 0
@@ -234,7 +232,11 @@ def test_a_snapshot_is_restored_from_the_tables_rows(
     needed = [log[seq] for seq in state["seqs"].tolist()]
     again = WindowQueue(SCHEMA, ["key"], spec, kind)
     rows = pa.table(
-        {"key": [n for _, _, n in needed], "t": [t for t, _, _ in needed], "text": ["?"] * len(needed)},
+        {
+            "key": [n for _, _, n in needed],
+            "t": [t for t, _, _ in needed],
+            "text": ["?"] * len(needed),
+        },
         SCHEMA,
     )
     stamps = np.array([t for t, _, _ in needed], np.int64)
