@@ -1,12 +1,14 @@
 """B10: UpStream's Fig. 5, 7, 9, 13, 14, 16 and 17, and the rate of enqueues.
 
 A discrete-event simulation drives the engine's own update queue; its clock is the trace's, so the
-figures do not depend on the machine; only the rate of enqueues does, by processor time. `--quick` simulates fewer
-results and points and takes twenty seconds of processor time, the full size some ten minutes.
+figures do not depend on the machine; only the rate of enqueues does, by processor time. `--quick`
+simulates fewer results and points and takes twenty seconds of processor time, the full size some
+ten minutes.
 
 In Fig. 14 the unit of T is the time in which each key gets one row on average: without gaps where
 keys come in turn. Our EAGER finishes a committed window as soon as a later row or the clock closes
-it; the paper's waits for a row inside it, hence it is behind LAZY under Zipf for all sizes. A page holds two rows in Fig. 16 and 17, where a hundred keys wait at most.
+it; the paper's waits for a row inside it, hence it is behind LAZY under Zipf for all sizes. A page
+holds two rows in Fig. 16 and 17, where a hundred keys wait at most.
 """
 
 from __future__ import annotations
