@@ -30,7 +30,7 @@ from headwater.engine.progress import Progress
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
-from headwater.engine.reader import LeafReader, ordered_down
+from headwater.engine.reader import LeafReader, ordered_down, read_columns
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
@@ -117,9 +117,8 @@ class ContinuousQuery:
             self.sampling.after = min(ticks, default=None)
         readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
-            feed = Feed(table, cursor)
             name = f"{self.number}.{leaf.number}"
-            feed.add_reader(name)
+            feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
             reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]

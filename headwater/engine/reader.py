@@ -299,6 +299,14 @@ class LeafReader:
         return rows, ticks
 
 
+def read_columns(leaf: Leaf, folded: bool) -> tuple[str, ...]:
+    """What a query must know of new rows, beside T and `_seq`; a window is read from the store."""
+    if folded:
+        return leaf.needed
+    cut = None if leaf.cut is None or leaf.cut.column is None else leaf.cut.column.casefold()
+    return tuple(name for name in leaf.needed if name.casefold() == cut)
+
+
 def _later(rows: pa.Table, ticks: Ticks, place: Cursor | None) -> np.ndarray:
     """Which rows come after a place."""
     if place is None:
