@@ -364,7 +364,8 @@ class _ReleasedRows:
             return
         made: list[_Piece] = []
         for is_aside, group in groupby(held, key=lambda piece: piece.is_aside):
-            made += group if is_aside else _put_aside(list(group), aside)
+            pieces = list(group)
+            made += pieces if is_aside else _put_aside(pieces, aside)
         self.end = self._starts[self._gone]
         self._pieces, self._starts, self._lasts, self._gone = [], [], [], 0
         for piece in held:

@@ -35,6 +35,21 @@ class Cursor:
     sequence: int = END_OF_TICK
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """The rows after one place (None: from the first one) up to another, none older than a tick."""
+
+    after: Cursor | None
+    until: Cursor
+    oldest: int | None = None
+
+    @property
+    def low(self) -> int | None:
+        """The smallest tick that a row of it can have."""
+        lows = (None if self.after is None else self.after.tick, self.oldest)
+        return max((low for low in lows if low is not None), default=None)
+
+
 class Feed:
     """The rows of one table after a cursor, for one reader."""
 

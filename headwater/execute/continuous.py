@@ -23,9 +23,9 @@ from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_unread
 from headwater.execute.tables import fresh_number
+from headwater.plan.continuous.planner import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
-from headwater.plan.continuous.planner import cut_length
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest

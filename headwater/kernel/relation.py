@@ -35,6 +35,7 @@ class Relation:
     with_rows: bool = False  # adds _file and _row, which address each row
     columns: tuple[str, ...] | None = None  # those that a query sees; None: all
     where: str | None = None  # a condition that every row must meet
+    computed: tuple[tuple[str, str], ...] = ()  # (name, expression) of columns beside those
 
     def spark_schema(self) -> str:
         """The schema as Spark's DDL text."""

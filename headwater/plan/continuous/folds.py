@@ -165,3 +165,4 @@ class ContinuousPlan:
     reads_instant: bool
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
+    in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first
