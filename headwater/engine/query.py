@@ -25,17 +25,27 @@ from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
-from headwater.engine.places import stored_places, take_open, take_turns, take_until, turn_note
+from headwater.engine.places import (
+    early_rows,
+    fitting,
+    overfull,
+    stored_places,
+    take_open,
+    take_turns,
+    take_until,
+    turn_note,
+)
 from headwater.engine.progress import Progress
 from headwater.engine.query_needs import forgets, needed_from
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
-from headwater.engine.reader import LeafReader, ordered_down
-from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
+from headwater.engine.reader import LeafReader, read_columns
+from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.timeline import all_empty, timeline
+from headwater.engine.windows import Windows
 from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
@@ -106,6 +116,7 @@ class ContinuousQuery:
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
         self.sink.recover()
         last, kept = self.sink.last(), None
+        self.sampling.begun = None
         cursors = list(self.beginning.cursors)
         if last is not None:
             tick, note = last
@@ -118,9 +129,8 @@ class ContinuousQuery:
             self.sampling.after = min(ticks, default=None)
         readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
-            feed = Feed(table, cursor)
             name = f"{self.number}.{leaf.number}"
-            feed.add_reader(name)
+            feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
             reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]
@@ -247,46 +257,34 @@ class ContinuousQuery:
         return len(results)
 
     def _fold_early(self) -> int:
-        """Rows of the newest pane are folded before its instant, in m chunks (DC7)."""
+        """Rows of the newest pane are folded before its instant, in m chunks (DC7) or a basket's fill."""
         if not self.wants_early:
             return 0
         with self.world.held(self.plan.identifiers) as held:
             self._check_versions(held)
             if not self._folded:
-                return 0
+                place = self.sampling.next_place(self.readers)
+                assert place is not None  # rows wait
+                self._rebuild(place, held)
             before = [reader.cursor for reader in self.readers]
-            if self.sampling.counted:
-                chunks = take_open(self.readers, self.sampling)
-            else:
-                limit = self._closed_until()
-                assert limit is not None
-                chunks = take_until(self.readers, limit)
+            chunks = take_open(self.readers, self.sampling)
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
             for fold in self._own_folds:
                 fold.merge.push_early()
         return 0
 
-    def _closed_until(self) -> int | None:
-        """Up to where no row can come any more, in any table."""
-        closed = [reader.feed.closed for reader in self.readers]
-        return None if None in closed else min(mark for mark in closed if mark is not None)
-
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
-        started = self.sampling.after is not None and self.sampling.kind != "realtime"
-        if self.chooser.plan() != (FOLD,):
+        modes = self.chooser.plan()
+        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self._own_folds:
             return False
-        if not started or not self._own_folds or not self._folded:
+        waiting = early_rows(self.readers, self.sampling)
+        if overfull(self.readers, waiting):
+            return True
+        if modes != (FOLD,) or self.sampling.after is None or not self._folded:
             return False
-        if self.sampling.kind == "rows":
-            waiting = min(reader.untaken for reader in self.readers)
-        elif self.sampling.kind == "chunks":
-            waiting = sum(reader.open_rows - reader.early for reader in self.readers)
-        else:
-            limit = self._closed_until()
-            waiting = 0 if limit is None else sum(r.count_until(limit) for r in self.readers)
         return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
 
     @property
@@ -296,39 +294,13 @@ class ContinuousQuery:
             return 0
         return self.world.settings.integer("inline_rows")
 
-    def _fitting(self, instants: list[Instant]) -> list[Instant]:
-        """As many of the instants as make one chunk in line; at least one, all where Spark folds."""
-        if self.careful:
-            return [instants[0]] if self.sampling.kind != "interval" else [instants[0]] * 2
-        most, step = self._most_in_line, self.sampling.step
-        if self.sampling.kind == "rows":
-            return instants[: max(most // step, 1)] if most else instants
-        first, last = instants[0], instants[-1]
-        if self.sampling.kind in ("realtime", "chunks"):
-            while most and len(instants) > 1 and self._rows_of(instants) > most:
-                instants = instants[: len(instants) // 2]
-            return instants
-        end = min(last.tick, first.tick + (MOST_INSTANTS - 1) * step)
-        while most and end > first.tick and self._rows_until(end) > most:
-            end = first.tick + (end - first.tick) // step // 2 * step
-        return [first, Instant(end, end)]
-
-    def _rows_of(self, instants: Sequence[Instant]) -> int:
-        """How many rows some evaluations take."""
-        if self.sampling.counted:
-            return sum(reader.ends(1, len(instants))[-1] for reader in self.readers)
-        return self._rows_until(instants[-1].tick)
-
-    def _rows_until(self, tick: int) -> int:
-        return sum(reader.count_until(tick) for reader in self.readers)
-
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
     ) -> tuple[Firing, list[Evaluated]]:
         self._check_versions(held)
         interval = self.sampling.kind == "interval"
         last = instants[-1]
-        instants = self._fitting(instants)
+        instants = fitting(self.readers, self.sampling, instants, self._most_in_line, self.careful)
         first, taken_until = instants[0], instants[-1].tick
         modes = self.chooser.plan()
         self._settle_shares(modes, first.tick, taken_until)
@@ -456,21 +428,14 @@ class ContinuousQuery:
         first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
         found = []
-        with contextlib.ExitStack() as stack:
-            snapshots = [stack.enter_context(table.reading()) for table in self.tables]
+        with Windows(self.world, self.readers, self.plan.in_order) as windows:
             for number, (instant, empty) in enumerate(wanted, first):
                 known = self._empty_result(instant, held) if empty else None
                 if known is None:
-                    windows = {}
-                    for reader, snapshot in zip(self.readers, snapshots, strict=True):
-                        leaf = reader.leaf.number
-                        landmark = self.beginning.landmark[leaf]
-                        turn = number if self.sampling.counted else None
-                        rows = reader.window_rows(snapshot, instant.tick, landmark, turn)
-                        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-                        windows[leaf] = ordered_down(rows, ticks)
+                    turn = number if self.sampling.counted else None
                     with self.progress.at("the whole query over its windows"):
-                        known = self.evaluation.over_rows(windows, instant.tick, held)
+                        rows = windows.at(instant.tick, self.beginning.landmark, turn)
+                        known = self.evaluation.over_rows(rows, instant.tick, held)
                     if empty:
                         self._empty = (dict(held.versions), known)
                 found.append(known)

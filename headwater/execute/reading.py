@@ -23,6 +23,7 @@ from headwater.execute.context import Context
 from headwater.execute.query_results import last_result
 from headwater.execute.view_text import with_views
 from headwater.kernel.relation import Relation
+from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import Bounds, time_bounds
 from headwater.plan.continuous.folds import INSTANT, Leaf, previous_column
 from headwater.plan.continuous.planner import one_time_edits
@@ -374,27 +375,7 @@ def _stored(
     found: Reading, snapshot: StreamSnapshot, columns: list[str], bounds: Bounds
 ) -> Relation:
     """Pruned blocks and the staged tail, with RANGE applied when Spark reads them."""
-    files = [
-        str(snapshot.folder / block.path)
-        for block in snapshot.blocks.overlapping(bounds.low, bounds.high)
-    ]
-    tail = [batch.rows for batch in snapshot.tail if batch.rows.num_rows]
-    if tail:
-        rows = in_order(pa.concat_tables(tail), snapshot.definition)
-        files += found.stage(rows).files
-    where = None
-    if snapshot.oldest_visible is not None:
-        where = f"{quoted(snapshot.definition.time)} >= {_sql_time(snapshot)}"
-    return Relation(
-        snapshot.definition.stored_schema, tuple(files), columns=tuple(columns), where=where
-    )
-
-
-def _sql_time(snapshot: StreamSnapshot) -> str:
-    definition, oldest = snapshot.definition, snapshot.oldest_visible
-    assert oldest is not None
-    if pa.types.is_integer(definition.time_type):
-        return str(oldest)
-    stamp = f"timestamp_micros({oldest})"
-    ntz = pa.types.is_timestamp(definition.time_type) and definition.time_type.tz is None
-    return f"CAST(to_utc_timestamp({stamp}, 'UTC') AS TIMESTAMP_NTZ)" if ntz else stamp
+    oldest = snapshot.oldest_visible
+    where = None if oldest is None else from_tick(snapshot.definition, oldest)
+    files = StoredFiles(snapshot, found.stage)
+    return files.relation(columns, bounds.low, bounds.high, where)

@@ -172,3 +172,4 @@ class ContinuousPlan:
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
     pinned: str  # as `whole`, for a view: the tables below its folds under their static names
+    in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first

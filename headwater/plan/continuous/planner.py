@@ -110,6 +110,7 @@ def plan_query(
         identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
         stream_tables=(),
         pinned=whole,
+        in_order=_order_counts(bound),
     )
     if uses is None:
         return replace(found, reason="the query is not understood well enough to be split")
@@ -523,6 +524,22 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
         return replace(fold_rows(plain, block, scope, 0), kind="rows")
     except Unfit:
         return None
+
+
+def _order_counts(bound: Bound) -> bool:
+    """Whether the order of a window's rows reaches the result: of one stream, if no block groups them."""
+    if len(bound.leaves) > 1:
+        return False
+    place = bound.leaves[0].name.span
+    around = [block for block in bound.blocks if within(place, block.span)]
+    for block in sorted(around, key=lambda block: len(block.span)):
+        if block.unknown is not None:
+            return True
+        if _is_grouped(bound, block):
+            return False
+        if block.limit is not None:
+            return True
+    return True
 
 
 def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> str:
