@@ -51,7 +51,7 @@ class Engine:
         ]
         self._started = False
         self._opened = False
-        self.absent: set[int] = set()
+        self._absent: dict[int, StreamingTable] = {}
         self.on_failure: Callable[[ContinuousQuery], None] | None = None
 
     # Queries
@@ -75,19 +75,22 @@ class Engine:
             self._work.notify_all()
         self._let_go(query)
 
-    def open(self, absent: Iterable[int]) -> None:
-        """All queries of the catalog are there: firing may begin.
-
-        `absent`: tables that queries read which could not start; none of their rows is let go.
-        """
+    def open(self, absent: Iterable[StreamingTable]) -> None:
+        """All queries of the catalog are there, but for those that read `absent`: firing may begin."""
         with self._lock:
             self._opened = True
-            self.absent = set(absent)
             queries = list(self._queries.values())
             if queries:
                 self._start()
+        self.miss(absent)
         for query in queries:
             self._let_go(query)
+
+    def miss(self, absent: Iterable[StreamingTable]) -> None:
+        """Tables that queries read which could not start: none of their rows is let go."""
+        before, self._absent = self._absent, {table.definition.id: table for table in absent}
+        for table in {**before, **self._absent}.values():
+            self._let_go_of(table)
 
     def _start(self) -> None:
         if not self._started:
@@ -307,13 +310,16 @@ class Engine:
         if definition.kind == "stream":
             needs = [reader.needed_from(number) for reader in readers]
             known = [need for need in needs if need is not None]
-            if needs and len(known) == len(needs) and number not in self.absent:
+            if needs and len(known) == len(needs) and number not in self._absent:
                 table.trim(min(known))
         else:
             assert definition.range_ticks is not None
             limit = definition.range_ticks  # no window reaches beyond it
             places = [reader.sampling.after for reader in readers]
             held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
+            needs = [reader.needed_from(number) for reader in readers if reader.functions]
+            held += [NO_TICK_BEFORE if need is None else need for need in needs]
+            held += [NO_TICK_BEFORE] if number in self._absent else []
             table.hold(min(held, default=None))
 
     def _fail(self, query: ContinuousQuery, error: BaseException) -> None:

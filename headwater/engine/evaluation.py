@@ -107,8 +107,9 @@ class Evaluation:
 
     @property
     def upper_tier(self) -> str:
-        """Where the upper part runs."""
-        return "in line" if self._finishes_in_line else "Spark"
+        """Where the upper part runs, or all of a query that is re-evaluated."""
+        whole = not self.specs and self.evaluates_in_line
+        return "in line" if whole or self._finishes_in_line else "Spark"
 
     @property
     def evaluates_in_line(self) -> bool:

@@ -24,6 +24,7 @@ from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
+from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
@@ -31,7 +32,7 @@ from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
-from headwater.engine.timeline import all_empty, timeline
+from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
@@ -72,9 +73,8 @@ class ContinuousQuery:
     shares: Shares = field(default_factory=Shares)
     early: EarlyChunks = field(default_factory=EarlyChunks)
     snapshot: SnapshotFile | None = None
-    careful: bool = (
-        False  # after an error: one instant at a time, so that those before it are answered
-    )
+    functions: QueryFunctions = field(default_factory=QueryFunctions)
+    careful: bool = False  # after an error: one instant at a time, so that good ones are answered
     wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
     _folded: bool = False  # whether the folds hold the state of the readers' place
@@ -192,18 +192,8 @@ class ContinuousQuery:
                 self.forget_snapshot()
                 break
         due = bool(self.sampling.due(self.readers, 1))
-        self._look_at_wall()
+        self.wall_due = next_on_wall(self.sampling, self.tables, self.readers)
         return due
-
-    def _look_at_wall(self) -> None:
-        """When the wall clock brings the next instant of tables with arrival time."""
-        arrival = [t for t in self.tables if t.definition.by_arrival]
-        self.wall_due = None
-        if arrival and self.sampling.kind == "interval":
-            first = self.sampling.first(self.readers)
-            closed = [t.state.time.closed for t in arrival]
-            if first is not None and any(mark is None or mark < first for mark in closed):
-                self.wall_due = first + 1
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""
@@ -220,6 +210,7 @@ class ContinuousQuery:
             self._try_other(firing, held)
         for result in results:
             self.sampling.evaluated(result.instant)
+            self.functions.delivered(result.instant)
         for reader in self.readers:
             reader.early = 0
         self._pane_rows = 0
@@ -450,6 +441,7 @@ class ContinuousQuery:
                         rows = reader.window_rows(
                             snapshot, instant.tick, until, self.beginning.landmark[leaf]
                         )
+                        rows = self.functions.with_values(reader, snapshot, rows, instant, until)
                         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
                         windows[leaf] = ordered_down(rows, ticks)
                     known = self.evaluation.over_rows(windows, instant.tick, held)
@@ -531,7 +523,8 @@ class ContinuousQuery:
     # Snapshots
 
     def put_away(self) -> None:
-        """Writes a snapshot of the folds with the place that it belongs to."""
+        """Writes a snapshot of the folds and functions with the place that it belongs to."""
+        self.functions.put_away()
         if self.snapshot is not None and self._folded and not self.shares:
             kept = put_away(self, self.snapshot)
             self._kept_from = self._kept_from if kept is None else kept
@@ -552,6 +545,8 @@ class ContinuousQuery:
         """Before stored rows are deleted or replaced: no snapshot until the folds are made again."""
         self.restorable = False
         self.forget_snapshot()
+        with contextlib.suppress(Error):  # calls were made for the rows as they are now
+            self.functions.put_away()
 
     def give(self, chunks: Sequence[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
         """Rows that the folds do not hold yet, from before the readers' place."""
@@ -584,8 +579,10 @@ class ContinuousQuery:
                 oldest.append(self.sampling.after - reader.window_ticks)
             elif self._kept_from and self.specs and not self.plan.stream_tables:
                 oldest.append(self._kept_from[reader.leaf.number])
-            else:
+            elif not self.functions:
                 return None
+            if self.functions:
+                oldest.append(self.functions.needed_from(reader.leaf.number))
         return None if None in oldest else min(o for o in oldest if o is not None)
 
     # Landmarks

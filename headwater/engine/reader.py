@@ -213,6 +213,10 @@ class LeafReader:
         )
         return rows.filter(pa.array(later))
 
+    def rows_between(self, snapshot: StreamSnapshot, after: Cursor, until: Cursor) -> pa.Table:
+        """The stored rows after one place up to another, in order."""
+        return self._since(snapshot, after, until)
+
     def _last_per_key(self, rows: pa.Table) -> pa.Table:
         assert self.leaf.window.rows is not None
         backwards = rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1)))

@@ -20,8 +20,9 @@ from headwater.engine.sampling import MOST_INSTANTS
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
-from headwater.execute.continuous_plan import Made
+from headwater.execute.continuous_plan import Made, made_functions
 from headwater.execute.dependents import check_unread
+from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
@@ -121,6 +122,7 @@ def _register(
         "options": options,
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(made.plan.identifiers),
+        "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
         "results": stored.as_json(),
@@ -141,6 +143,12 @@ def _register(
     return item
 
 
+def functions_with_state(made: Made) -> list[list[str]]:
+    """What a query's functions with state must be, for the catalog: name, life and type of each."""
+    calls = [call for leaf in made.plan.leaves for call in leaf.calls]
+    return [list(one) for one in sorted({(c.name, str(c.life), name_of(c.type)) for c in calls})]
+
+
 def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery:
     """The query of a catalog object, attached to its tables."""
     saved = item.definition
@@ -158,6 +166,8 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         view = context.streams.find(saved["view"])
         assert view is not None
         sink = ViewSink(log, view, emit)
+    sampling = made.sampling()
+    file = context.functions_of(item)
     query = ContinuousQuery(
         number=item.id,
         name=item.name,
@@ -165,7 +175,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
-        sampling=made.sampling(),
+        sampling=sampling,
         beginning=Beginning.from_json(saved["beginning"]),
         tables=made.tables,
         sink=sink,
@@ -176,6 +186,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         max_wait_s=saved["options"]["max_wait"],
         state=saved["state"],
         snapshot=context.snapshot_of(item),
+        functions=made_functions(context, made.plan.leaves, sampling, file),
     )
     query.attach()
     return query
@@ -271,13 +282,14 @@ def open_queries(context: Context) -> None:
     context.engine.open(_read_by_dormant(context))
 
 
-def _read_by_dormant(context: Context) -> set[int]:
+def _read_by_dormant(context: Context) -> list[StreamingTable]:
     """The tables that queries read which could not start."""
     found: set[int] = set()
     for item in context.catalog.all("continuous query"):
         if item.key in context.dormant:
             found.update(item.definition["reads"])
-    return found
+    tables = [context.streams.find(number) for number in sorted(found)]
+    return [table for table in tables if table is not None]
 
 
 def _tell_readers(query: ContinuousQuery) -> None:
@@ -287,6 +299,7 @@ def _tell_readers(query: ContinuousQuery) -> None:
 
 
 def _start(context: Context, item: CatalogObject) -> None:
+    check_registered(context, item.definition.get("functions", []))
     query = make_query(item.definition["text"])
     made = Made(context, query, query.text, item.definition["types"])
     for table in made.tables:
@@ -303,7 +316,7 @@ def wake_dormant(context: Context) -> None:
                 _start(context, item)
             except Error as error:
                 context.dormant[item.key] = error
-    context.engine.absent = _read_by_dormant(context)
+    context.engine.miss(_read_by_dormant(context))
 
 
 def close_queries(context: Context) -> None:
@@ -358,6 +371,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
         item = context.catalog.change(item, {**item.definition, "state": "running"})
         if query is None:
             _start(context, item)
+            context.engine.miss(_read_by_dormant(context))
         elif query.state != "running":
             if isinstance(query.sink, LogSink):
                 query.sink.log.recover()
@@ -369,10 +383,12 @@ def _forget(context: Context, item: CatalogObject) -> None:
     """Stops a query and removes it with its results."""
     query = context.engine.remove(item.name)
     context.catalog.remove(item)
-    context.dormant.pop(item.key, None)
+    if context.dormant.pop(item.key, None) is not None:
+        context.engine.miss(_read_by_dormant(context))
     if query is not None and isinstance(query.sink, LogSink):
         query.sink.log.close()
     context.snapshot_of(item).remove()
+    context.functions_of(item).remove()
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,14 @@ from sqlglot import exp
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
+from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
+from headwater.engine.snapshots import SnapshotFile
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
+from headwater.execute.functions import registered
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.blocks import Sampling as Sampled
@@ -24,7 +28,7 @@ from headwater.plan.continuous.folds import (
     INSTANT,
     NEWEST,
     ContinuousPlan,
-    previous_column,
+    Leaf,
     stream_view,
     window_view,
 )
@@ -62,11 +66,18 @@ class Analyser:
 def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
     leaf = plan.leaves[number]
     stored = leaf.columns.schema
-    fields = [stored.field(name) for name in leaf.needed]
-    fields += [pa.field(previous_column(c, n), stored.field(c).type) for c, n in leaf.previous]
+    fields = [*(stored.field(name) for name in leaf.needed), *leaf.added]
     if leaf.newest:
         fields.append(pa.field(NEWEST, pa.bool_()))
     return pa.schema(fields)
+
+
+def made_functions(
+    context: Context, leaves: Sequence[Leaf], sampling: Sampling, file: SnapshotFile | None
+) -> QueryFunctions:
+    """The calls with state of a query; an error if one cannot be made."""
+    names = context.function_names()
+    return query_functions(leaves, names, lambda call: registered(context, call), sampling, file)
 
 
 class Made:
@@ -89,6 +100,7 @@ class Made:
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
         self.kind = sampling_kind(query)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
+        self.functions = made_functions(context, self.plan.leaves, self.sampling(), None)
         self.analyser = Analyser(context, known)
         functions = context.function_names()
         self.whole = self._spec(self.plan.whole_fold, functions)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import Bound, PreviousUse, Sampling, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.blocks import AddedUse, Bound, Sampling, Tables, Unfit, leaf_edits
 from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
 from headwater.plan.continuous.folds import (
     INSTANT,
@@ -35,10 +35,12 @@ from headwater.plan.continuous.scope import (
     Scope,
     SourceInfo,
     column_uses,
+    innermost,
     inside,
     within,
 )
 from headwater.plan.continuous.shape import Block, Source, blocks_of
+from headwater.plan.continuous.state_calls import call_names, find_state_calls
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Cut, Previous, Relation, Valid, Window
 from headwater.sql.lexer import tokenize
@@ -57,9 +59,11 @@ def plan_query(
     uses = column_uses(query.tree) if query.tree is not None else None
     refuse_chance(query, blanked, text)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
-    edits, volatile, leaves, previous = _function_edits(
+    edits, volatile, leaves, added = _function_edits(
         query, blanked, leaves, blocks, scopes, uses or []
     )
+    calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses)
+    edits, leaves, added = [*edits, *calls.edits], calls.bound(leaves), (*added, *calls.uses)
     leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     gone = (*query.clauses.spans, *_cut_spans(query))
@@ -76,7 +80,7 @@ def plan_query(
         sampling,
         foldable,
         volatile,
-        previous,
+        added,
     )
     whole_span = Span(0, len(query.text))
     stream_names = {leaf.name.key for leaf in leaves}
@@ -106,27 +110,33 @@ def plan_query(
     )
 
 
-def one_time_edits(query: Query, tables: Tables) -> tuple[list[Replacement], tuple[Leaf, ...]]:
-    """What stands for PREV and CURRENT_INSTANT in a one-time query, and its windowed tables.
+def one_time_edits(
+    query: Query, tables: Tables, statement: str
+) -> tuple[list[Replacement], tuple[Leaf, ...]]:
+    """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables.
 
-    `*` is written out where PREV adds columns to a table.
+    `*` is written out where columns are added to a table.
     """
     leaves = find_leaves(query, tables)
     blocks = blocks_of(query.text, query.relations)
-    uses = (column_uses(query.tree) if query.tree is not None else None) or []
+    known = column_uses(query.tree) if query.tree is not None else None
+    uses = known or []
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    calls = find_state_calls(query, query.text, statement, tables, blocks, scopes, known)
     edits: list[Replacement] = [(call.span, INSTANT) for call in query.instants]
+    edits += calls.named_edits(query, blocks)
     previous: dict[int, list[tuple[str, int]]] = {}
     for use in query.previous:
         new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
         edits.append((use.span, new))
         previous.setdefault(leaf.number, []).extend(columns)
     for block, scope in zip(blocks, scopes, strict=True):
-        if any(info.leaf is not None and info.leaf.number in previous for info in scope.sources):
+        numbers = {info.leaf.number for info in scope.sources if info.leaf is not None}
+        if numbers & {*previous, *calls.leaves}:
             edits += _expanded_stars(block, scope)
     bound = [
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
-        for leaf in leaves
+        for leaf in calls.bound(leaves)
     ]
     return edits, tuple(bound)
 
@@ -203,8 +213,7 @@ def _source_info(
         return SourceInfo(source, alias, None, (), None, streaming)
     for leaf in leaves:
         if leaf.name.span == relation.span:
-            previous = [pa.field(previous_column(c, n), _type(leaf, c)) for c, n in leaf.previous]
-            schema = pa.schema([*leaf.columns.schema, *previous])
+            schema = pa.schema([*leaf.columns.schema, *leaf.added])
             return SourceInfo(source, alias, schema, leaf.columns.visible, leaf, True)
     if any(reference.span == relation.span for reference in query.table_references):
         schema = tables.standard(name)
@@ -212,10 +221,6 @@ def _source_info(
         return SourceInfo(source, alias, schema, visible)
     body = _cte_bodies(query.text).get(relation.name.key)
     return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
-
-
-def _type(leaf: Leaf, column: str) -> pa.DataType:
-    return leaf.columns.schema.field(column).type
 
 
 def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
@@ -251,7 +256,7 @@ def _function_edits(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
-) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[PreviousUse, ...]]:
+) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[AddedUse, ...]]:
     """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
     edits: list[Replacement] = []
     volatile: list[Span] = []
@@ -277,7 +282,8 @@ def _function_edits(
         edits.append((use.span, new))
         volatile.append(use.span)
         previous.setdefault(leaf.number, []).extend(c for c in columns)
-        found_uses.append(PreviousUse(use.span, new, leaf, tuple(columns)))
+        added = tuple(previous_column(column, steps) for column, steps in columns)
+        found_uses.append(AddedUse(use.span, new, leaf, added))
     bound = tuple(
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in leaves
@@ -307,7 +313,7 @@ def _previous_text(
 ) -> tuple[str, Leaf, list[tuple[str, int]]]:
     """PREV(x, n) as an expression over columns of the n-th earlier row, NULL if there is none."""
     within_use = inside(uses, use.argument)
-    block = _innermost(blocks, use.span)
+    block = innermost(blocks, use.span)
     scope = scopes[blocks.index(block)] if block is not None else None
     resolved = [] if scope is None else [(u, scope.resolve(u)) for u in within_use]
     found = [(u, column) for u, column in resolved if column is not None]
@@ -329,11 +335,6 @@ def _previous_text(
         return inner, leaf, columns
     text = f"CASE WHEN {prefix}.{marker} IS NOT NULL THEN {inner} END"
     return text, leaf, [*columns, ("_seq", use.steps)]
-
-
-def _innermost(blocks: Sequence[Block], span: Span) -> Block | None:
-    holding = [block for block in blocks if within(span, block.span)]
-    return min(holding, key=lambda block: len(block.span), default=None)
 
 
 def _with_needed(
@@ -408,6 +409,8 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    for call in [call for _, leaf in direct for call in leaf.calls]:
+        raise Unfit(f"function {call.name} keeps state for the {call.life}")
     if any(leaf.newest for _, leaf in direct):
         raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:
@@ -473,11 +476,11 @@ def _whole(bound: Bound, span: Span) -> str:
 
 def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
     """What changes in a block that Spark evaluates over rows of windows or rings."""
-    found = edge_edits(bound, block, scope)
+    found = [*edge_edits(bound, block, scope), *call_names(bound.query, block, bound.added)]
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
     if any(leaf.newest for leaf in leaves):
         found = [*found, *_newest_only(block, scope)]
-    shown = [leaf.in_ring or leaf.previous or leaf.newest or _hidden(leaf) for leaf in leaves]
+    shown = [leaf.in_ring or leaf.added or leaf.newest or _hidden(leaf) for leaf in leaves]
     return [*found, *(_expanded_stars(block, scope) if any(shown) else [])]
 
 
