@@ -169,7 +169,7 @@ class QueryFunctions:
         assert self.sampling is not None
         self._look_up(kept.calls.calls)
         is_chunk = kept is self.leaves[kept.leaf.number].chunk
-        first = window.first
+        first = window.first or _first_after(reader, snapshot, window.instant, target)
         if not is_chunk:
             found = self._restored(kept)
             if found is not None:
@@ -283,6 +283,17 @@ class _Lived:
 
     def restore(self, state: dict[str, Any]) -> None:
         self.parts = state
+
+
+def _first_after(
+    reader: LeafReader, snapshot: StreamSnapshot, instant: Instant, target: Cursor
+) -> tuple[int, int] | None:
+    """(T, _seq) of the first row that an empty window with BEFORE leaves to later ones."""
+    rows = reader.rows_between(snapshot, Cursor(instant.tick - 1), target)
+    if not rows.num_rows:
+        return None
+    ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
+    return int(ticks[0]), rows.column(SEQUENCE)[0].as_py()
 
 
 def _chunk_of_rows(
