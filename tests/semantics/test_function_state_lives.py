@@ -10,6 +10,7 @@ import pytest
 
 import headwater
 from headwater.errors import StorageError
+from tests.harness.actions import CreateFunction, Flush, Insert, Kill, Sql, run
 
 INLINE = {"eager_spark": False}
 PER_CHUNK = "SELECT ts, total(v) AS t FROM s CUT ON ts BY INTERVAL '10' SECOND KEEP 2 CHUNKS"
@@ -127,6 +128,31 @@ def test_a_result_that_could_not_be_written_calls_nothing_twice(failures: int, t
         assert _totals(db) == _expected(60)
 
 
+def test_values_wait_until_their_result_is_written(tmp_path: Path) -> None:
+    """A firing over many chunks that fails after its calls: the next try begins with an empty chunk,
+    and the chunks after it still find their values."""
+    with _open(tmp_path) as db:
+        _create(db)
+        _feed(db, 0, 15)
+        db.advance("s", 50)
+        db.flush()
+        query: Any = db._context.engine.find("q")
+        log: Any = db._context.streams.find(query.number)
+        real, left = log.insert, [1]
+
+        def fail(*given: Any, **named: Any) -> Any:
+            if left[0]:
+                left[0] -= 1
+                raise StorageError("no space", sqlstate="53100")
+            return real(*given, **named)
+
+        log.insert = fail
+        _feed(db, 65, 121)
+        after = sum(range(15))
+        wanted = {ts: {after + sum(range(65, ts + 1))} for ts in range(65, 120)}
+        assert _totals(db) == {**_expected(15), **wanted}
+
+
 def test_a_query_waits_for_the_function_that_it_was_made_with(tmp_path: Path) -> None:
     """Not registered, or with another type or life span: the query waits and says for what; a stream
     and a table with RANGE keep its rows."""
@@ -197,37 +223,51 @@ def test_a_damaged_snapshot_is_not_taken_for_the_truth(tmp_path: Path) -> None:
 
 
 def test_rows_that_are_deleted_were_called_all_the_same(tmp_path: Path) -> None:
-    """DELETE takes rows from windows, not from state; a restart after it gives the same values."""
+    """DELETE takes rows from windows, not from state, also if the process dies right after it."""
+    before = [
+        CreateFunction("total", Total, "INT", "query"),
+        Sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts"),
+        Sql(f"CREATE CONTINUOUS QUERY q AS {PER_CHUNK}"),
+        Insert("s", [(ts, ts) for ts in range(12)]),
+        Flush(),  # the first firing leaves a snapshot
+        Insert("s", [(ts, ts) for ts in range(12, 25)]),
+        Flush(),
+        Sql("DELETE FROM s WHERE ts < 15"),
+        Kill(),
+    ]
+    run(before, tmp_path, {**INLINE, "snapshot_s": 3600.0})
     with _open(tmp_path) as db:
-        _create(db, "STREAMING TABLE")
-        _feed(db, 0, 25)
-        db.sql("DELETE FROM s WHERE ts < 15")
-        _feed(db, 25, 35)
-    with _open(tmp_path) as db:
-        _feed(db, 35, 45)
+        _feed(db, 25, 45)
         assert _totals(db) == _expected(40)
 
 
 @pytest.mark.parametrize(
-    "query",
+    ("query", "oldest"),
     [
-        PER_CHUNK,
-        "SELECT ts, total(v) AS t FROM s CUT BY 10 ROWS KEEP 2 CHUNKS",
-        "SELECT ts, total(v) AS t, per_chunk(v) AS c FROM s [ROWS 7] SAMPLE 5 ROWS",
+        (PER_CHUNK, 99),
+        ("SELECT ts, total(v) AS t FROM s CUT BY 10 ROWS KEEP 2 CHUNKS", 99),
+        ("SELECT ts, total(v) AS t, per_chunk(v) AS c FROM s [ROWS 7] SAMPLE 5 ROWS", 99),
+        ("SELECT ts, per_chunk(v) AS c FROM s [ROWS 7] SAMPLE 5 ROWS", 120),
+        ("SELECT ts, per_scan(v) AS c FROM s [ROWS 7] SAMPLE 5 ROWS", 123),
     ],
 )
-def test_a_stream_lets_go_of_rows_that_nothing_needs(query: str, tmp_path: Path) -> None:
-    """What no window shows and the snapshot has seen goes, what a restart needs stays."""
+def test_a_stream_lets_go_of_rows_that_nothing_needs(
+    query: str, oldest: int, tmp_path: Path
+) -> None:
+    """Rows stay that a restart needs: those since the snapshot, of whole chunks, of the window; no others."""
     with _open(tmp_path) as db:
-        db.create_function("per_chunk", Total, returns="INT", state="chunk")
+        for life in ("chunk", "scan"):
+            db.create_function(f"per_{life}", Total, returns="INT", state=life)
         _create(db, query=query)
         engine: Any = db._context.engine
         _feed(db, 0, 101)
         engine.find("q").put_away()
         _feed(db, 101, 131)
         table: Any = db._context.stream("s")
-        assert 70 <= table._horizon <= 100
+        assert table._horizon == oldest
     with _open(tmp_path) as db:
-        db.create_function("per_chunk", Total, returns="INT", state="chunk")
+        for life in ("chunk", "scan"):
+            db.create_function(f"per_{life}", Total, returns="INT", state=life)
         _feed(db, 131, 151)
-        assert _totals(db) == _expected(150)
+        if "total" in query:
+            assert _totals(db) == _expected(150)

@@ -6,8 +6,10 @@ row that is called twice, left out or called out of turn changes all values afte
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from tests.harness.actions import (
     Kill,
     Restart,
     Sql,
+    World,
     run,
 )
 
@@ -52,6 +55,15 @@ def chained(values: list[int]) -> list[int]:
     """The chain of values."""
     one = Chain()
     return [one(value) for value in values]
+
+
+@dataclass(frozen=True)
+class NoSnapshots(Action):
+    """From here on queries keep no snapshot but that of their beginning."""
+
+    def act(self, world: World) -> None:
+        for query in world.db._context.engine.all():
+            query._kept_at = math.inf
 
 
 REGISTER: list[Action] = [
@@ -130,7 +142,9 @@ def _check(
             assert (q, c, s) == (for_query[n], for_chunk[n], scan[place]), (time, n)
 
 
-def _script(kind: str, end: type[Action], parts: list[list[Row]]) -> list[Action]:
+def _script(
+    kind: str, end: type[Action], parts: list[list[Row]], more: list[Action]
+) -> list[Action]:
     """Rows in parts; after each the database is closed or dies, and functions are registered again."""
     script: list[Action] = [
         *REGISTER,
@@ -138,31 +152,32 @@ def _script(kind: str, end: type[Action], parts: list[list[Row]]) -> list[Action
     ]
     for number, text in enumerate(TEXTS):
         script.append(Sql(f"CREATE CONTINUOUS QUERY q{number} AS SELECT {COLUMNS} {text}"))
+    script += more
     for part in parts:
         half = len(part) // 2
         script += [Insert("s", part[:half]), Flush(), Insert("s", part[half:][:2]), end()]
-        script += [Insert("s", part[half:][2:]), *REGISTER]
+        script += [Insert("s", part[half:][2:]), *REGISTER, *more]
     return [*script, Advance("s", 60)]
 
 
 @pytest.mark.parametrize(
-    ("kind", "end", "snapshot_s"),
+    ("kind", "end", "more"),
     [
-        ("STREAM", Kill, 0.1),
-        ("STREAM", Kill, 3600.0),
-        ("STREAMING TABLE", Kill, 3600.0),
-        ("STREAM", Restart, 3600.0),
-        ("STREAMING TABLE", Restart, 0.1),
+        ("STREAM", Kill, []),
+        ("STREAM", Kill, [NoSnapshots()]),
+        ("STREAMING TABLE", Kill, [NoSnapshots()]),
+        ("STREAM", Restart, [NoSnapshots()]),
+        ("STREAMING TABLE", Restart, []),
     ],
 )
 def test_state_lives_as_long_as_it_says(
-    kind: str, end: type[Action], snapshot_s: float, tmp_path: Path
+    kind: str, end: type[Action], more: list[Action], tmp_path: Path
 ) -> None:
     """Every row is called once, in order, over all kinds of windows; rows that come while the functions
     are not there wait; with snapshots now and then, and with calls made again from the beginning."""
     parts = [_rows(n, 12 * n, 12 * n + 12) for n in range(3)]
-    settings = {**INLINE, "snapshot_s": snapshot_s}
-    run(_script(kind, end, parts), tmp_path, settings)
+    settings = {**INLINE, "snapshot_s": 0.1}
+    run(_script(kind, end, parts, more), tmp_path, settings)
     rows = [row for part in parts for row in part]
     with headwater.connect(tmp_path, settings=settings) as db:
         _register(db)
