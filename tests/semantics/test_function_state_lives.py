@@ -104,7 +104,9 @@ def test_an_exception_stops_the_query_and_a_better_function_goes_on(tmp_path: Pa
 
 
 @pytest.mark.parametrize("failures", [1, 2])
-def test_a_result_that_could_not_be_written_calls_nothing_twice(failures: int, tmp_path: Path) -> None:
+def test_a_result_that_could_not_be_written_calls_nothing_twice(
+    failures: int, tmp_path: Path
+) -> None:
     """The write fails once (tried again) or twice (RESUME): values go on as if it had not."""
     with _open(tmp_path) as db:
         _create(db)

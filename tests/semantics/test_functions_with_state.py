@@ -78,9 +78,7 @@ Row = tuple[int, str, int]
 def _register(db: headwater.Database) -> None:
     for action in REGISTER:
         assert isinstance(action, CreateFunction)
-        db.create_function(
-            action.name, action.function, returns=action.returns, state=action.state
-        )
+        db.create_function(action.name, action.function, returns=action.returns, state=action.state)
 
 
 def _results(db: headwater.Database, name: str) -> list[tuple[Any, list[Any]]]:
@@ -208,14 +206,24 @@ def test_rows_from_before_the_query_are_called_first() -> None:
 
 def test_rows_out_of_order_are_called_in_order() -> None:
     """With WATERMARK rows are put right before they are called; a late one is not called."""
-    rows = [(3, "a", 1), (1, "a", 2), (2, "b", 3), (9, "a", 4), (7, "a", 5), (1, "c", 6), (20, "a", 7)]
+    rows = [
+        (3, "a", 1),
+        (1, "a", 2),
+        (2, "b", 3),
+        (9, "a", 4),
+        (7, "a", 5),
+        (1, "c", 6),
+        (20, "a", 7),
+    ]
     with headwater.connect(settings=INLINE) as db:
         _register(db)
         db.sql(
             "CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts"
             " WATERMARK INTERVAL 2 SECONDS LATE KEEP"
         )
-        db.sql(f"CREATE CONTINUOUS QUERY q AS SELECT {COLUMNS} FROM s CUT ON ts BY INTERVAL '5' SECOND")
+        db.sql(
+            f"CREATE CONTINUOUS QUERY q AS SELECT {COLUMNS} FROM s CUT ON ts BY INTERVAL '5' SECOND"
+        )
         for row in rows:
             db.insert("s", [row])
         db.advance("s", 25)
@@ -338,7 +346,10 @@ def test_a_one_time_query_scans_its_window_once() -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("SELECT for_query(a.v + b.v) FROM s CUT BY 2 ROWS a, s CUT BY 2 ROWS b", "one windowed or"),
+        (
+            "SELECT for_query(a.v + b.v) FROM s CUT BY 2 ROWS a, s CUT BY 2 ROWS b",
+            "one windowed or",
+        ),
         ("SELECT for_query(1) FROM s CUT BY 2 ROWS a, s CUT BY 2 ROWS b", "one windowed or cut"),
         ("SELECT for_query(t.x) FROM s CUT BY 2 ROWS, t", "one windowed or cut"),
         ("SELECT v + 1 AS w, for_query(w) FROM s CUT BY 2 ROWS", "one windowed or cut"),
