@@ -20,7 +20,7 @@ import pyarrow as pa
 from headwater.engine.feed import Cursor, last_until
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Instant, Sampling
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.stateful import (
     Call,
     Remembered,
@@ -90,7 +90,7 @@ class QueryFunctions:
     leaves: Mapping[int, _LeafCalls] = field(default_factory=dict)
     find: Callable[[StateCall], Any] = lambda _call: None  # the function as it is registered now
     sampling: Sampling | None = None
-    file: SnapshotFile | None = None
+    file: SnapshotFile | SnapshotInMemory = field(default_factory=SnapshotInMemory)
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _windows: dict[int, _Window] = field(default_factory=dict)  # the last one of each leaf
     _needed: dict[int, int] = field(default_factory=dict)
@@ -194,7 +194,6 @@ class QueryFunctions:
 
     def _restored(self, kept: _Kept) -> Cursor | None:
         """The place of the snapshot, with its state; None if the query has not begun."""
-        assert self.file is not None
         assert self.sampling is not None
         number, saved = kept.leaf.number, _Lived([])
         if self.file.exists:
@@ -248,7 +247,6 @@ class QueryFunctions:
                 self._write()
 
     def _write(self) -> None:
-        assert self.file is not None
         lived = [calls.query for calls in self.leaves.values() if calls.query is not None]
         begun = {k.leaf.number: k.cursor for k in lived if k.cursor is not None}
         self.file.write(_Lived(lived), {"calls": self._signature()})
@@ -317,7 +315,7 @@ def query_functions(
     functions: frozenset[str],
     find: Callable[[StateCall], Any],
     sampling: Sampling,
-    file: SnapshotFile | None,
+    file: SnapshotFile | SnapshotInMemory,
 ) -> QueryFunctions:
     """The calls of a query's leaves; `functions` are the names that users have taken."""
     found = {}

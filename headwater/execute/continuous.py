@@ -20,7 +20,7 @@ from headwater.engine.sampling import MOST_INSTANTS
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
-from headwater.execute.continuous_plan import Made, made_functions
+from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_unread
 from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
@@ -167,7 +167,6 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         assert view is not None
         sink = ViewSink(log, view, emit)
     sampling = made.sampling()
-    file = context.functions_of(item)
     query = ContinuousQuery(
         number=item.id,
         name=item.name,
@@ -186,7 +185,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         max_wait_s=saved["options"]["max_wait"],
         state=saved["state"],
         snapshot=context.snapshot_of(item),
-        functions=made_functions(context, made.plan.leaves, sampling, file),
+        functions=made.functions(sampling, context.functions_of(item)),
     )
     query.attach()
     return query

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
@@ -28,7 +27,6 @@ from headwater.plan.continuous.folds import (
     INSTANT,
     NEWEST,
     ContinuousPlan,
-    Leaf,
     stream_view,
     window_view,
 )
@@ -72,14 +70,6 @@ def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
     return pa.schema(fields)
 
 
-def made_functions(
-    context: Context, leaves: Sequence[Leaf], sampling: Sampling, file: SnapshotFile | None
-) -> QueryFunctions:
-    """The calls with state of a query; an error if one cannot be made."""
-    names = context.function_names()
-    return query_functions(leaves, names, lambda call: registered(context, call), sampling, file)
-
-
 class Made:
     """A query's plan with everything typed."""
 
@@ -100,7 +90,8 @@ class Made:
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
         self.kind = sampling_kind(query)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
-        self.functions = made_functions(context, self.plan.leaves, self.sampling(), None)
+        self._context = context
+        self.functions(self.sampling())  # a call that cannot be made is refused now
         self.analyser = Analyser(context, known)
         functions = context.function_names()
         self.whole = self._spec(self.plan.whole_fold, functions)
@@ -124,6 +115,17 @@ class Made:
     def sampling(self) -> Sampling:
         """The instants of a query that begins."""
         return Sampling(self.kind, self.step, cut=bool(self.query.cuts))
+
+    def functions(self, sampling: Sampling, file: SnapshotFile | None = None) -> QueryFunctions:
+        """The calls with state of a query that begins; an error if one cannot be made."""
+        context = self._context
+        return query_functions(
+            self.plan.leaves,
+            context.function_names(),
+            lambda call: registered(context, call),
+            sampling,
+            file or SnapshotInMemory(),
+        )
 
     def _types(self, text: str) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]

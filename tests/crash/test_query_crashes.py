@@ -81,7 +81,7 @@ def test_a_reader_that_resumes_by_token_gets_each_result_once(tmp_path: Path) ->
 
 
 def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
-    """Killed at random moments, a query whose functions keep state gives the results of one long run (EQ8)."""
+    """Killed at random moments, a query whose functions keep state goes on as in one long run (EQ8)."""
     rows = [row for second in range(query_child.LAST_SECOND) for row in query_child.rows_at(second)]
     total, per_chunk, wanted = 0, 0, {}
     for place, (second, key, value) in enumerate(rows):

@@ -16,7 +16,6 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.errors import StorageError
 from tests.harness.actions import (
     Action,
     Advance,
@@ -307,6 +306,32 @@ def test_one_query_with_several_blocks_and_a_table() -> None:
         found = _results(db, "joined")[0][1]
         wanted = [("A", one, 10), ("B", three, 10), *(("none", q, 10) for q in (one, two, three))]
         assert found == sorted(wanted)
+
+
+def test_values_reach_views_subqueries_and_readers_without_a_query() -> None:
+    """A call in a CTE, a materialized view with EMIT CHANGES, and a select that is subscribed to."""
+    with headwater.connect(settings=INLINE) as db:
+        _register(db)
+        db.sql("CREATE STREAM s (ts INT, k STRING, v INT) TIMESTAMP BY ts")
+        cut = "FROM s CUT ON ts BY INTERVAL '10' SECOND"
+        db.sql(
+            "CREATE MATERIALIZED VIEW m AS WITH c AS (SELECT for_query(v) AS q, ts AS at"
+            f" {cut}) SELECT q, at FROM c EMIT CHANGES"
+        )
+        db.insert("s", [(1, "a", 1)])
+        with db.subscribe(f"SELECT for_query(v) AS q {cut}", timeout=20.0) as found:
+            db.insert("s", [(11, "a", 2), (12, "b", 3), (21, "c", 4), (30, "c", 5)])
+            results = [next(found).rows() for _ in range(3)]
+        db.flush()
+        one, two, three, four = chained([1, 2, 3, 4])
+        assert results == [[(one, 10)], [(three, 20), (two, 20)], [(four, 30)]]
+        added = [row[:2] for row in db.sql("SELECT * FROM m WHERE _op = 'insert'").rows()]
+        assert sorted(added, key=lambda row: row[1]) == [
+            (one, 1),
+            (two, 11),
+            (three, 12),
+            (four, 21),
+        ]
 
 
 def test_explain_says_why_the_query_is_evaluated_again() -> None:
