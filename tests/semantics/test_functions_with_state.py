@@ -325,7 +325,7 @@ def test_values_reach_views_subqueries_and_readers_without_a_query() -> None:
         db.flush()
         one, two, three, four = chained([1, 2, 3, 4])
         assert results == [[(one, 10)], [(three, 20), (two, 20)], [(four, 30)]]
-        added = [row[:2] for row in db.sql("SELECT * FROM m WHERE _op = 'insert'").rows()]
+        added = [row[:2] for row in db.sql("SELECT * FROM m WHERE _op = '+'").rows()]
         assert sorted(added, key=lambda row: row[1]) == [
             (one, 1),
             (two, 11),
