@@ -135,8 +135,9 @@ class Evaluation:
 
     @property
     def upper_tier(self) -> str:
-        """Where the upper part runs."""
-        in_line = self._finishes_in_line or self.block is not None
+        """Where the upper part runs, or all of a query that is re-evaluated."""
+        whole = not self.specs and self.evaluates_in_line
+        in_line = whole or self._finishes_in_line or self.block is not None
         return "in line" if in_line else "Spark"
 
     @property

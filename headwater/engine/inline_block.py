@@ -29,7 +29,6 @@ from headwater.plan.continuous.folds import (
     Finish,
     FoldPlan,
     StaticSource,
-    previous_column,
 )
 from headwater.sql import dialect
 from headwater.sql.lexer import Kind, tokenize
@@ -209,7 +208,7 @@ class InlinePipeline:
 
     def _stream_columns(self) -> tuple[str, ...]:
         leaf = self.plan.leaves[0]
-        names = [*leaf.needed, *(previous_column(c, n) for c, n in leaf.previous)]
+        names = [*leaf.needed, *(field.name for field in leaf.added)]
         return tuple(dict.fromkeys(names))
 
     def prepare(
@@ -250,11 +249,7 @@ def source_schemas(plan: FoldPlan) -> dict[int, tuple[str, pa.Schema]]:
     """The alias and columns of each source of a block."""
     found: dict[int, tuple[str, pa.Schema]] = {}
     for place, leaf in zip(plan.leaf_sources, plan.leaves, strict=True):
-        previous = [
-            pa.field(previous_column(c, n), leaf.columns.schema.field(c).type)
-            for c, n in leaf.previous
-        ]
-        found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *previous]))
+        found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *leaf.added]))
     for place, static in plan.statics:
         if static.schema is None:
             raise NotInLine("a subquery in FROM")

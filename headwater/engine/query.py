@@ -36,6 +36,7 @@ from headwater.engine.places import (
     turn_note,
 )
 from headwater.engine.progress import Progress
+from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.query_needs import forgets, needed_from
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
@@ -44,7 +45,7 @@ from headwater.engine.reader import LeafReader, read_columns
 from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
-from headwater.engine.timeline import all_empty, timeline
+from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.windows import Windows
 from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
@@ -88,9 +89,8 @@ class ContinuousQuery:
     budget_s: float | None = None  # an epoch should not take longer
     due_since: float | None = None  # when the instants that wait could first be answered
     snapshot: SnapshotFile | None = None
-    careful: bool = (
-        False  # after an error: one instant at a time, so that those before it are answered
-    )
+    functions: QueryFunctions = field(default_factory=QueryFunctions)
+    careful: bool = False  # after an error: one instant at a time, so that good ones are answered
     wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
     _folded: bool = False  # whether the folds hold the state of the readers' place
@@ -219,18 +219,8 @@ class ContinuousQuery:
         due = bool(self.sampling.due(self.readers, 1))
         if due and self.due_since is None:
             self.due_since = since
-        self._look_at_wall()
+        self.wall_due = next_on_wall(self.sampling, self.tables, self.readers)
         return due
-
-    def _look_at_wall(self) -> None:
-        """When the wall clock brings the next instant of tables with arrival time."""
-        arrival = [t for t in self.tables if t.definition.by_arrival]
-        self.wall_due = None
-        if arrival and self.sampling.kind == "interval":
-            first = self.sampling.first(self.readers)
-            closed = [t.state.time.closed for t in arrival]
-            if first is not None and any(mark is None or mark < first for mark in closed):
-                self.wall_due = first + 1
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""
@@ -251,6 +241,7 @@ class ContinuousQuery:
             self._try_other(firing, held)
         for result in results:
             self.sampling.evaluated(result.instant)
+            self.functions.delivered(result.instant)
         for reader in self.readers:
             reader.answered(len(results))
         self._pane_rows = 0
@@ -428,13 +419,13 @@ class ContinuousQuery:
         first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
         found = []
-        with Windows(self.world, self.readers, self.plan.in_order) as windows:
+        with Windows(self.world, self.readers, self.plan.in_order, self.functions) as windows:
             for number, (instant, empty) in enumerate(wanted, first):
                 known = self._empty_result(instant, held) if empty else None
                 if known is None:
                     turn = number if self.sampling.counted else None
                     with self.progress.at("the whole query over its windows"):
-                        rows = windows.at(instant.tick, self.beginning.landmark, turn)
+                        rows = windows.at(instant, self.beginning.landmark, turn)
                         known = self.evaluation.over_rows(rows, instant.tick, held)
                     if empty:
                         self._empty = (dict(held.versions), known)
@@ -498,7 +489,8 @@ class ContinuousQuery:
     # Snapshots
 
     def put_away(self) -> None:
-        """Writes a snapshot of the folds with the place that it belongs to."""
+        """Writes a snapshot of the folds and functions with the place that it belongs to."""
+        self.functions.put_away()
         if self.snapshot is not None and self._folded and not self.shares:
             kept = put_away(self, self.snapshot)
             self._kept_from = self._kept_from if kept is None else kept
@@ -519,6 +511,8 @@ class ContinuousQuery:
         """Before stored rows are deleted or replaced: no snapshot until the folds are made again."""
         self.restorable = False
         self.forget_snapshot()
+        with contextlib.suppress(Error):  # calls were made for the rows as they are now
+            self.functions.put_away()
 
     def give(self, chunks: Sequence[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
         """Rows that the folds do not hold yet, from before the readers' place."""
@@ -535,6 +529,11 @@ class ContinuousQuery:
         return None
 
     holds = True  # RANGE waits for it
+
+    @property
+    def remembers(self) -> bool:
+        """Whether functions with state are called."""
+        return bool(self.functions)
 
     @property
     def held_after(self) -> int | None:

@@ -271,6 +271,10 @@ class LeafReader:
         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
         return rows.filter(pa.array(_later(rows, ticks, stretch.after)))
 
+    def rows_between(self, snapshot: StreamSnapshot, after: Cursor, until: Cursor) -> pa.Table:
+        """The stored rows after one place up to another, in order."""
+        return self._between(snapshot, Stretch(after, until))
+
     def _last_per_key(self, rows: pa.Table) -> pa.Table:
         assert self.leaf.window.rows is not None
         backwards = rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1)))

@@ -15,7 +15,9 @@ from types import TracebackType
 import pyarrow as pa
 
 from headwater.engine.feed import Cursor, Stretch
+from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.reader import LeafReader, ordered_down
+from headwater.engine.sampling import Instant
 from headwater.engine.world import World
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, after_place, from_tick, until_place
@@ -36,9 +38,16 @@ class WindowRows:
 class Windows:
     """Holds the tables of a query, each at one moment, while inside."""
 
-    def __init__(self, world: World, readers: Sequence[LeafReader], ordered: bool) -> None:
-        """`ordered`: the order of rows counts."""
+    def __init__(
+        self,
+        world: World,
+        readers: Sequence[LeafReader],
+        ordered: bool,
+        functions: QueryFunctions,
+    ) -> None:
+        """`ordered`: the order of rows counts; `functions`: those with state add columns."""
         self._world, self._readers, self._ordered = world, readers, ordered
+        self._functions = functions
         self._held = contextlib.ExitStack()
         self._files: list[StoredFiles] = []
 
@@ -65,20 +74,23 @@ class Windows:
         return relation
 
     def at(
-        self, tick: int, landmarks: Sequence[Cursor | None], turn: int | None = None
+        self, instant: Instant, landmarks: Sequence[Cursor | None], turn: int | None = None
     ) -> WindowRows:
         """The windows at an instant; `turn`: which evaluation of the last take, where rows decide."""
+        tick = instant.tick
         tables: dict[int, pa.Table] = {}
         files: dict[int, Relation] = {}
         stretches = [r.stretch(tick, landmarks[r.leaf.number], turn) for r in self._readers]
         own = list(zip(self._readers, self._files, stretches, strict=True))
         counts = [_about(reader, one.snapshot, stretch) for reader, one, stretch in own]
         few = sum(counts) <= self._world.settings.integer("inline_rows")
+        few = few or bool(self._functions)
         count = 0
         for (reader, one, stretch), about in zip(own, counts, strict=True):
             leaf = reader.leaf
             if few or self._ordered or leaf.previous or leaf.window.keys:
                 rows = reader.window_rows(one.snapshot, stretch, tick, turn)
+                rows = self._functions.with_values(reader, one.snapshot, rows, instant, turn)
                 definition = one.snapshot.definition
                 tables[leaf.number] = ordered_down(
                     rows, definition.ticks(rows.column(definition.time))
