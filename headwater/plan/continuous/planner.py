@@ -68,6 +68,53 @@ def plan_query(
 
     A view has no windows: it reads all rows of its streams, and time is the wall's.
     """
+    bound = _bind(query, tables, sampling, foldable, text, view)
+    whole_span = Span(0, len(query.text))
+    stream_names = {leaf.name.key for leaf in bound.leaves}
+    whole = _whole(bound, whole_span)
+    found = ContinuousPlan(
+        leaves=bound.leaves,
+        folds=(),
+        reason=None,
+        upper=None,
+        whole=whole,
+        whole_fold=None,
+        single=False,
+        reads_instant=bool(bound.volatile),
+        identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
+        stream_tables=(),
+        pinned=whole,
+        in_order=_order_counts(bound),
+    )
+    if query.tree is None:
+        return replace(found, reason="the query is not understood well enough to be split")
+    found = replace(found, whole_fold=_whole_fold(bound))
+    try:
+        folds = _split(bound)
+    except Unfit as unfit:
+        return replace(found, reason=unfit.reason)
+    upper = bound.rendering.of(whole_span, bound.replaced)
+    single = len(bound.blocks) == 1 and len(folds) == 1
+    below = _below(bound, folds)
+    return replace(
+        found,
+        folds=folds,
+        upper=upper,
+        single=single,
+        stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
+        pinned=_whole(bound, whole_span, below),
+    )
+
+
+def _bind(
+    query: Query,
+    tables: Tables,
+    sampling: Sampled,
+    foldable: frozenset[str],
+    text: str,
+    view: ViewTimes | None,
+) -> Bound:
+    """The query with its blocks bound to tables, its functions replaced."""
     blanked = without_clauses(query)
     leaves = find_leaves(query, tables)
     if view is not None:
@@ -86,7 +133,7 @@ def plan_query(
     gone = (*query.clauses.spans, *_cut_spans(query))
     always = [*edits, *((span, " ") for span in gone)]
     rendering = Rendering(query.text, always)
-    bound = Bound(
+    return Bound(
         query,
         blanked,
         blocks,
@@ -98,41 +145,6 @@ def plan_query(
         foldable,
         volatile,
         added,
-    )
-    whole_span = Span(0, len(query.text))
-    stream_names = {leaf.name.key for leaf in leaves}
-    whole = _whole(bound, whole_span)
-    found = ContinuousPlan(
-        leaves=leaves,
-        folds=(),
-        reason=None,
-        upper=None,
-        whole=whole,
-        whole_fold=None,
-        single=False,
-        reads_instant=bool(volatile),
-        identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
-        stream_tables=(),
-        pinned=whole,
-        in_order=_order_counts(bound),
-    )
-    if uses is None:
-        return replace(found, reason="the query is not understood well enough to be split")
-    found = replace(found, whole_fold=_whole_fold(bound))
-    try:
-        folds = _split(bound)
-    except Unfit as unfit:
-        return replace(found, reason=unfit.reason)
-    upper = rendering.of(whole_span, bound.replaced)
-    single = len(blocks) == 1 and len(folds) == 1
-    below = _below(bound, folds)
-    return replace(
-        found,
-        folds=folds,
-        upper=upper,
-        single=single,
-        stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
-        pinned=_whole(bound, whole_span, below),
     )
 
 
