@@ -86,7 +86,7 @@ def plan_query(
         pinned=whole,
         in_order=_order_counts(bound),
     )
-    if query.tree is None:
+    if query.tree is None or column_uses(query.tree) is None:
         return replace(found, reason="the query is not understood well enough to be split")
     found = replace(found, whole_fold=_whole_fold(bound))
     try:
