@@ -256,6 +256,14 @@ class StoredTable:
             if self._horizon is None or tick > self._horizon:
                 self._horizon = tick
 
+    def keep_from(self, tick: int | None) -> None:
+        """Rows from the tick on are needed, those before it by nobody; None: all are.
+
+        A reader that comes later may need rows of earlier times than those before it did.
+        """
+        with self._lock:
+            self._horizon = tick
+
     def hold(self, tick: int | None) -> None:
         """Rows from the tick on stay although RANGE hides them: a query that is behind reads them."""
         with self._lock:
