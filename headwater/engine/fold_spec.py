@@ -224,7 +224,7 @@ def _partial(spec: FoldSpec, name: str) -> str:
     if kind == "moments":
         texts = {
             "count": f"CAST(count({argument}) AS DOUBLE)",
-            "mean": f"CAST(avg({argument}) AS DOUBLE)",
+            "mean": f"avg(CAST({argument} AS DOUBLE))",
             "squares": f"var_pop({argument}) * count({argument})",
         }
         return texts[detail]

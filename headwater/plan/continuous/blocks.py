@@ -117,6 +117,17 @@ class Bound:
         if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
             raise Unfit("a subquery depends on the rows outside it")
 
+    def check_ctes(self, block: Block, scope: Scope) -> None:
+        """Unfit if the stream pipeline of a block reads a CTE, which stands outside of its text."""
+        sources = [info.source.relation for info in scope.sources if info.streaming]
+        known = {relation.span for relation in sources if relation is not None}
+        known |= {reference.span for reference in self.query.table_references}
+        places = [block.places[word] for word in ("FROM", "WHERE") if word in block.places]
+        for relation in self.query.relations:
+            inner = any(within(relation.span, place) for place in places)
+            if inner and relation.span not in known:
+                raise Unfit(f"{relation.name} of WITH is read together with the rows of a stream")
+
     def from_text(self, block: Block, scope: Scope) -> str:
         """The FROM clause with the block's streams under the names that Spark holds."""
         extra = [*self.replaced]

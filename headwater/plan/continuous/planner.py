@@ -450,6 +450,7 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
         raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
     if len(direct) == 2 and any(leaf.window.kind == "landmark" for _, leaf in direct):
         raise Unfit("a join with a landmark window keeps every row")
+    bound.check_ctes(block, scope)
     if _is_grouped(bound, block):
         return fold_groups(bound, block, scope, number)
     return fold_rows(bound, block, scope, number)
