@@ -45,7 +45,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
-CLEARLY_DEARER = 3.0
+EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
 @dataclass
@@ -98,6 +98,8 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
+        if self.sampling.cut:
+            self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
     # Place
@@ -239,6 +241,9 @@ class ContinuousQuery:
             self.timings.add(ended - since, count)
             self.early.observe((ended - started) / count, self._pane_rows)
             self._try_other(firing, held)
+        if results and self._folded and self.sampling.kind != "realtime":
+            for fold in self._own_folds:
+                fold.merge.settle(results[-1].instant.place + self.sampling.step)
         for result in results:
             self.sampling.evaluated(result.instant)
         for reader in self.readers:
@@ -264,7 +269,7 @@ class ContinuousQuery:
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
             for fold in self._own_folds:
-                fold.merge.push_early()
+                fold.push_early()
         return 0
 
     def _closed_until(self) -> int | None:
@@ -276,7 +281,7 @@ class ContinuousQuery:
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
         started = self.sampling.after is not None and self.sampling.kind != "realtime"
-        if self.chooser.plan() != (FOLD,):
+        if FOLD not in self.chooser.plan():
             return False
         if not started or not self._own_folds or not self._folded:
             return False
@@ -373,7 +378,7 @@ class ContinuousQuery:
                 self._run(mode, firing, held)
                 continue
             least, known = self._least_cost(firing), self.chooser.cost(FOLD)
-            if known is not None and least > CLEARLY_DEARER * known:
+            if known is not None and least > known:
                 self.chooser.observe(mode, least)  # a bound from below says enough
                 continue
             last = len(firing.wanted) - 1
@@ -439,7 +444,7 @@ class ContinuousQuery:
                 ready[number] = known
                 continue
             for fold in self._own_folds:
-                fold.merge.advance(instant.place, instant.tick)
+                fold.advance(instant.place, instant.tick)
             merged.append((instant, merged_at(instant, self.folds, shared)))
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]

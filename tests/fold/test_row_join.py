@@ -90,7 +90,7 @@ def run(case: Case) -> None:
         join.expire(instant)
         live = Counter({(a, b): n for (a, b, until), n in pairs.items() if until > instant})
         assert live == brute(case, rows, instant)
-        kept = [sum(instant < came + k for came, _ in side) for side, k in zip(rows, case.keep)]
+        kept = [sum(instant < came + case.keep[side] for came, _ in rows[side]) for side in (0, 1)]
         assert join.row_count <= sum(kept)
 
 
