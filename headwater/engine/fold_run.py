@@ -49,7 +49,6 @@ from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, stream_view
 from headwater.sql.types import TIMESTAMP
 
-
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
 
 

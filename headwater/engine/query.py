@@ -98,7 +98,8 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
-        if self.sampling.cut:
+        inline = self.world.settings.integer("inline_rows") > 0
+        if self.sampling.cut and inline and all(s.tier == "in line" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
