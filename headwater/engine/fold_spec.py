@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.engine.join_pipeline import JoinPipeline
 from headwater.errors import NotSupportedError
 from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
@@ -34,6 +35,7 @@ class FoldSpec:
 
     plan: FoldPlan
     pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
+    pairing: JoinPipeline | None  # the same of a join of two streams
     keys: tuple[Compiled, ...]  # in line
     arguments: tuple[Compiled, ...]
     argument_texts: tuple[str, ...]
@@ -45,7 +47,7 @@ class FoldSpec:
     @property
     def tier(self) -> str:
         """Where chunks may be folded."""
-        return "Spark" if self.pipeline is None else "in line"
+        return "Spark" if self.pipeline is None and self.pairing is None else "in line"
 
 
 def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
@@ -54,7 +56,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
     texts = [*plan.keys, *arguments, *kept]
     pipeline, found = _in_line(plan, texts, functions)
-    types = [c.type for c in found] if pipeline is not None else _types(plan, texts, analyse)
+    types = _types(plan, texts, analyse) if pipeline is None else [c.type for c in found]
     keys, count = len(plan.keys), len(plan.keys) + len(arguments)
     aggregation = None
     if plan.keys or plan.aggregates:
@@ -66,7 +68,8 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
         schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types[count:])])
     return FoldSpec(
         plan=plan,
-        pipeline=pipeline,
+        pipeline=pipeline if isinstance(pipeline, InlinePipeline) else None,
+        pairing=pipeline if isinstance(pipeline, JoinPipeline) else None,
         keys=tuple(found[:keys]),
         arguments=tuple(found[keys:count]),
         argument_texts=arguments,
@@ -79,11 +82,15 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
 
 def _in_line(
     plan: FoldPlan, texts: Sequence[str], functions: frozenset[str]
-) -> tuple[InlinePipeline | None, list[Compiled]]:
-    if plan.kind in ("join", "ring"):
+) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
+    if plan.kind == "ring":
         return None, []
     try:
-        pipeline = InlinePipeline(plan, functions)
+        pipeline: InlinePipeline | JoinPipeline
+        if plan.kind == "join":
+            pipeline = JoinPipeline(plan, functions)
+        else:
+            pipeline = InlinePipeline(plan, functions)
         found = [compiled(text, pipeline.resolve, functions) for text in texts]
         for one in found[: len(plan.keys)]:
             kind_of(one.type)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -363,10 +364,5 @@ def _distinct(rows: pa.Table) -> pa.Table:
     """Each row once, at its first place."""
     lookup = Lookup([field.type for field in rows.schema])
     slots = lookup.slots([Column(column) for column in rows.columns], rows.num_rows)
-    seen = -1
-    kept = []
-    for place, slot in enumerate(slots.tolist()):
-        if slot > seen:
-            seen = slot
-            kept.append(place)
-    return rows.take(pa.array(kept, pa.int64()))
+    newest = np.maximum.accumulate(slots)  # a slot that is larger than those before it is new
+    return rows.take(pa.array(np.flatnonzero(np.diff(newest, prepend=-1))))

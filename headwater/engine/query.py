@@ -56,7 +56,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
-CLEARLY_DEARER = 3.0
+EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
 @dataclass
@@ -108,6 +108,9 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
+        inline = self.world.settings.integer("inline_rows") > 0
+        if self.sampling.cut and inline and all(s.tier == "in line" for s in self.specs):
+            self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
     # Place
@@ -239,6 +242,9 @@ class ContinuousQuery:
             self.timings.add(ended - since, count)
             self.early.observe((ended - started) / count, self._pane_rows)
             self._try_other(firing, held)
+        if results and self._folded and self.sampling.kind != "realtime":
+            for fold in self._own_folds:
+                fold.merge.settle(results[-1].instant.place + self.sampling.step)
         for result in results:
             self.sampling.evaluated(result.instant)
             self.functions.delivered(result.instant)
@@ -262,7 +268,7 @@ class ContinuousQuery:
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
             for fold in self._own_folds:
-                fold.merge.push_early()
+                fold.push_early()
         return 0
 
     @property
@@ -274,7 +280,7 @@ class ContinuousQuery:
         waiting = early_rows(self.readers, self.sampling)
         if overfull(self.readers, waiting):
             return True
-        if modes != (FOLD,) or self.sampling.after is None or not self._folded:
+        if self.sampling.after is None or not self._folded:
             return False
         return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
 
@@ -336,7 +342,7 @@ class ContinuousQuery:
                 self._run(mode, firing, held)
                 continue
             least, known = self._least_cost(firing), self.chooser.cost(FOLD)
-            if known is not None and least > CLEARLY_DEARER * known:
+            if known is not None and least > known:
                 self.chooser.observe(mode, least)  # a bound from below says enough
                 continue
             last = len(firing.wanted) - 1
@@ -402,7 +408,7 @@ class ContinuousQuery:
                 ready[number] = known
                 continue
             for fold in self._own_folds:
-                fold.merge.advance(instant.place, instant.tick)
+                fold.advance(instant.place, instant.tick)
             merged.append((instant, merged_at(instant, self.folds, shared)))
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]

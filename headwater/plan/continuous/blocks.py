@@ -135,6 +135,17 @@ class Bound:
             extra += leaf_edits(leaf, self.query, stream_view(leaf.number))
         return self.rendering.of(block.places["FROM"], extra)
 
+    def join_conditions(self, scope: Scope) -> tuple[str, ...]:
+        """The conjuncts of ON, and what USING says, of a block's streams."""
+        found: list[str] = []
+        for info in scope.sources:
+            if info.leaf is not None and info.source.on is not None:
+                found += [self.rendering.of(s) for s in conjuncts_of(self.text, info.source.on)]
+            if info.leaf is not None and info.source.using:
+                first = scope.sources[0].alias
+                found += [f"{first}.{name} = {info.alias}.{name}" for name in info.source.using]
+        return tuple(found)
+
     def statics(self, scope: Scope) -> tuple[tuple[int, StaticSource], ...]:
         """The sources of a block without a stream."""
         found = []

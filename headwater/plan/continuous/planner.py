@@ -431,10 +431,10 @@ def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
         if correlated is not None:
             return correlated
     bound.check_independent(block, scope)
-    if any(leaf.newest for _, leaf in direct):
-        raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:
         raise Unfit("three or more streams are joined in one SELECT")
+    if len(direct) < 2 and any(leaf.newest for _, leaf in direct):
+        raise Unfit("PAIR NEWEST of one stream is asked of the chunks at hand")
     by_position = bound.sampling == "rows"
     rings = [leaf for _, leaf in direct if leaf.in_ring]
     counted = by_position and not any(leaf.window.keys or leaf.columns.ranged for leaf in rings)

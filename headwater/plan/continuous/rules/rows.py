@@ -47,7 +47,7 @@ def fold_rows(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
         statics=bound.statics(scope),
         from_text=bound.from_text(block, scope),
         where=tuple(bound.rendering.of(span, bound.replaced) for span in below),
-        join_on=(),
+        join_on=bound.join_conditions(scope) if joined else (),
         keys=(),
         aggregates=(),
         columns=tuple(kept.columns),
