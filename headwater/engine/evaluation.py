@@ -17,6 +17,7 @@ from headwater.engine.fold_run import StaticProbes, has_edges
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
 from headwater.engine.sampling import Instant
+from headwater.engine.upper_block import UpperBlock
 from headwater.engine.world import HeldTables, World, run_over
 from headwater.errors import DataError
 from headwater.fold.columns import Column
@@ -42,6 +43,7 @@ class OutputSchema:
     types: tuple[pa.DataType, ...]
     places: tuple[int, ...]  # which columns of the select list they are
     time_type: pa.DataType
+    select_types: tuple[pa.DataType, ...] = ()  # of the whole select list
 
     @property
     def schema(self) -> pa.Schema:
@@ -89,7 +91,7 @@ class ViewOutput(OutputSchema):
 def view_output(columns: Sequence[tuple[str, pa.DataType]]) -> ViewOutput:
     """The schema of a view; functions of time in it give timestamps."""
     names, types = (tuple(part) for part in zip(*columns, strict=True))
-    return ViewOutput(names, types, tuple(range(len(columns))), TIMESTAMP)
+    return ViewOutput(names, types, tuple(range(len(columns))), TIMESTAMP, types)
 
 
 def output_schema(
@@ -102,6 +104,7 @@ def output_schema(
         tuple(type_ for _, _, type_ in kept),
         tuple(place for place, _, _ in kept),
         time_type,
+        tuple(type_ for _, type_ in columns),
     )
 
 
@@ -121,6 +124,7 @@ class Evaluation:
     world: World
     probes: StaticProbes
     text: str  # the statement, for the places of errors
+    block: UpperBlock | None = None  # the upper part in line, where it is one block over the folds
     upper_runs: int = 0
     rows_evaluated: int = 0  # rows of windows that were read again
 
@@ -132,7 +136,8 @@ class Evaluation:
     @property
     def upper_tier(self) -> str:
         """Where the upper part runs."""
-        return "in line" if self._finishes_in_line else "Spark"
+        in_line = self._finishes_in_line or self.block is not None
+        return "in line" if in_line else "Spark"
 
     @property
     def evaluates_in_line(self) -> bool:
@@ -167,6 +172,9 @@ class Evaluation:
         elif self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
             with contextlib.suppress(DataError):
                 return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
+        elif self.block is not None and self._allowed(1):
+            with contextlib.suppress(DataError):
+                return [self._over_folds(self.block, i, tables, held) for i, tables in merged]
         if self.plan.single and self.specs[0].plan.kind == "ring":
             merged = [(i, [self._newest_first(tables[0])]) for i, tables in merged]
         found: list[pa.Table] = []
@@ -179,6 +187,12 @@ class Evaluation:
         finish = self.specs[0].finish
         assert finish is not None
         rows = finish.result(merged, self.output.instant(instant.tick))
+        return self.output.result(rows, instant.tick)
+
+    def _over_folds(
+        self, block: UpperBlock, instant: Instant, merged: Sequence[pa.Table], held: HeldTables
+    ) -> pa.Table:
+        rows = block.result(merged, self.output.instant(instant.tick), held, self.probes)
         return self.output.result(rows, instant.tick)
 
     @property

@@ -74,16 +74,22 @@ class StaticProbes:
 
     def of(self, pipeline: InlinePipeline, held: HeldTables) -> Mapping[str, Probe]:
         """The probes that a pipeline needs, at the versions held."""
-        found: dict[str, Probe] = {}
-        for table, keys in pipeline.probes:
-            name = probe_name(table, keys)
-            relation = held.relations[table.strip("`").lower()]
-            made = self._made.get(name)
-            if made is None or made[0] != relation:
-                made = (relation, Probe(self._world.table_rows(relation), keys))
-                self._made[name] = made
-            found[name] = made[1]
-        return found
+        return {
+            probe_name(table, keys): self.one(table, keys, held) for table, keys in pipeline.probes
+        }
+
+    def one(self, table: str, keys: tuple[str, ...], held: HeldTables) -> Probe:
+        """One table by its keys, at the version held."""
+        name, relation = probe_name(table, keys), held.relations[table.strip("`").lower()]
+        made = self._made.get(name)
+        if made is None or made[0] != relation:
+            made = (relation, Probe(self.table(relation), keys))
+            self._made[name] = made
+        return made[1]
+
+    def table(self, relation: Relation) -> pa.Table:
+        """All rows of a table at a version."""
+        return self._world.table_rows(relation)
 
 
 @dataclass

@@ -14,6 +14,7 @@ from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema,
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.sampling import Sampling
+from headwater.engine.upper_block import UpperBlock, make_upper
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
@@ -116,8 +117,22 @@ class Made:
             self.specs = []
         self.output = self._output(context, text)
         self.evaluation = Evaluation(
-            self.plan, self.specs, self.whole, self.output, context, StaticProbes(context), text
+            self.plan,
+            self.specs,
+            self.whole,
+            self.output,
+            context,
+            StaticProbes(context),
+            text,
+            self._upper(context, functions),
         )
+
+    def _upper(self, context: Context, functions: frozenset[str]) -> UpperBlock | None:
+        """The upper part in line, if its types are those that Spark gives it."""
+        block = make_upper(self.query, self.plan, self.specs, CatalogTables(context), functions)
+        if block is None or block.types != list(self.output.select_types):
+            return None
+        return block
 
     def sampling(self) -> Sampling:
         """The instants of a query that begins."""

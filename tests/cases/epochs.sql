@@ -104,6 +104,115 @@ SUBSCRIBE q EARLIEST;
 --| 2 | 3 | 2
 --| 4 | 10 | 5
 
+-- case: semi, anti and full outer joins of two streams
+CREATE STREAM a (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM b (ts INT, k INT, w INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY met AS SELECT a.k, a.v FROM a CUT ON ts BY INTERVAL '5' SECOND LEFT SEMI JOIN b CUT ON ts BY INTERVAL '5' SECOND ON a.k = b.k;
+CREATE CONTINUOUS QUERY alone AS SELECT a.k, a.v FROM a CUT ON ts BY INTERVAL '5' SECOND LEFT ANTI JOIN b CUT ON ts BY INTERVAL '5' SECOND ON a.k = b.k;
+CREATE CONTINUOUS QUERY both AS
+  SELECT a.k AS ak, a.v, b.k AS bk, b.w FROM STREAM(a, 'CUT ON ts BY 5 SECS') a FULL OUTER JOIN STREAM(b, 'CUT ON ts BY 5 SECS', 'BLOCK', 2) b ON a.k = b.k;
+CREATE CONTINUOUS QUERY newest AS
+  SELECT a.v, b.w FROM a CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS FULL OUTER JOIN b CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS ON a.k = b.k PAIR NEWEST;
+INSERT INTO a VALUES (1, 1, 10), (2, NULL, 11), (3, 2, 12), (6, 1, 13);
+INSERT INTO b VALUES (1, 1, 20), (2, 1, 21), (3, NULL, 22), (7, 2, 23);
+ADVANCE a TO 15;
+ADVANCE b TO 15;
+FLUSH;
+-- sorted
+SUBSCRIBE met EARLIEST;
+--| 1 | 10 | 5
+-- sorted
+SUBSCRIBE alone EARLIEST;
+--| 1 | 13 | 10
+--| 2 | 12 | 5
+--| NULL | 11 | 5
+-- sorted
+SUBSCRIBE both EARLIEST;
+--| 1 | 10 | 1 | 20 | 5
+--| 1 | 10 | 1 | 21 | 5
+--| 1 | 13 | 1 | 20 | 10
+--| 1 | 13 | 1 | 21 | 10
+--| 2 | 12 | NULL | NULL | 5
+--| NULL | 11 | NULL | NULL | 5
+--| NULL | NULL | 2 | 23 | 10
+--| NULL | NULL | 2 | 23 | 15
+--| NULL | NULL | NULL | 22 | 10
+--| NULL | NULL | NULL | 22 | 5
+-- sorted
+SUBSCRIBE newest EARLIEST;
+--| 10 | 20 | 5
+--| 10 | 21 | 5
+--| 11 | NULL | 5
+--| 12 | 23 | 10
+--| 12 | NULL | 5
+--| 13 | 20 | 10
+--| 13 | 21 | 10
+--| NULL | 22 | 5
+
+-- case: three streams move together, a silent one is carried by its clock
+CREATE STREAM a (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM b (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM c (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY three AS
+  SELECT a.v AS x, b.v AS y, c.v AS z FROM a CUT ON ts BY INTERVAL '5' SECOND, b CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS, c CUT ON ts BY INTERVAL '5' SECOND
+  WHERE a.k = b.k AND b.k = c.k;
+CREATE CONTINUOUS QUERY by_rows AS
+  SELECT count(*) AS n, sum(a.v + b.v + c.v) AS t FROM a CUT BY 2 ROWS, b CUT BY 2 ROWS, c CUT BY 2 ROWS WHERE a.k = b.k AND b.k = c.k;
+INSERT INTO a VALUES (1, 1, 1), (6, 1, 2), (7, 2, 3), (11, 2, 4);
+INSERT INTO b VALUES (2, 1, 10), (8, 2, 20);
+INSERT INTO c VALUES (9, 1, 100), (9, 2, 200);
+ADVANCE a TO 15;
+ADVANCE b TO 15;
+FLUSH;
+SELECT waits_for FROM headwater.queries WHERE name = 'three';
+--| 'c'
+ADVANCE c TO 15;
+FLUSH;
+-- sorted
+SUBSCRIBE three EARLIEST;
+--| 2 | 10 | 100 | 10
+--| 3 | 20 | 200 | 10
+SUBSCRIBE by_rows EARLIEST;
+--| 2 | 223 | 9
+
+-- case: a condition that is no equality
+CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q AS
+  SELECT a.v, b.v AS w FROM s CUT ON ts BY INTERVAL '10' SECOND a JOIN s CUT ON ts BY INTERVAL '10' SECOND KEEP 2 CHUNKS b ON a.v > b.v AND a.ts - b.ts < 8;
+CREATE CONTINUOUS QUERY larger AS
+  SELECT a.v FROM s CUT BY 2 ROWS a LEFT ANTI JOIN s CUT BY 2 ROWS KEEP 2 CHUNKS b ON b.v > a.v;
+INSERT INTO s VALUES (1, 5), (3, 1), (9, 3), (12, 4), (13, 4), (19, NULL);
+ADVANCE s TO 20;
+FLUSH;
+-- sorted
+SUBSCRIBE q EARLIEST;
+--| 3 | 1 | 10
+--| 4 | 3 | 20
+--| 4 | 3 | 20
+--| 5 | 1 | 10
+--| 5 | 3 | 10
+-- sorted
+SUBSCRIBE larger EARLIEST;
+--| 4 | 19
+--| 5 | 3
+--| NULL | 19
+
+-- case: a subquery that depends on the rows outside it
+CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE STREAMING TABLE r (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE CONTINUOUS QUERY q AS
+  SELECT a.k, a.n FROM (SELECT k, count(*) AS n FROM s CUT ON ts BY INTERVAL '5' SECOND GROUP BY k) a
+  WHERE NOT EXISTS (SELECT 1 FROM r CUT ON ts BY INTERVAL '5' SECOND e WHERE a.k = e.k);
+INSERT INTO s VALUES (1, 1, 1), (2, 2, 2), (3, 2, 3), (6, 1, 4);
+INSERT INTO r VALUES (1, 1, 1), (7, 2, 2);
+ADVANCE s TO 10;
+ADVANCE r TO 10;
+FLUSH;
+-- sorted
+SUBSCRIBE q EARLIEST;
+--| 1 | 1 | 10
+--| 2 | 2 | 5
+
 -- case: what is refused
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY INTERVAL '5' SECOND a, s CUT ON ts BY INTERVAL '6' SECOND b;

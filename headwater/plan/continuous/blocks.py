@@ -97,6 +97,14 @@ class Bound:
                 if not known and not (use.table is None and use.name.casefold() in names):
                     raise Unfit("a subquery depends on the rows outside it")
 
+    def check_independent(self, block: Block, scope: Scope) -> None:
+        """Unfit if a block inside another reads a row outside it: it cannot be folded by itself."""
+        if all(block.span == b.span or not within(block.span, b.span) for b in self.blocks):
+            return
+        names = {item.name.casefold() for item in block.items if item.name is not None}
+        if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
+            raise Unfit("a subquery depends on the rows outside it")
+
     def from_text(self, block: Block, scope: Scope) -> str:
         """The FROM clause with the block's streams under the names that Spark holds."""
         extra = [*self.replaced]

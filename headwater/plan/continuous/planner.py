@@ -48,7 +48,8 @@ from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Span
 from headwater.sql.types import quoted
 
-ViewTimes = OneOf["refused", "at insert"]  # functions of time in the stream pipelines of a view
+# Functions of time in the stream pipelines of a view; or a block over rows that are all there.
+ViewTimes = OneOf["refused", "at insert", "rows at hand"]
 
 
 def plan_query(
@@ -63,8 +64,10 @@ def plan_query(
 
     A view has no windows: it reads all rows of its streams, and time is the wall's.
     """
-    blanked = _without_clauses(query)
-    leaves = find_leaves(query, tables) if view is None else view_leaves(query, tables)
+    blanked = without_clauses(query)
+    leaves = find_leaves(query, tables)
+    if view is not None:
+        leaves = view_leaves(query, tables, view == "rows at hand")
     blocks = blocks_of(blanked, query.relations)
     uses = column_uses(query.tree) if query.tree is not None else None
     refuse_chance(query, blanked, text)
@@ -143,7 +146,8 @@ def one_time_edits(query: Query, tables: Tables) -> tuple[list[Replacement], tup
     return edits, tuple(bound)
 
 
-def _without_clauses(query: Query) -> str:
+def without_clauses(query: Query) -> str:
+    """The query's text with our clauses blanked, at the same positions."""
     edited = EditedText(query.text)
     for span in (*query.clauses.spans, *_cut_spans(query)):
         edited.blank(span)
@@ -178,15 +182,15 @@ def cut_by(cut: Cut, time: str) -> Sampled:
     return "interval" if cut.kind == "interval" and on_time else "chunks"
 
 
-def view_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
-    """The streaming tables of a view: all rows of each."""
+def view_leaves(query: Query, tables: Tables, at_hand: bool = False) -> tuple[Leaf, ...]:
+    """The streaming tables of a view: all rows of each; `at_hand`: rows that need not be kept."""
     found: list[Leaf] = []
     for reference in query.table_references:
         columns = tables.stream(str(reference.name))
         if columns is not None:
             alias = str(reference.alias or reference.name.rpartition(".")[2])
             end = reference.name.span.end
-            window = Window("landmark", Span(end, end))
+            window = Window("interval" if at_hand else "landmark", Span(end, end))
             found.append(Leaf(len(found), reference.name, alias, window, columns))
     return tuple(found)
 
@@ -246,7 +250,7 @@ def _source_info(
         schema = tables.standard(name)
         visible = () if schema is None else tuple(schema.names)
         return SourceInfo(source, alias, schema, visible)
-    body = _cte_bodies(query.text).get(relation.name.key)
+    body = cte_bodies(query.text).get(relation.name.key)
     return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
 
 
@@ -258,7 +262,7 @@ def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
     return any(within(leaf.name.span, span) for leaf in leaves)
 
 
-def _cte_bodies(text: str) -> dict[str, Span]:
+def cte_bodies(text: str) -> dict[str, Span]:
     """Where each CTE's query stands, by its name."""
     tokens = tokenize(text)
     found: dict[str, Span] = {}
@@ -449,6 +453,7 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    bound.check_independent(block, scope)
     if any(leaf.newest for _, leaf in direct):
         raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:

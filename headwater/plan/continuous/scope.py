@@ -59,6 +59,17 @@ class Scope:
                     found.append(SourceColumn(number, column))
         return found[0] if len(found) == 1 else None
 
+    def is_foreign(self, use: ColumnUse, items: set[str]) -> bool:
+        """Whether a reference is surely to no source of this block and to none of its items."""
+        known = {
+            n.casefold() for info in self.sources for n in (info.schema or pa.schema([])).names
+        }
+        known |= {info.alias.casefold() for info in self.sources}
+        if use.table is not None:  # a table, or a column with fields
+            return use.table.casefold() not in known
+        is_clear = all(info.schema is not None for info in self.sources)
+        return is_clear and use.name.casefold() not in known | items
+
     def star(self, of: str | None) -> list[SourceColumn] | None:
         """The columns of `*` or `a.*`; None if only Spark knows them."""
         found: list[SourceColumn] = []
