@@ -211,7 +211,8 @@ class Database:
 
         `follow`: SUBSCRIBE gives a result for each instant, until it is cancelled.
         """
-        for piece in parser.split(text):
+        short = len(text) <= parser.SHORT
+        for piece in parser.remembered_split(text) if short else parser.split(text):
             try:
                 subscribed = self._subscribed(piece.text) if follow else None
                 if subscribed is None:
@@ -252,7 +253,11 @@ class Database:
 
     def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
         self._check_open()
-        statement = parser.parse(text, time_zone=self._context.settings.text("time_zone"))
+        zone = self._context.settings.text("time_zone")
+        is_query = len(text) <= parser.SHORT and text[:6].upper() == "SELECT"
+        statement = (
+            parser.remembered(text, zone) if is_query else parser.parse(text, time_zone=zone)
+        )
         handler = self._handler(statement)
         if cancellation is not None:
             return self._carry_out(

@@ -127,6 +127,12 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "unsealed_mb", 256, "writers of a table wait while more than this is not sealed", minimum=1
     ),
+    Setting(
+        "view_queue_rows",
+        10_000_000,
+        "writers of a table wait while a view has more rows than this to fold",
+        minimum=1,
+    ),
     Setting("recent_mb", 256, "sealed blocks of a table kept in memory, the newest", minimum=0),
     Setting(
         "insert_timeout_s",
@@ -185,6 +191,7 @@ class Settings:
         environment: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = threading.Lock()
+        self.changes = 0  # how often a value was set: what was computed before may not hold
         self._values: dict[str, int | float | bool | str] = {s.name: s.default for s in TABLE}
         self.spark: dict[str, str] = {}
         self.explicit: set[str] = set()
@@ -208,6 +215,7 @@ class Settings:
         self._set(name, value)
 
     def _set(self, name: str, value: object) -> None:
+        self.changes += 1
         if name.startswith("spark."):
             with self._lock:
                 self.spark[name] = str(value).lower() if isinstance(value, bool) else str(value)

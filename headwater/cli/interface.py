@@ -21,6 +21,10 @@ class Result(Protocol):
         """A command tag such as SELECT or CREATE TABLE."""
 
     @property
+    def notice(self) -> str | None:
+        """What is worth knowing beside it."""
+
+    @property
     def row_count(self) -> int | None:
         """Rows returned or affected, where that has a meaning."""
 

@@ -53,6 +53,7 @@ class Outcome:
     row_count: int | None
     table: pa.Table | None
     seconds: float | None
+    notice: str | None = None
 
 
 class Session:
@@ -116,7 +117,7 @@ class Session:
             self._write_table(table)
         seconds = outcome.seconds if preferences.timing else None
         footer = Footer(outcome.kind, outcome.has_rows, outcome.row_count, shown, seconds)
-        self._write_footer(footer)
+        self._write_footer(footer, outcome.notice)
         self.out.flush()
 
     def _write_table(self, table: pa.Table) -> None:
@@ -127,10 +128,12 @@ class Session:
         for line in render(table, format_, self.look()):
             self.out.write(line + "\n")
 
-    def _write_footer(self, footer: Footer) -> None:
+    def _write_footer(self, footer: Footer, notice: str | None) -> None:
         preferences = self.preferences
         if preferences.quiet or (preferences.format in DATA_ONLY and not preferences.interactive):
             return
+        if notice is not None:
+            self.out.write(f"notice: {notice}\n")
         self.out.write(self.look().styled(footer.text(), DIM) + "\n")
         if preferences.interactive and footer.has_rows:
             self.out.write("\n")
@@ -160,7 +163,7 @@ def _fetched(results: Iterator[Any]) -> Outcome | None:
     if count is None and table is not None:
         count = table.num_rows
     seconds = time.perf_counter() - started
-    return Outcome(result.kind, result.has_rows, count, table, seconds)
+    return Outcome(result.kind, result.has_rows, count, table, seconds, result.notice)
 
 
 def read_text(path: str) -> str:

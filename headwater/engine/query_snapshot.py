@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from headwater.engine.query import ContinuousQuery
 
 
-class Folds:
+class _Folds:
     """The folds of a query as one structure."""
 
     def __init__(self, folds: Sequence[FoldRun]) -> None:
@@ -63,7 +63,7 @@ def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | N
         "latest": [reader.newest for reader in query.readers],
         "versions": query.version_numbers,
     }
-    file.write(Folds(query.folds), position)
+    file.write(_Folds(query.folds), position)
     return [cursor.tick for cursor in cursors if cursor is not None]
 
 
@@ -73,7 +73,7 @@ def take_up(
     """Brings the folds to the readers' place by the snapshot; None if there is none that fits."""
     if not query.restorable or query.sampling.after is None:
         return None
-    position = file.read(Folds(query.folds))
+    position = file.read(_Folds(query.folds))
     if position is None or any(position.get(k) != v for k, v in _signature(query).items()):
         return None
     versions = {name: held.versions.get(name) for name in query.plan.stream_tables}

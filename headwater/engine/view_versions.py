@@ -9,7 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ class Version:
     rows: pa.Table
     key: object  # what it was made of: equal keys, equal results
     made_at: float  # by the wall clock, in seconds
+    answers: dict[object, pa.Table] = field(default_factory=dict, compare=False)  # to queries
 
 
 class Versions:

@@ -43,6 +43,9 @@ class World(Protocol):
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
 
+    def table_names(self) -> frozenset[str]:
+        """The standard tables, in lower case."""
+
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case."""
 

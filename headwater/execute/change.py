@@ -82,9 +82,23 @@ def _target(running: Running, name: Name) -> Iterator[Target]:
             hint="a streaming table keeps its rows and takes UPDATE and DELETE",
             place=name.span.place(running.text),
         )
+    _check_views(running.context, stream)
     with stream.upkeep:
         running.context.streams.seal(stream)
         yield _StreamTarget(running, stream)
+
+
+def _check_views(context: Context, table: StreamingTable) -> None:
+    """BindError if a view has folded rows that RANGE has dropped: it could not be made again."""
+    for view in context.engine.views():
+        mine = [p for p in view.pipelines if p.place.table is table]
+        if any(pipeline.outlives_rows for pipeline in mine):
+            raise BindError(
+                f"rows of {table.definition.name} cannot be changed: view {view.name} has counted "
+                "rows that RANGE has dropped",
+                sqlstate="55000",
+                hint=f"DROP VIEW {view.name} first",
+            )
 
 
 class _StandardTarget:

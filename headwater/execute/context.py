@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.view_pipeline import Pipelines
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.kernel.functions import PythonFunction, SqlFunction
@@ -50,6 +51,7 @@ class Context:
     streams: StreamStore
     engine: Engine
     sources: Sources = field(init=False)
+    pipelines: Pipelines = field(default_factory=Pipelines)
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
@@ -63,6 +65,10 @@ class Context:
         """A folder for a table; the number makes it new."""
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
         return self.folder.tables / f"{plain}-{number}"
+
+    def pipeline_snapshot(self, number: str) -> SnapshotFile:
+        """Where the state of a pipeline of views is kept."""
+        return SnapshotFile(self.folder.path / "snapshots" / f"pipeline-{number}.snapshot")
 
     def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
         """Where the state of a continuous query is kept."""
@@ -152,6 +158,10 @@ class Context:
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
         return scan_rows(relation.files, relation.schema)
+
+    def table_names(self) -> frozenset[str]:
+        """The standard tables, in lower case."""
+        return frozenset(item.key for item in self.catalog.all("table"))
 
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case; ZONED where text is no time of UTC."""

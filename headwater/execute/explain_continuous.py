@@ -9,15 +9,18 @@ import pyarrow as pa
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.joins import make_inline_join
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.view import ContinuousView
 from headwater.errors import BindError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
+from headwater.execute.view_text import with_views
 from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.plan.continuous.planner import ViewTimes
 from headwater.result import Result
 from headwater.sql.extensions import Window
+from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
 
@@ -56,11 +59,17 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
-def explain_view(running: Running, query: Query, times: ViewTimes) -> list[str]:
-    """The plan of a view's query; the notes say what is read when."""
+def explain_view(running: Running, statement: CreateView) -> Result:
+    """EXPLAIN CREATE VIEW: what would run at each insert and at each read."""
     context = running.context
-    made = MadeView(context, query, query.text, times)
-    return _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+    query = with_views(context, statement.query)
+    if query.windows or not any(context.stream(str(r.name)) for r in query.table_references):
+        lines = ["plain view: its text stands in each query"]
+    else:
+        times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
+        made = MadeView(context, query, query.text, times)
+        lines = _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+    return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
 def _view_lines(
@@ -69,10 +78,8 @@ def _view_lines(
     if not specs:
         tables = ", ".join(str(leaf.name) for leaf in plan.leaves)
         return [f"evaluated again over {tables} when read and changed: {plan.reason}"]
-    lines = ["at each insert:", *_plan_lines(context, plan, specs, None)]
-    if plan.stream_tables:
-        lines.append(f"read once, at creation: {', '.join(plan.stream_tables)}")
-    return [*lines, f"at each read: {_upper_line(plan, upper)}"]
+    lines = ["at each insert:", *_plan_lines(context, plan, specs, None, view=True)]
+    return [*lines, f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}"]
 
 
 def _explain_view(running: Running, statement: ExplainObject) -> Result:
@@ -87,13 +94,20 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
     lines = [f"continuous view {item.name}, maintenance {view.maintenance}"]
     lines += _view_lines(context, view.plan, view.specs, view.evaluation.upper_tier)
     if statement.analyze:
-        counters, groups = view.counters, sum(fold.merge.size for fold in view.folds)
-        lines += [
-            f"rows folded in line: {counters.rows_in_line} in {counters.in_line_runs} runs",
-            f"rows read by Spark: {counters.rows_on_spark} in {counters.spark_runs} runs",
-            f"groups held: {groups}; upper part on Spark: {view.evaluation.upper_runs} runs",
-        ]
+        lines += _measured_view(view)
     return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _measured_view(view: ContinuousView) -> list[str]:
+    counters = [pipeline.counters for pipeline in view.pipelines]
+    in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
+    on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
+    return [
+        f"rows folded in line: {in_line} in {runs} runs",
+        f"rows read by Spark: {on_spark} in {jobs} runs",
+        f"groups held: {sum(pipeline.groups for pipeline in view.pipelines)}",
+        f"upper part on Spark: {view.evaluation.upper_runs} runs",
+    ]
 
 
 def _when(query: Query) -> str:
@@ -131,6 +145,7 @@ def _plan_lines(
     plan: ContinuousPlan,
     specs: Sequence[FoldSpec],
     query: ContinuousQuery | None,
+    view: bool = False,
 ) -> list[str]:
     if not specs:
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
@@ -139,14 +154,18 @@ def _plan_lines(
     inline = context.settings.integer("inline_rows") > 0
     for number, spec in enumerate(specs):
         fold = spec.plan
-        leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
+        leaves = " and ".join(
+            str(leaf.name) if view else f"{leaf.name} {_window(leaf.window)}"
+            for leaf in fold.leaves
+        )
         run = None if query is None else query.shares.run(number) or query.folds[number]
         tier = run.tier if run is not None else _tier(context, spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
         if fold.statics:
             tables = ", ".join(f"{s.join or 'from'} {s.text}" for _, s in fold.statics)
-            lines.append(f"  static: {tables}, read again when it changes")
+            when = "as of creation" if view else "read again when it changes"
+            lines.append(f"  static: {tables}, {when}")
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
         if query is not None and run is not None:

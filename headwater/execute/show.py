@@ -7,7 +7,7 @@ import pyarrow as pa
 from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
-from headwater.execute.explain_continuous import explain_select
+from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
 from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
@@ -15,6 +15,7 @@ from headwater.result import Result
 from headwater.settings import BY_NAME, unknown_setting
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
+from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.explain import Explain
 from headwater.sql.statements.query import Query
@@ -163,6 +164,8 @@ def explain(running: Running, statement: Explain) -> Result:
     inner = statement.statement
     if isinstance(inner, (CreateContinuousQuery, CreateMaterializedView)):
         return explain_select(running, statement, inner.query)
+    if isinstance(inner, CreateView):
+        return explain_view(running, inner)
     if isinstance(inner, Query) and (inner.sample is not None or inner.cuts):
         return explain_select(running, statement, inner)
     if not isinstance(inner, Query):

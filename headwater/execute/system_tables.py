@@ -98,6 +98,7 @@ VIEWS = columns(
     versions=pa.list_(BIGINT),
     fold_ms=pa.float64(),
     recovery_s=pa.float64(),
+    shared_with=pa.list_(STRING),
     error=STRING,
     statement=STRING,
 )
@@ -230,7 +231,7 @@ def metrics(context: Context) -> pa.Table:
         found[head + "unsealed_bytes"] = stream.tail_bytes
         found[head + "sequence"] = stream.state.next_sequence
     for view in context.engine.views():
-        found[f"view.{view.name}.waiting_rows"] = sum(view.waiting())
+        found[f"view.{view.name}.waiting_rows"] = view.waiting
     for item in context.catalog.all("index"):
         table = context.streams.find(item.definition["table_id"])
         if table is not None:
@@ -299,7 +300,7 @@ def views(context: Context) -> pa.Table:
         view = context.engine.find_view(item.name)
         row: dict[str, Any] = {"name": item.name, "statement": item.definition["text"]}
         if view is not None:
-            row |= _view_row(view)
+            row |= {**_view_row(view), "shared_with": _shared_with(context, view)}
         elif item.definition["continuous"]:
             error = str(context.dormant.get(item.key))
             row |= {"kind": "continuous", "state": "failed", "error": error}
@@ -310,22 +311,35 @@ def views(context: Context) -> pa.Table:
 
 
 def _view_row(view: ContinuousView) -> dict[str, Any]:
-    timings, kept = view.timings, [version.number for version in view.versions.all()]
-    tiers = sorted({fold.tier for fold in view.folds} | {view.evaluation.upper_tier})
+    kept = [version.number for version in view.versions.all()]
+    pipelines = view.pipelines
+    tiers = sorted({p.fold.tier for p in pipelines} | {view.evaluation.upper_tier})
+    seconds = sum(p.timings.total_s for p in pipelines)
+    recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
     return {
         "kind": "continuous",
         "maintenance": view.maintenance if view.specs else "re-evaluated",
         "state": view.state,
         "tier": " and ".join(tiers) if view.specs else "Spark",
         "progress": view.progress if view.specs else 1.0,
-        "waiting_rows": sum(view.waiting()) if view.specs else 0,
-        "groups": sum(fold.merge.size for fold in view.folds),
+        "waiting_rows": view.waiting,
+        "groups": sum(p.groups for p in pipelines),
         "version": kept[-1] if kept else None,
         "versions": kept,
-        "fold_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
-        "recovery_s": view.recovery_s,
+        "fold_ms": round(1000 * seconds / max(sum(p.timings.count for p in pipelines), 1), 3),
+        "recovery_s": round(sum(recovery), 6) if recovery else None,
         "error": None if view.error is None else str(view.error),
     }
+
+
+def _shared_with(context: Context, view: ContinuousView) -> list[str]:
+    """The other views that have a pipeline in common with one."""
+    mine = {pipeline.number for pipeline in view.pipelines}
+    return [
+        other.name
+        for other in context.engine.views()
+        if other is not view and mine & {pipeline.number for pipeline in other.pipelines}
+    ]
 
 
 def settings(context: Context) -> pa.Table:

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pyarrow as pa
 
 from headwater.engine.emit import difference
-from headwater.engine.view import ContinuousView, Start
+from headwater.engine.view import ContinuousView
+from headwater.engine.view_pipeline import Start
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError
 from headwater.execute.context import Context
@@ -53,16 +54,17 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
             raise BindError(
                 f"view {view.name} cannot be verified: a stream keeps no rows", sqlstate="55000"
             )
-        if table.definition.range_ticks is not None:
+    for pipeline in view.pipelines:
+        if pipeline.outlives_rows:
+            table = pipeline.place.table
             with table.reading() as snapshot:
                 oldest = snapshot.oldest_visible
-            if oldest is not None:
-                when = table.definition.value(oldest)
-                raise BindError(
-                    f"view {view.name} cannot be verified before {when}",
-                    sqlstate="55000",
-                    detail="RANGE has dropped rows that the view has counted",
-                )
+            when = None if oldest is None else table.definition.value(oldest)
+            raise BindError(
+                f"view {view.name} cannot be verified before {when}",
+                sqlstate="55000",
+                detail="RANGE has dropped rows that the view has counted",
+            )
     before = view.read()
     stored = over_stored(context, made, view.static, view.starts)
     while (now := view.read()).number != before.number:  # rows came meanwhile

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 import uuid
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from headwater.engine.view import ContinuousView, Start
+from headwater.engine.fold_run import StaticProbes
+from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
+from headwater.engine.view_pipeline import Place, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, Error, SettingError
@@ -22,8 +23,8 @@ from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import check_unread
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import over_stored, verify
+from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
-from headwater.kernel.relation import Relation
 from headwater.plan.continuous.planner import ViewTimes
 from headwater.plan.continuous.view_rules import broken_rule
 from headwater.result import Result
@@ -33,8 +34,8 @@ from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.verify import VerifyView
+from headwater.sql.text import Name
 from headwater.storage.catalog import CatalogObject
-from headwater.storage.folder import sync_file, sync_folder
 
 OPTIONS = ("maintenance", "volatile")
 STRATEGIES = ("split", "eager", "deferred", "incremental")
@@ -125,21 +126,23 @@ def _create_plain(
         "reads": [item.id for item in found if item is not None],
         "tables": sorted(reads),
     }
-    _put(context, statement, definition, old)
+    before = None if old is None else context.engine.find_view(old.name)
+    item = _put(context, statement.name, definition, old)
+    if before is not None:
+        context.engine.remove(item.name)
+        before.end()
+    if old is not None:
+        _clean_up(context, old)
     return Result("CREATE VIEW")
 
 
 def _put(
-    context: Context, statement: CreateView, definition: dict[str, Any], old: CatalogObject | None
+    context: Context, name: Name, definition: dict[str, Any], old: CatalogObject | None
 ) -> CatalogObject:
-    """The view into the catalog; an old one of its name goes."""
+    """The view into the catalog, in the place of an old one of its name."""
     if old is None:
-        return context.catalog.add("view", statement.name, definition)
-    item = context.catalog.change(old, definition)
-    if old.definition["continuous"] and not definition["continuous"]:
-        context.engine.remove(old.name)
-        _clean_up(context, old)
-    return item
+        return context.catalog.add("view", name, definition)
+    return context.catalog.change(old, definition)
 
 
 # Continuous views
@@ -165,6 +168,8 @@ def _create_continuous(
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
     notice = _check_kept(context, query, made, options)
+    for table in made.tables:
+        table.kept = True
     definition = {
         "continuous": True,
         "text": query.text,
@@ -173,29 +178,39 @@ def _create_continuous(
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(made.plan.identifiers),
         "starts": [_start_of(table, statement.from_now) for table in made.tables],
+        "static": pin_static(context, made),
         "types": made.analyser.known,
-        "incarnation": uuid.uuid4().hex[:12],
     }
-    _pin_static(context, definition["incarnation"], made)
-    for table in made.tables:
-        table.kept = True
-    item = old or replace(_nobody(statement), definition=definition)
-    view = _view(context, replace(item, definition=definition), made)
-    if old is not None:
-        view.catch_up()  # it takes the place of the old one when it is ready
-    item = _put(context, statement, definition, old)
-    view.number, view.name = item.id, item.name
-    view.snapshot = context.snapshot_of(item)
-    view.forget_snapshot()
-    context.engine.add(view)
-    if old is not None and old.definition["continuous"]:
-        shutil.rmtree(_static_folder(context, old.definition["incarnation"]), ignore_errors=True)
-        release_streams(context, old.definition["reads"])
+    _swap_in(context, statement.name, definition, made, old)
     return Result("CREATE VIEW", notice=notice)
 
 
-def _nobody(statement: CreateView) -> CatalogObject:
-    return CatalogObject(0, "view", str(statement.name), {}, "")
+def _swap_in(
+    context: Context,
+    name: Name,
+    definition: dict[str, Any],
+    made: MadeView,
+    old: CatalogObject | None,
+) -> None:
+    """A new view, ready before the old one of its name goes."""
+    definition["incarnation"] = uuid.uuid4().hex[:12]
+    view = _new_view(context, str(name), definition, made)
+    definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
+    try:
+        if old is not None:
+            view.catch_up()
+        item = _put(context, name, definition, old)
+    except BaseException:
+        view.end()
+        raise
+    view.number, view.name = item.id, item.name
+    before = context.engine.find_view(item.name)
+    context.engine.add(view)
+    if before is not None:
+        before.end()
+    if old is not None and old.definition["continuous"]:
+        forget_static(context)
+        release_streams(context, old.definition["reads"])
 
 
 def _is_view(context: Context, name: str) -> bool:
@@ -234,43 +249,49 @@ def _start_of(table: Any, from_now: bool) -> list[int | None]:
         return [0, snapshot.oldest_visible]
 
 
-def _static_folder(context: Context, incarnation: str) -> Path:
-    return context.folder.path / "views" / incarnation
+def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView) -> ContinuousView:
+    """A view that begins: each of its folds in a pipeline, shared where one fits."""
+    static = held_static(context, saved["static"])
+    starts = [Start(*start) for start in saved["starts"]]
+    pipelines = []
+    for number, spec in enumerate(made.specs):
+        place = _place(made, spec, starts, static, saved["maintenance"])
+        member = member_name(saved["incarnation"], number)
+        make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
+        pipelines.append(context.pipelines.join(member, spec, place, make))
+    return _view(context, name, saved, made, pipelines)
 
 
-def _pin_static(context: Context, incarnation: str, made: MadeView) -> None:
-    """Tables below the folds are read once: their rows as of now, in the view's own files."""
-    if not made.plan.stream_tables:
-        return
-    folder = _static_folder(context, incarnation)
-    folder.mkdir(parents=True)
-    with context.held(made.plan.stream_tables) as held:
-        for name, relation in held.relations.items():
-            if name in made.plan.stream_tables:
-                path = folder / f"{name}.parquet"
-                pq.write_table(context.table_rows(relation), path)
-                sync_file(path)
-    sync_folder(folder)
-    sync_folder(folder.parent)
+def _place(
+    made: MadeView, spec: FoldSpec, starts: Sequence[Start], static: HeldTables, maintenance: str
+) -> Place:
+    leaf = spec.plan.leaves[0].number
+    return Place(made.tables[leaf], starts[leaf], static, maintenance in FOLDED_AT_INSERT)
 
 
-def _static(context: Context, incarnation: str) -> HeldTables:
-    folder = _static_folder(context, incarnation)
-    relations = {
-        path.stem: Relation(pq.read_schema(path), (str(path),))
-        for path in sorted(folder.glob("*.parquet"))
-    }
-    return HeldTables(relations, {})
+def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> ViewPipeline:
+    return ViewPipeline(
+        number,
+        place,
+        context,
+        StaticProbes(context),
+        made.plan.identifiers,
+        context.pipeline_snapshot(number),
+    )
 
 
-def _view(context: Context, item: CatalogObject, made: MadeView) -> ContinuousView:
-    """The view of a catalog object, attached to its tables."""
-    saved = item.definition
-    static = _static(context, saved["incarnation"])
-    view = ContinuousView(
-        number=item.id,
-        name=item.name,
-        statement=saved["incarnation"],
+def _view(
+    context: Context,
+    name: str,
+    saved: Mapping[str, Any],
+    made: MadeView,
+    pipelines: Sequence[ViewPipeline],
+) -> ContinuousView:
+    static = held_static(context, saved["static"])
+    return ContinuousView(
+        number=0,
+        name=name,
+        incarnation=saved["incarnation"],
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
@@ -280,43 +301,81 @@ def _view(context: Context, item: CatalogObject, made: MadeView) -> ContinuousVi
         starts=[Start(*start) for start in saved["starts"]],
         versions=Versions(lambda: context.settings.integer("view_versions")),
         over_stored=lambda: over_stored(context, made, static),
+        registry=context.pipelines,
+        pipelines=pipelines,
         maintenance=saved["maintenance"],
-        snapshot=context.snapshot_of(item) if item.id else None,
     )
-    view.attach()
-    return view
+
+
+def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
+    """The plan of a view of the catalog."""
+    query = make_query(saved["text"])
+    times: ViewTimes = "at insert" if saved["volatile"] else "refused"
+    return MadeView(context, query, query.text, times, saved["columns"], saved["types"])
+
+
+# At open
 
 
 def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
-    for item in context.catalog.all("view"):
-        if not item.definition["continuous"]:
-            continue
-        try:
-            _open(context, item)
-        except Error as error:
-            context.dormant[item.key] = error
-
-
-def _open(context: Context, item: CatalogObject) -> None:
-    saved = item.definition
-    query = make_query(saved["text"])
-    times: ViewTimes = "at insert" if saved["volatile"] else "refused"
-    made = MadeView(context, query, query.text, times, saved["columns"], saved["types"])
-    for table in made.tables:
-        table.kept = True
-    context.engine.add(_view(context, item, made))
-    context.dormant.pop(item.key, None)
+    _open(context, [i for i in context.catalog.all("view") if i.definition["continuous"]])
 
 
 def wake_views(context: Context) -> None:
     """Tries views again that could not start, after a function was made."""
-    for item in context.catalog.all("view"):
-        if item.key in context.dormant:
-            try:
-                _open(context, item)
-            except Error as error:
-                context.dormant[item.key] = error
+    _open(context, [i for i in context.catalog.all("view") if i.key in context.dormant])
+
+
+def _open(context: Context, items: Sequence[CatalogObject]) -> None:
+    """Views with their pipelines, each with the folds of all views that share it."""
+    found: list[tuple[CatalogObject, MadeView]] = []
+    for item in items:
+        try:
+            found.append((item, _made(context, item.definition)))
+        except Error as error:
+            context.dormant[item.key] = error
+    folds: dict[str, dict[str, FoldSpec]] = {}
+    for item, made in found:
+        numbers = item.definition["pipelines"]
+        for place, (number, spec) in enumerate(zip(numbers, made.specs, strict=True)):
+            member = member_name(item.definition["incarnation"], place)
+            folds.setdefault(number, {})[member] = spec
+    for item, made in found:
+        for table in made.tables:
+            table.kept = True
+        saved = item.definition
+        pipelines = [
+            _taken_up(context, number, folds[number], saved, made, spec)
+            for number, spec in zip(saved["pipelines"], made.specs, strict=True)
+        ]
+        view = _view(context, item.name, saved, made, pipelines)
+        view.number = item.id
+        context.engine.add(view)
+        context.dormant.pop(item.key, None)
+
+
+def _taken_up(
+    context: Context,
+    number: str,
+    folds: dict[str, FoldSpec],
+    saved: Mapping[str, Any],
+    made: MadeView,
+    spec: FoldSpec,
+) -> ViewPipeline:
+    known = context.pipelines.find(number)
+    if known is not None:
+        for member, own in folds.items():
+            if member not in known.members:
+                known.join(member, own)
+        return known
+    starts = [Start(*start) for start in saved["starts"]]
+    static = held_static(context, saved["static"])
+    place = _place(made, spec, starts, static, saved["maintenance"])
+    pipeline = _pipeline(context, number, place, made)
+    pipeline.take_up(folds)
+    context.pipelines.add(pipeline)
+    return pipeline
 
 
 def find_view(running: Running, name: Any) -> tuple[CatalogObject, ContinuousView]:
@@ -343,20 +402,21 @@ def drop_view(running: Running, statement: Drop) -> Result:
         if item is None or item.kind != "view":
             raise BindError(f"there is no view {statement.name}", sqlstate="42P01")
         check_unread(context, item)
+        view = context.engine.find_view(item.name)
         context.engine.remove(item.name)
         context.catalog.remove(item)
         context.dormant.pop(item.key, None)
+        if view is not None:
+            view.end()
         _clean_up(context, item)
     return Result("DROP VIEW")
 
 
 def _clean_up(context: Context, item: CatalogObject) -> None:
     """What a view kept beside the catalog."""
-    if not item.definition["continuous"]:
-        return
-    context.snapshot_of(item).remove()
-    shutil.rmtree(_static_folder(context, item.definition["incarnation"]), ignore_errors=True)
-    release_streams(context, item.definition["reads"])
+    if item.definition["continuous"]:
+        forget_static(context)
+        release_streams(context, item.definition["reads"])
 
 
 def refresh_static(running: Running, statement: AlterViewRefreshStatic) -> Result:
@@ -370,29 +430,16 @@ def refresh_static(running: Running, statement: AlterViewRefreshStatic) -> Resul
                 sqlstate="55000",
                 hint="a streaming table with RANGE FOREVER keeps them",
             )
-        saved = {**item.definition, "incarnation": uuid.uuid4().hex[:12]}
-        query = make_query(saved["text"])
-        times: ViewTimes = "at insert" if saved["volatile"] else "refused"
-        made = MadeView(context, query, query.text, times, saved["columns"], saved["types"])
-        _pin_static(context, saved["incarnation"], made)
-        fresh = _view(context, replace(item, definition=saved, id=0), made)
-        fresh.catch_up()
-        context.catalog.change(item, saved)
-        fresh.number, fresh.snapshot = item.id, context.snapshot_of(item)
-        fresh.forget_snapshot()
-        context.engine.add(fresh)
-        shutil.rmtree(_static_folder(context, item.definition["incarnation"]), ignore_errors=True)
+        made = _made(context, item.definition)
+        definition = {**item.definition, "static": pin_static(context, made)}
+        _swap_in(context, Name(item.name), definition, made, item)
     return Result("ALTER VIEW")
 
 
 def verify_view(running: Running, statement: VerifyView) -> Result:
     """VERIFY VIEW v: its rows against its query over the stored rows; the differences, if any."""
     item, view = find_view(running, statement.name)
-    saved = item.definition
-    query = make_query(saved["text"])
-    times: ViewTimes = "at insert" if saved["volatile"] else "refused"
-    made = MadeView(running.context, query, query.text, times, saved["columns"], saved["types"])
-    found = verify(running.context, view, made)
+    found = verify(running.context, view, _made(running.context, item.definition))
     rows = [{"difference": sign, "row": row} for sign, row in found]
     schema = pa.schema([pa.field("difference", pa.string()), pa.field("row", pa.string())])
     state = "equal to its query" if not found else "not equal to its query"

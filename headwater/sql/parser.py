@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql.blocks import is_block_start, is_procedure
@@ -133,6 +134,10 @@ class Piece:
         return Span(self.start, self.start + len(self.text))
 
 
+REMEMBERED = 512  # texts
+SHORT = 4096  # characters of a text that may be remembered
+
+
 def split(text: str) -> list[Piece]:
     """The statements of a script; empty ones are left out."""
     pieces: list[Piece] = []
@@ -177,6 +182,18 @@ def parse(text: str, *, time_zone: str = "UTC") -> Statement:
     cursor = Cursor(text)
     cursor.time_zone = time_zone
     return _statement(cursor)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def remembered(text: str, time_zone: str) -> Statement:
+    """The statement that a short text is; texts that come again are not read again."""
+    return parse(text, time_zone=time_zone)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def remembered_split(text: str) -> tuple[Piece, ...]:
+    """The statements of a short script."""
+    return tuple(split(text))
 
 
 def parse_all(text: str, *, time_zone: str = "UTC") -> list[Statement]:

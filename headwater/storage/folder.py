@@ -25,7 +25,8 @@ class DataFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.temporary = str(path) == ":memory:"
-        self.path = Path(tempfile.mkdtemp(prefix="headwater-")) if self.temporary else Path(path)
+        given = tempfile.mkdtemp(prefix="headwater-") if self.temporary else path
+        self.path = Path(given).absolute()  # Spark has a working directory of its own
         self._make()
         self._lock = self._take_lock()
         try:

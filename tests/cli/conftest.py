@@ -19,6 +19,7 @@ class FakeResult:
         self.kind = kind
         self.has_rows = table is not None
         self.row_count = table.num_rows if table is not None else count
+        self.notice: str | None = None
         self._table = table
 
     def arrow(self) -> pa.Table:

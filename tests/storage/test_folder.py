@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import headwater
 from headwater.errors import Error, StorageError
 from headwater.storage import folder as folder_module
 from headwater.storage.folder import FORMAT, LOCK, MARK, DataFolder
@@ -19,6 +20,22 @@ def test_a_new_folder_is_marked_and_can_be_opened_again(folder: Path) -> None:
     DataFolder(folder).close()
     assert json.loads((folder / MARK).read_text()) == {"format": FORMAT}
     DataFolder(str(folder)).close()
+
+
+def test_a_relative_path_outlives_a_change_of_the_working_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files are found by absolute paths, here and in Spark, whose directory is where it started."""
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    with headwater.connect("data") as db:
+        db.sql("CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2)")
+        monkeypatch.chdir(tmp_path / "two")
+        db.sql("INSERT INTO t VALUES (3)")
+        assert db.sql("SELECT a FROM t ORDER BY a").rows() == [(1,), (2,), (3,)]
+        assert db.sql("SELECT sum(a) FROM t").rows() == [(6,)]  # on Spark
+    assert not (tmp_path / "two" / "data").exists()
 
 
 def test_a_temporary_folder_goes_with_its_database() -> None:

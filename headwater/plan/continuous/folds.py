@@ -149,6 +149,7 @@ class FoldPlan:
     finish: Finish | None  # None: the upper text holds the whole block
     in_order: bool  # rows come by (T, _seq), the newest first
     transformation: str  # DC4's word for it
+    outside: tuple[str, ...] = ()  # of a correlated subquery: what its keys are compared with
 
 
 @dataclass(frozen=True)

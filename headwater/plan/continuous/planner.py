@@ -28,6 +28,7 @@ from headwater.plan.continuous.folds import (
     window_view,
 )
 from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.rules.correlated import fold_correlated, lookup_text
 from headwater.plan.continuous.rules.first_last import edge_calls, edge_edits, ordered_leaf
 from headwater.plan.continuous.rules.grouping import fold_groups
 from headwater.plan.continuous.rules.ring import fold_ring
@@ -443,6 +444,8 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
 
 def _replacement(bound: Bound, fold: FoldPlan) -> str:
     view = fold_view(fold.number)
+    if fold.outside:
+        return lookup_text(fold, view)
     if fold.finish is not None:
         return block_text(fold, view)
     scope = bound.scopes[bound.blocks.index(fold.block)]
@@ -453,6 +456,10 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    if len(direct) == 1 and not direct[0][1].newest and direct[0][1].window.kind != "rows":
+        correlated = fold_correlated(bound, block, scope, number)
+        if correlated is not None:
+            return correlated
     bound.check_independent(block, scope)
     if any(leaf.newest for _, leaf in direct):
         raise Unfit("PAIR NEWEST is asked of the chunks at hand")

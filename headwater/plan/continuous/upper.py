@@ -37,6 +37,8 @@ def upper_name(fold: int) -> str:
 def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
     """The block above the folds; None if it is more than one, or if a fold is not plainly in its FROM."""
     blanked = without_clauses(query)
+    if any(fold.outside for fold in plan.folds):
+        return None
     inner = {fold.block.span: fold.number for fold in plan.folds}
     others = [b for b in blocks_of(blanked, query.relations) if b.span not in inner]
     if len(others) != 1 or others[0].unknown is not None or not others[0].sources:

@@ -132,6 +132,7 @@ class StreamStore:
             block_bytes=settings.integer("block_mb") * MEBIBYTE,
             block_age_s=settings.number("block_age_s"),
             unsealed_bytes=settings.integer("unsealed_mb") * MEBIBYTE,
+            queue_rows=settings.integer("view_queue_rows"),
             recent_bytes=settings.integer("recent_mb") * MEBIBYTE,
             insert_timeout_s=settings.number("insert_timeout_s"),
             compact_files=settings.integer("compact_files"),

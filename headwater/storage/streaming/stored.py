@@ -33,6 +33,7 @@ class Limits:
     block_bytes: int
     block_age_s: float
     unsealed_bytes: int
+    queue_rows: int
     recent_bytes: int
     insert_timeout_s: float
     compact_files: int

@@ -104,6 +104,7 @@ class StreamingTable(StoredTable):
         visibility: threading.Lock | None = None,
     ) -> None:
         super().__init__(definition, folder, limits, kept_s, sources)
+        self.folded_by: dict[str, Callable[[], int]] = {}  # how far each pipeline of views is
         self.kept = True  # whether rows are kept: a stream without readers keeps none
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
         self._wal: WriteAheadLog | None = None
@@ -236,21 +237,42 @@ class StreamingTable(StoredTable):
             self._ids.pop(batch_id, None)
 
     def _wait_for_room(self) -> None:
-        """Slows writers down while too much waits to be sealed (back-pressure)."""
+        """Slows writers down while too much waits to be sealed or folded (back-pressure)."""
         with self._room:
-            if self._tail.bytes <= self.limits.unsealed_bytes:
+            refusal = self._fullness()
+            if refusal is None:
                 return
             self._wake()
             until = time.monotonic() + self.limits.insert_timeout_s
-            while self._tail.bytes > self.limits.unsealed_bytes:
+            while (refusal := self._fullness()) is not None:
                 left = until - time.monotonic()
                 if left <= 0:
-                    raise OverloadError(
-                        f"too many rows of {self.definition.name} wait to be written to blocks",
-                        detail=f"unsealed_mb is {self.limits.unsealed_bytes >> 20}",
-                        hint="slow down and try again; the disk may be too slow",
-                    )
+                    raise refusal
                 self._room.wait(left)
+
+    def _fullness(self) -> OverloadError | None:
+        """Why there is no room for more rows; None if there is."""
+        name = self.definition.name
+        if self._tail.bytes > self.limits.unsealed_bytes:
+            return OverloadError(
+                f"too many rows of {name} wait to be written to blocks",
+                detail=f"unsealed_mb is {self.limits.unsealed_bytes >> 20}",
+                hint="slow down and try again; the disk may be too slow",
+            )
+        folded = [folded() for folded in list(self.folded_by.values())]
+        behind = self._visible.next_sequence - min(folded, default=self._visible.next_sequence)
+        if behind > self.limits.queue_rows:
+            return OverloadError(
+                f"too many rows of {name} wait to be folded into a view",
+                detail=f"view_queue_rows is {self.limits.queue_rows}",
+                hint="slow down and try again; SELECT * FROM headwater.views shows who is behind",
+            )
+        return None
+
+    def made_room(self) -> None:
+        """A view has caught up."""
+        with self._room:
+            self._room.notify_all()
 
     def _prepared(self, batch: pa.RecordBatch) -> tuple[pa.RecordBatch, Ticks]:
         """The rows as one batch sorted by T (equal T in the order given), and their ticks."""

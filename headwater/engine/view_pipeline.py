@@ -1,0 +1,365 @@
+"""A stream pipeline of continuous views: one table's rows into one grouping, folded as they come (CV1, CV10).
+
+Owns: the groups and their aggregates, how far the table is folded, and the snapshot of both. Views whose
+pipelines have the same source, filter and keys share one, with their aggregates united; each gets its own
+columns of it. Rows come by their sequence numbers, late ones too. Inserts take no lock of a pipeline: what is
+not folded yet waits in the table (CV5).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
+from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.query_parts import Timings
+from headwater.engine.sharing import AggregateKey, aggregate_keys, united
+from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.world import HeldTables, World
+from headwater.plan.continuous.folds import stream_view
+from headwater.storage.streaming.fresh import each_since
+from headwater.storage.streaming.table import StreamingTable
+
+PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a view began in one table."""
+
+    sequence: int  # the first row of a view that begins now; 0 for all rows
+    oldest: int | None = None  # the tick before which RANGE hid rows when the view began
+
+
+@dataclass(frozen=True)
+class Place:
+    """What the views of one pipeline have in common besides their fold."""
+
+    table: StreamingTable
+    start: Start
+    static: HeldTables  # the tables below the fold, as of the views' creation
+    at_insert: bool  # whether rows are folded as they come
+
+
+def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
+    """What folds must have in common to be one pipeline."""
+    plan, leaf = spec.plan, spec.plan.leaves[0]
+    files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
+    return (
+        place.table.definition.id,
+        place.start,
+        place.at_insert,
+        plan.from_text.replace(stream_view(leaf.number), stream_view(0)),
+        plan.where,
+        plan.keys,
+        spec.tier,
+        files if plan.statics or plan.where else (),
+    )
+
+
+def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
+    """The partials of a fold in the order of its state: families, and distinct values."""
+    assert spec.aggregation is not None
+    texts = spec.argument_texts
+    parts = [(kind, None if arg is None else texts[arg]) for kind, arg in spec.aggregation.parts]
+    return parts, [texts[argument] for argument in spec.aggregation.distinct]
+
+
+def projected(
+    state: dict[str, Any],
+    known: tuple[Sequence[PartKey], Sequence[str]],
+    wanted: tuple[Sequence[PartKey], Sequence[str]],
+) -> dict[str, Any] | None:
+    """A state with the partials that are wanted; None if one is not there."""
+    parts, distinct = ([tuple(p) for p in known[0]], list(known[1]))
+    if not set(wanted[0]) <= set(parts) or not set(wanted[1]) <= set(distinct):
+        return None
+    vectors = [state["vectors"][parts.index(part)] for part in wanted[0]]
+    values = [state["distinct"][distinct.index(text)] for text in wanted[1]]
+    return {**state, "vectors": vectors, "distinct": values}
+
+
+@dataclass
+class ViewPipeline:
+    """One pipeline, of one view or shared by several."""
+
+    number: str  # never given out again
+    place: Place
+    world: World
+    probes: StaticProbes
+    identifiers: frozenset[str]
+    snapshot: SnapshotFile | None
+    counters: Counters = field(default_factory=Counters)
+    timings: Timings = field(default_factory=Timings)
+    recovery_s: float | None = None  # how long it took to reach the present after the start
+    members: dict[str, FoldSpec] = field(default_factory=dict)  # by view and fold
+
+    def __post_init__(self) -> None:
+        self.lock = threading.RLock()
+        self.sequence = self.kept = self.place.start.sequence
+        self._generation: int | None = None
+        self._kept_at = 0.0
+        self._caught_up = False
+        self.oldest: int | None = None  # the smallest T that was folded
+
+    # Members
+
+    def join(self, member: str, spec: FoldSpec) -> bool:
+        """A fold takes part; False if rows that it needs cannot be folded again."""
+        with self.lock:
+            if self.members and not self._can_begin_anew and not self._covers(spec):
+                return False
+            grown = not self.members or not self._covers(spec)
+            self.members[member] = spec
+            if grown:
+                self._begin()
+            return True
+
+    def leave(self, member: str) -> None:
+        """A fold takes part no more; what only it needed stays until the next start."""
+        with self.lock:
+            self.members.pop(member, None)
+
+    def _covers(self, spec: FoldSpec) -> bool:
+        return set(aggregate_keys(spec)) <= set(aggregate_keys(self.spec))
+
+    @property
+    def _can_begin_anew(self) -> bool:
+        """Whether the rows since the start are all there."""
+        table, start = self.place.table, self.place.start
+        untouched = self.sequence == start.sequence
+        stored = table.definition.kind != "stream" and table.definition.range_ticks is None
+        return untouched or stored
+
+    def _begin(self) -> None:
+        """A fold that holds nothing, with the aggregates of all members."""
+        specs = list(self.members.values())
+        self.spec = united(specs, self.world.function_names()) if len(specs) > 1 else specs[0]
+        self.forget_snapshot()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.fold = FoldRun(
+            self.spec,
+            self.world,
+            (),
+            None,
+            (),
+            self.probes,
+            self.identifiers,
+            self.counters,
+            now=_microseconds,
+        )
+        self.sequence = self.place.start.sequence
+        self._generation = self.oldest = None
+
+    # Start
+
+    def take_up(self, specs: dict[str, FoldSpec]) -> None:
+        """After a restart: the members, and their state from the snapshot where it holds all of it."""
+        with self.lock:
+            self.members = dict(specs)
+            every = list(specs.values())
+            self.spec = united(every, self.world.function_names()) if len(every) > 1 else every[0]
+            self._clear()
+            kept = _Kept()
+            position = None if self.snapshot is None else self.snapshot.read(kept)
+            if position is None or position["number"] != self.number:
+                return
+            parts = (position["parts"], position["distinct"])
+            state = projected(kept.content["groups"], parts, part_keys(self.spec))
+            if state is not None:
+                self.fold.merge.restore({"groups": state})
+                self.sequence = self.kept = position["sequence"]
+                self.oldest = position["oldest"]
+
+    # Folding
+
+    @property
+    def waiting(self) -> int:
+        """Rows that came and are not folded."""
+        return self.place.table.state.next_sequence - self.sequence
+
+    @property
+    def changed(self) -> bool:
+        """Whether stored rows were deleted or replaced since they were folded."""
+        return self._generation is not None and self.place.table.generation != self._generation
+
+    def catch_up(self) -> None:
+        """Folds every row that was acknowledged before the call."""
+        with self.lock:
+            if self._caught_up and not self.waiting and not self.changed:
+                return
+            started, before = time.perf_counter(), self.sequence
+            try:
+                while not self._fold_new():  # stored rows were changed
+                    self.forget_snapshot()
+                    self._clear()
+            except BaseException:
+                self.place.table.folded_by.pop(self.number, None)
+                self._caught_up = False
+                self._clear()  # a part of the rows may be in
+                self.kept = self.sequence
+                raise
+            if self.sequence != before:
+                self.timings.add(time.perf_counter() - started, 1)
+            if not self._caught_up:
+                self._caught_up = True
+                self.recovery_s = time.perf_counter() - started
+                if self.place.at_insert:  # what is folded by reads only holds no writer back
+                    self.place.table.folded_by[self.number] = lambda: self.sequence
+        self.place.table.made_room()
+
+    def _fold_new(self) -> bool:
+        """Folds what came; False if stored rows were changed meanwhile."""
+        known = self._generation
+        end, generation = each_since(self.place.table, self.sequence, known, self._take)
+        if known is not None and generation != known:
+            return False
+        self.sequence, self._generation = end, generation
+        return True
+
+    def _take(self, rows: pa.Table) -> None:
+        """One piece of the table's rows."""
+        definition, oldest = self.place.table.definition, self.place.start.oldest
+        ticks = definition.ticks(rows.column(definition.time))
+        if oldest is not None and len(ticks) and ticks.min() < oldest:
+            shown = ticks >= oldest
+            rows, ticks = rows.filter(pa.array(shown)), ticks[shown]
+        if len(ticks):
+            first = int(ticks.min())
+            self.oldest = first if self.oldest is None else min(self.oldest, first)
+        most = max(self.world.settings.integer("inline_rows"), 1)
+        step = most if self.fold.tier == "in line" else max(rows.num_rows, 1)
+        for first in range(0, rows.num_rows, step):
+            part, times = rows.slice(first, step), ticks[first : first + step]
+            zeros = np.zeros(part.num_rows, np.int64)
+            self.fold.take([(part, zeros, times)], self.place.static, None)
+            self.fold.merge.push_early()
+
+    @property
+    def outlives_rows(self) -> bool:
+        """Whether rows were folded that RANGE has dropped since: it cannot be made again."""
+        with self.place.table.reading() as snapshot:
+            visible = snapshot.oldest_visible
+        return visible is not None and self.oldest is not None and self.oldest < visible
+
+    def result(self, spec: FoldSpec) -> pa.Table:
+        """The groups with one member's aggregates."""
+        rows = self.fold.merge.result()
+        if spec is self.spec:
+            return rows
+        mine = {key: a.name for key, a in zip(*_named(self.spec), strict=True)}
+        names = [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
+        return rows.select(names).rename_columns(spec.schema.names)
+
+    @property
+    def groups(self) -> int:
+        """How many groups are held."""
+        return self.fold.merge.size
+
+    # Snapshots
+
+    def put_away(self) -> None:
+        """Writes a snapshot of the groups with the place that it belongs to."""
+        with self.lock:
+            if self.snapshot is None or self.sequence == self.kept or self.changed:
+                return
+            parts, distinct = part_keys(self.spec)
+            position = {
+                "number": self.number,
+                "sequence": self.sequence,
+                "oldest": self.oldest,
+                "parts": parts,
+                "distinct": distinct,
+            }
+            self.snapshot.write(self.fold.merge, position)
+            self.kept, self._kept_at = self.sequence, time.monotonic()
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old."""
+        if time.monotonic() - self._kept_at >= period_s:
+            self.put_away()
+
+    def forget_snapshot(self) -> None:
+        """What was made of old rows is not to be used again."""
+        self.kept = self.place.start.sequence
+        if self.snapshot is not None:
+            self.snapshot.remove()
+
+
+class _Kept:
+    """A snapshot's content as it is."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, Any] = {}
+
+    def state(self) -> dict[str, Any]:
+        """Nothing: it is only read into."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the content."""
+        self.content = state
+
+
+class Pipelines:
+    """All pipelines of a database, by what they compute."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: dict[str, ViewPipeline] = {}
+
+    def join(
+        self, member: str, spec: FoldSpec, place: Place, make: Callable[[], ViewPipeline]
+    ) -> ViewPipeline:
+        """The pipeline for a fold: one that is there, or a new one."""
+        with self._lock:
+            wanted = signature(spec, place)
+            for known in self._found.values():
+                if signature(known.spec, known.place) == wanted and known.join(member, spec):
+                    return known
+            made = make()
+            made.join(member, spec)
+            self._found[made.number] = made
+            return made
+
+    def find(self, number: str) -> ViewPipeline | None:
+        """The pipeline of that number."""
+        with self._lock:
+            return self._found.get(number)
+
+    def add(self, pipeline: ViewPipeline) -> None:
+        """A pipeline that was taken up."""
+        with self._lock:
+            self._found[pipeline.number] = pipeline
+
+    def leave(self, member: str, pipeline: ViewPipeline) -> None:
+        """A fold takes part no more; a pipeline without members goes, with its snapshot."""
+        with self._lock:
+            pipeline.leave(member)
+            if not pipeline.members:
+                pipeline.place.table.folded_by.pop(pipeline.number, None)
+                self._found.pop(pipeline.number, None)
+                pipeline.forget_snapshot()
+
+
+def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
+    assert spec.aggregation is not None
+    return spec.aggregation.keys
+
+
+def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
+    assert spec.aggregation is not None
+    return aggregate_keys(spec), spec.aggregation.aggregates
+
+
+def _microseconds() -> int:
+    return time.time_ns() // 1000

@@ -1,0 +1,62 @@
+"""Tables below the folds of views: read once, at creation, and kept in files of their own (CV6).
+
+A file holds one version of one table and serves every view that was made at that version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from headwater.engine.world import HeldTables
+from headwater.execute.context import Context
+from headwater.execute.continuous_plan import MadeView
+from headwater.kernel.relation import Relation
+from headwater.storage.folder import sync_file, sync_folder
+
+
+def _folder(context: Context) -> Path:
+    return context.folder.path / "views"
+
+
+def pin_static(context: Context, made: MadeView) -> dict[str, str]:
+    """The rows of the tables below a view's folds, as of now: by table the name of a file."""
+    found: dict[str, str] = {}
+    if not made.plan.stream_tables:
+        return found
+    folder = _folder(context)
+    folder.mkdir(exist_ok=True)
+    with context.held(made.plan.stream_tables) as held:
+        for name in made.plan.stream_tables:
+            item, relation = context.find(name), held.relations.get(name)
+            if item is None or relation is None:
+                continue
+            found[name] = f"{item.id}-{held.versions[name]}.parquet"
+            path = folder / found[name]
+            if not path.exists():
+                fresh = path.with_suffix(".new")
+                pq.write_table(context.table_rows(relation), fresh)
+                sync_file(fresh)
+                fresh.replace(path)
+    sync_folder(folder)
+    return found
+
+
+def held_static(context: Context, files: Mapping[str, str]) -> HeldTables:
+    """The pinned tables, for folds."""
+    folder = _folder(context)
+    paths = {name: folder / file for name, file in files.items()}
+    relations = {n: Relation(pq.read_schema(path), (str(path),)) for n, path in paths.items()}
+    return HeldTables(relations, {})
+
+
+def forget_static(context: Context) -> None:
+    """Files that no view needs any more go."""
+    needed: set[str] = set()
+    for item in context.catalog.all("view"):
+        needed.update(item.definition.get("static", {}).values())
+    for path in _folder(context).glob("*.parquet"):
+        if path.name not in needed:
+            path.unlink(missing_ok=True)
