@@ -49,7 +49,7 @@ class Headwater:
         """Where the view's stream pipelines and its upper part run."""
         lines = [str(row[0]) for row in self.db.sql(f"EXPLAIN VIEW {query}").rows()]
         found = [line.rpartition(", ")[2] for line in lines if "stream pipeline:" in line]
-        upper = [line.rpartition(": ")[2] for line in lines if "upper:" in line]
+        upper = [line.rpartition(": ")[2] for line in lines if line.startswith("at each read:")]
         return " + ".join([*found, *(f"upper {tier}" for tier in upper)])
 
 

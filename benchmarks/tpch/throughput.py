@@ -32,7 +32,7 @@ def measure(scale: float, size: int, repetitions: int, durable: bool) -> Figures
     """By query: ours beside DuckDB deferred and, where rows stay, our own deferred views."""
     batches = batches_of(scale, size)
     peers, expected = duck_deferred(scale, batches, repetitions, durable)
-    found = {"DuckDB deferred": peers, "Headwater": headwater(scale, batches, repetitions, durable)}
+    found = {"Headwater": headwater(scale, batches, repetitions, durable), "DuckDB deferred": peers}
     if durable:
         found["own deferred"] = own_deferred(scale, batches, max(repetitions // 2, 1))
     return {query: _one(query, found, expected[query]) for query in ALL}
