@@ -328,17 +328,18 @@ class Engine:
         number, definition = table.definition.id, table.definition
         if definition.kind != "stream" and definition.range_ticks is None:
             return  # its rows stay
-        with self._lock:
+        with self._lock:  # as one step: a query that is added meanwhile says what it needs after it
             names = self._readers.get(number, ())
             readers = [self._queries[n] for n in names if n in self._queries]
-        sequences = [reader.needed_sequence(number) for reader in readers]
-        table.hold_sequence(min((s for s in sequences if s is not None), default=None))
-        if definition.kind == "stream":
-            needs = [reader.needed_from(number) for reader in readers]
-            known = [need for need in needs if need is not None]
-            if needs and len(known) == len(needs) and number not in self.absent:
-                table.trim(min(known))
-        else:
+            sequences = [reader.needed_sequence(number) for reader in readers]
+            sequences += [0] if number in self.absent else []
+            table.hold_sequence(min((s for s in sequences if s is not None), default=None))
+            if definition.kind == "stream":
+                needs = [reader.needed_from(number) for reader in readers]
+                known = [need for need in needs if need is not None]
+                all_known = len(known) == len(needs) and number not in self.absent
+                table.keep_from(min(known, default=None) if all_known else None)
+                return
             assert definition.range_ticks is not None
             limit = definition.range_ticks  # no window reaches beyond it
             places = [reader.held_after for reader in readers if reader.holds]

@@ -44,9 +44,12 @@ class LogSink:
 class ViewSink(LogSink):
     """Results into the log, then into the table of a materialized view."""
 
-    def __init__(self, log: ResultLog, table: StreamingTable, emit: Emit) -> None:
+    def __init__(
+        self, log: ResultLog, table: StreamingTable, emit: Emit, ties: bool = False
+    ) -> None:
+        """`ties`: several results may have one instant, as those of chunks of rows may."""
         super().__init__(log)
-        self._table, self._emit = table, emit
+        self._table, self._emit, self._ties = table, emit, ties
         self._previous: pa.Table | None = None
         self.recover()
 
@@ -68,7 +71,7 @@ class ViewSink(LogSink):
             result.note[VIEW_SEQUENCE] = sequence
         super().append(results)
         if results:
-            self._table.store_result(pa.concat_tables(shown), results[-1].instant.tick)
+            self._store(pa.concat_tables(shown), results[-1].instant.tick)
         self._previous, self._sequence = previous, sequence
 
     def _shown(
@@ -97,8 +100,12 @@ class ViewSink(LogSink):
             shown = self._shown(self._previous, result.rows, result.instant, result.epoch)
             self._previous = result.rows
             self._sequence += shown.num_rows
-            self._table.store_result(shown, result.instant)
+            self._store(shown, result.instant)
         last = self.log.last()
-        closed = self._table.state.time.closed
-        if last is not None and (closed is None or closed < last.instant):
-            self._table.store_result(self._table.schema.empty_table(), last.instant)
+        time = self._table.state.time
+        reached = time.clock if self._ties else time.closed
+        if last is not None and (reached is None or reached < last.instant):
+            self._store(self._table.schema.empty_table(), last.instant)
+
+    def _store(self, rows: pa.Table, instant: int) -> None:
+        self._table.store_result(rows, instant, self._ties)

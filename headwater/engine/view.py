@@ -22,6 +22,7 @@ from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import HeldTables, World
 from headwater.plan.continuous.folds import INSTANT, ContinuousPlan
+from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
 
 FOLDED_AT_INSERT = ("split", "eager")
@@ -128,9 +129,13 @@ class ContinuousView:
     # Reading
 
     def catch_up(self) -> None:
-        """Folds every row that was acknowledged before the call."""
-        for pipeline in self.pipelines:
-            pipeline.catch_up()
+        """Folds every row that was acknowledged before the call, none that came after another."""
+        ends = ends_of(pipeline.place.table for pipeline in self.pipelines)
+        while True:
+            for pipeline in self.pipelines:
+                pipeline.catch_up(ends[pipeline.place.table.definition.id])
+            if not any(pipeline.changed for pipeline in self.pipelines):
+                break  # else a DELETE came between two of them
         if self.state == "failed":
             self.state, self.error = "running", None
 
@@ -200,11 +205,11 @@ class ContinuousView:
         for pipeline in self.pipelines:
             pipeline.put_away_if_due(period_s)
 
-    def rows_will_change(self) -> None:
-        """Before stored rows are deleted or replaced: no snapshot of the old ones stays."""
+    def rows_will_change(self, table: StreamingTable) -> None:
+        """Before stored rows of a table are deleted or replaced: no snapshot of the old ones stays."""
         for pipeline in self.pipelines:
-            with pipeline.lock:
-                pipeline.forget_snapshot()
+            if pipeline.place.table is table:
+                pipeline.rows_will_change()
 
 
 def member_name(incarnation: str, fold: int) -> str:

@@ -24,6 +24,7 @@ from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
 from headwater.plan.continuous.folds import stream_view
+from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
 
@@ -36,6 +37,7 @@ class Start:
 
     sequence: int  # the first row of a view that begins now; 0 for all rows
     oldest: int | None = None  # the tick before which RANGE hid rows when the view began
+    end: int = 0  # the first row that came after the view began: whatever its T, it counts
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,7 @@ class ViewPipeline:
         self.lock = threading.RLock()
         self.sequence = self.kept = self.place.start.sequence
         self._generation: int | None = None
+        self._replaced: int | None = None  # the generation whose stored rows are being replaced
         self._kept_at = 0.0
         self._caught_up = False
         self.oldest: int | None = None  # the smallest T that was folded
@@ -179,6 +182,7 @@ class ViewPipeline:
                 self.fold.merge.restore({"groups": state})
                 self.sequence = self.kept = position["sequence"]
                 self.oldest = position["oldest"]
+                self._generation = self.place.table.generation
 
     # Folding
 
@@ -192,14 +196,15 @@ class ViewPipeline:
         """Whether stored rows were deleted or replaced since they were folded."""
         return self._generation is not None and self.place.table.generation != self._generation
 
-    def catch_up(self) -> None:
-        """Folds every row that was acknowledged before the call."""
+    def catch_up(self, end: int | None = None) -> None:
+        """Folds every row that was acknowledged before the call, or before a sequence number."""
         with self.lock:
-            if self._caught_up and not self.waiting and not self.changed:
+            here = end is not None and end <= self.sequence
+            if self._caught_up and (here or not self.waiting) and not self.changed:
                 return
             started, before = time.perf_counter(), self.sequence
             try:
-                while not self._fold_new():  # stored rows were changed
+                while not self._fold_new(end):  # stored rows were changed
                     self.forget_snapshot()
                     self._clear()
             except BaseException:
@@ -217,10 +222,10 @@ class ViewPipeline:
                     self.place.table.folded_by[self.number] = lambda: self.sequence
         self.place.table.made_room()
 
-    def _fold_new(self) -> bool:
+    def _fold_new(self, end: int | None) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
         known = self._generation
-        end, generation = each_since(self.place.table, self.sequence, known, self._take)
+        end, generation = each_since(self.place.table, self.sequence, known, self._take, end)
         if known is not None and generation != known:
             return False
         self.sequence, self._generation = end, generation
@@ -228,10 +233,10 @@ class ViewPipeline:
 
     def _take(self, rows: pa.Table) -> None:
         """One piece of the table's rows."""
-        definition, oldest = self.place.table.definition, self.place.start.oldest
+        definition, start = self.place.table.definition, self.place.start
         ticks = definition.ticks(rows.column(definition.time))
-        if oldest is not None and len(ticks) and ticks.min() < oldest:
-            shown = ticks >= oldest
+        if start.oldest is not None and len(ticks) and ticks.min() < start.oldest:
+            shown = (ticks >= start.oldest) | (rows.column(SEQUENCE).to_numpy() >= start.end)
             rows, ticks = rows.filter(pa.array(shown)), ticks[shown]
         if len(ticks):
             first = int(ticks.min())
@@ -270,7 +275,8 @@ class ViewPipeline:
     def put_away(self) -> None:
         """Writes a snapshot of the groups with the place that it belongs to."""
         with self.lock:
-            if self.snapshot is None or self.sequence == self.kept or self.changed:
+            replaced = self._replaced == self.place.table.generation
+            if self.snapshot is None or self.sequence == self.kept or self.changed or replaced:
                 return
             parts, distinct = part_keys(self.spec)
             position = {
@@ -287,6 +293,12 @@ class ViewPipeline:
         """Writes a snapshot if the last one is that old."""
         if time.monotonic() - self._kept_at >= period_s:
             self.put_away()
+
+    def rows_will_change(self) -> None:
+        """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""
+        with self.lock:
+            self._replaced = self.place.table.generation
+            self.forget_snapshot()
 
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""

@@ -37,6 +37,7 @@ from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 from headwater.storage.rows import check_not_null
 from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.table import StreamingTable
 
 DELETED, UPDATED, INSERTED = 1, 2, 3
@@ -82,14 +83,22 @@ def _target(running: Running, name: Name) -> Iterator[Target]:
             hint="a streaming table keeps its rows and takes UPDATE and DELETE",
             place=name.span.place(running.text),
         )
-    _check_views(running.context, stream)
     with stream.upkeep:
+        _check_views(running.context, stream)
         running.context.streams.seal(stream)
         yield _StreamTarget(running, stream)
 
 
 def _check_views(context: Context, table: StreamingTable) -> None:
-    """BindError if a view has folded rows that RANGE has dropped: it could not be made again."""
+    """BindError if a view could not be made again: RANGE has dropped rows of it, or it cannot start."""
+    for item in context.catalog.all("view"):
+        if item.key in context.dormant and table.definition.id in item.definition["reads"]:
+            raise BindError(
+                f"rows of {table.definition.name} cannot be changed: view {item.name} cannot start",
+                sqlstate="55000",
+                detail=str(context.dormant[item.key]),
+                hint=f"DROP VIEW {item.name} first",
+            )
     for view in context.engine.views():
         mine = [p for p in view.pipelines if p.place.table is table]
         if any(pipeline.outlives_rows for pipeline in mine):
@@ -146,18 +155,22 @@ class _StreamTarget:
         rows = self._running.context.kernel.run(work, self._running.cancellation)
         rows = rows.cast(self.schema)
         check_not_null(rows, self._table.schema)
-        self._forget_snapshots()
-        self._table.replace([self._blocks[path] for path in touched], rows)
-        self._table.rows_changed()
+        self._replace([self._blocks[path] for path in touched], rows)
 
     def clear(self) -> int:
         """One commit removes all blocks."""
         blocks = list(self._blocks.values())
         if blocks:
-            self._forget_snapshots()
-            self._table.replace(blocks, None)
-            self._table.rows_changed()
+            self._replace(blocks, None)
         return sum(block.row_count for block in blocks)
+
+    def _replace(self, old: Sequence[Block], rows: pa.Table | None) -> None:
+        """Readers make their state again, also if the commit does not come about."""
+        self._forget_snapshots()
+        try:
+            self._table.replace(old, rows)
+        finally:
+            self._table.rows_changed()
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
@@ -167,8 +180,8 @@ class _StreamTarget:
                 query.rows_will_change()
         for view in context.engine.views():
             if self._table in view.tables:
-                view.rows_will_change()
-        for item in context.catalog.all("continuous query", "view"):
+                view.rows_will_change(self._table)
+        for item in context.catalog.all("continuous query"):
             if (
                 item.key in context.dormant
                 and self._table.definition.id in item.definition["reads"]

@@ -84,6 +84,12 @@ class Context:
         if found is None:
             raise unknown_table(name, self.relation_names(), text)
         table = self.tables.get(found.id)
+        if table is None and found.kind == "view":
+            raise BindError(
+                f"rows of view {found.name} are its query's",
+                sqlstate="42809",
+                hint="change the tables that it reads",
+            )
         if table is None:
             raise NotSupportedError(f"{found.kind} {found.name} cannot be used here yet")
         return table

@@ -166,7 +166,8 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
     if saved["view"] is not None:
         view = context.streams.find(saved["view"])
         assert view is not None
-        sink = ViewSink(log, view, emit)
+        ties = made.kind not in ("interval", "realtime")
+        sink = ViewSink(log, view, emit, ties)
     query = ContinuousQuery(
         number=item.id,
         name=item.name,

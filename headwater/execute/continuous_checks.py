@@ -135,7 +135,8 @@ class Checker:
         assert cut is not None
         by = cut_by(cut, definition.time)
         if by == "interval":
-            self._ticks(definition.time_type, cut_length(cut), cut.span)
+            length = self._ticks(definition.time_type, cut_length(cut), cut.span)
+            self._check_reach(cut.keep * length, definition, cut.span, "the kept chunks are")
         if by != "chunks":
             return
         assert cut.column is not None
@@ -204,12 +205,17 @@ class Checker:
         if window.duration is None:
             return
         ticks = self._ticks(definition.time_type, window.duration.microseconds, window.span)
+        self._check_reach(ticks, definition, window.span, "the window is")
+
+    def _check_reach(self, ticks: int, definition: Definition, span: Span, what: str) -> None:
+        """No window of time reaches beyond what a table keeps."""
+        limit = definition.range_ticks
         if limit is not None and ticks > limit:
             raise BindError(
-                f"the window is longer than the RANGE of table {definition.name}",
+                f"{what} longer than the RANGE of table {definition.name}",
                 sqlstate="42P16",
                 hint="ALTER TABLE … SET RANGE keeps more",
-                place=window.span.shifted(self._query.offset).place(self._text),
+                place=span.shifted(self._query.offset).place(self._text),
             )
 
     def _check_columns(self, keys: Sequence[Name], definition: Definition) -> None:

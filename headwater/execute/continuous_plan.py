@@ -113,7 +113,8 @@ class Made:
             error.place = _place_of_name(query, text, error.message)
             raise
         if reason is not None:
-            self.plan = replace(self.plan, folds=(), reason=reason)
+            whole = self.plan.whole
+            self.plan = replace(self.plan, folds=(), reason=reason, stream_tables=(), pinned=whole)
             self.specs = []
         self.output = self._output(context, text)
         self.evaluation = Evaluation(

@@ -68,17 +68,19 @@ def explain_view(running: Running, statement: CreateView) -> Result:
     else:
         times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
         made = MadeView(context, query, query.text, times)
-        lines = _view_lines(context, made.plan, made.specs, made.evaluation.upper_tier)
+        maintenance = str((statement.options or {}).get("maintenance", "split"))
+        lines = _view_lines(context, made, maintenance)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
-def _view_lines(
-    context: Context, plan: ContinuousPlan, specs: Sequence[FoldSpec], upper: str
-) -> list[str]:
-    if not specs:
+def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: str) -> list[str]:
+    plan, specs, upper = made.plan, made.specs, made.evaluation.upper_tier
+    if not specs or maintenance == "deferred":
         tables = ", ".join(str(leaf.name) for leaf in plan.leaves)
-        return [f"evaluated again over {tables} when read and changed: {plan.reason}"]
-    lines = ["at each insert:", *_plan_lines(context, plan, specs, None, view=True)]
+        reason = plan.reason or "maintenance = 'deferred'"
+        return [f"evaluated again over {tables} when read and changed: {reason}"]
+    when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
+    lines = [when, *_plan_lines(context, plan, specs, None, view=True)]
     return [*lines, f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}"]
 
 
@@ -92,7 +94,7 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
     if view is None:
         return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
     lines = [f"continuous view {item.name}, maintenance {view.maintenance}"]
-    lines += _view_lines(context, view.plan, view.specs, view.evaluation.upper_tier)
+    lines += _view_lines(context, view, view.maintenance)
     if statement.analyze:
         lines += _measured_view(view)
     return Result("EXPLAIN", pa.table({"plan": lines}))

@@ -11,6 +11,7 @@ from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
 from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
+from headwater.execute.view_text import text_of
 from headwater.result import Result
 from headwater.settings import BY_NAME, unknown_setting
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
@@ -18,12 +19,13 @@ from headwater.sql.statements.create_materialized_view import CreateMaterialized
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.explain import Explain
-from headwater.sql.statements.query import Query
+from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.text import Span
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
+from headwater.storage.catalog import CatalogObject
 
 KINDS = {
     "tables": ("table", "streaming table"),
@@ -132,8 +134,11 @@ def describe(running: Running, statement: Describe) -> Result:
     system = system_tables.find(context, target)
     if system is not None:
         return _columns([(f.name, name_of(f.type), f.nullable) for f in system.schema])
-    if context.find(target) is None:
+    found = context.find(target)
+    if found is None:
         raise unknown_table(target, context.relation_names(), statement.text)
+    if found.kind == "view":
+        return _describe_view(context, found)
     result = last_result(context, target)
     if result is not None:
         return _columns([(f.name, name_of(f.type), True) for f in result.schema])
@@ -143,6 +148,18 @@ def describe(running: Running, statement: Describe) -> Result:
         return _columns([(f.name, name_of(f.type), f.nullable) for f in visible])
     schema = context.standard_table(target, statement.text).schema
     return _columns([(f.name, name_of(f.type), f.nullable) for f in schema])
+
+
+def _describe_view(context: Context, item: CatalogObject) -> Result:
+    if not item.definition["continuous"]:
+        query = make_query(text_of(item))
+        with work_of(context, query, query.text) as work:
+            rows = [(name, _type_name(type_), True) for name, type_ in context.kernel.analyse(work)]
+        return _columns(rows)
+    view = context.engine.find_view(item.name)
+    if view is None:
+        raise context.dormant[item.key]
+    return _columns([(f.name, name_of(f.type), True) for f in view.evaluation.output.schema])
 
 
 def _type_name(spark_type: str) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import pyarrow as pa
 
 from headwater.engine.emit import difference
+from headwater.engine.evaluation import instant_text
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import HeldTables
@@ -18,31 +20,40 @@ from headwater.execute.query import work_for
 from headwater.execute.reading import reading, stream_view_name
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
+from headwater.plan.continuous.folds import INSTANT, Leaf, static_view, window_view
+from headwater.sql.types import TIMESTAMP
+from headwater.storage.streaming.definition import SEQUENCE
 
 FEW = 5  # differences that are shown
 
 
 def over_stored(
-    context: Context, made: MadeView, static: HeldTables, starts: Sequence[Start] = ()
+    context: Context, made: MadeView, static: HeldTables, starts: Sequence[Start]
 ) -> pa.Table:
     """The view's query, once, over the rows that are stored; tables below its folds as they were."""
-    query = made.query
+    query, plan = made.query, made.plan
+    relations = {static_view(name): relation for name, relation in static.relations.items()}
     with reading(context, query, query.text) as found, work_for(found) as work:
-        relations = {**work.relations, **static.relations}
-        leaves = iter(starts)
-        for number, reference in enumerate(query.table_references):
-            if starts and context.stream(str(reference.name)) is not None:
-                name = stream_view_name(number, reference)
-                relations[name] = _from(relations[name], next(leaves))
-        rows = context.kernel.run(Work(work.sql, relations))
+        relations |= work.relations
+        streams = [
+            relations[stream_view_name(number, reference)]
+            for number, reference in enumerate(query.table_references)
+            if context.stream(str(reference.name)) is not None
+        ]
+        for leaf, relation, start in zip(plan.leaves, streams, starts, strict=True):
+            relations[window_view(leaf.number)] = _rows_of(leaf, relation, start)
+        now = instant_text(TIMESTAMP, time.time_ns() // 1000)
+        rows = context.kernel.run(Work(plan.pinned.replace(INSTANT, now), relations))
     return made.output.result(rows, 0)
 
 
-def _from(relation: Relation, start: Start) -> Relation:
-    """Only the rows that came since a view began."""
+def _rows_of(leaf: Leaf, relation: Relation, start: Start) -> Relation:
+    """The rows of a table that came since a view began, with the columns that its query needs."""
+    columns = tuple(dict.fromkeys([*(relation.columns or ()), *leaf.needed]))
+    relation = replace(relation, columns=columns)
     if not start.sequence:
         return relation
-    condition = f"_seq >= {start.sequence}"
+    condition = f"{SEQUENCE} >= {start.sequence}"
     where = condition if relation.where is None else f"({relation.where}) AND {condition}"
     return replace(relation, where=where)
 
@@ -54,6 +65,7 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
             raise BindError(
                 f"view {view.name} cannot be verified: a stream keeps no rows", sqlstate="55000"
             )
+    before = view.read()
     for pipeline in view.pipelines:
         if pipeline.outlives_rows:
             table = pipeline.place.table
@@ -65,7 +77,6 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
                 sqlstate="55000",
                 detail="RANGE has dropped rows that the view has counted",
             )
-    before = view.read()
     stored = over_stored(context, made, view.static, view.starts)
     while (now := view.read()).number != before.number:  # rows came meanwhile
         before = now

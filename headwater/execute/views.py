@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -26,7 +27,7 @@ from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.view_rules import broken_rule
+from headwater.plan.continuous.view_rules import TIME, broken_rule
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic
@@ -36,8 +37,11 @@ from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.verify import VerifyView
 from headwater.sql.text import Name
 from headwater.storage.catalog import CatalogObject
+from headwater.storage.streaming.fresh import ends_of
+from headwater.storage.streaming.table import StreamingTable
 
 OPTIONS = ("maintenance", "volatile")
+AT_INSERT = "WITH (volatile = 'at insert'): the time at which a row is folded"
 STRATEGIES = ("split", "eager", "deferred", "incremental")
 
 
@@ -168,8 +172,6 @@ def _create_continuous(
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
     notice = _check_kept(context, query, made, options)
-    for table in made.tables:
-        table.kept = True
     definition = {
         "continuous": True,
         "text": query.text,
@@ -177,11 +179,16 @@ def _create_continuous(
         **options,
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(made.plan.identifiers),
-        "starts": [_start_of(table, statement.from_now) for table in made.tables],
-        "static": pin_static(context, made),
         "types": made.analyser.known,
     }
-    _swap_in(context, statement.name, definition, made, old)
+    with contextlib.ExitStack() as stack:
+        stack.callback(release_streams, context, definition["reads"])  # if it does not come about
+        for table in made.tables:
+            stack.enter_context(table.holding())
+            table.kept = True
+        definition["starts"] = _starts(made.tables, statement.from_now)
+        definition["static"] = pin_static(context, made)
+        _swap_in(context, statement.name, definition, made, old)
     return Result("CREATE VIEW", notice=notice)
 
 
@@ -232,21 +239,27 @@ def _check_kept(
     rule = broken_rule(query, CatalogTables(context), reason)
     if whole:
         return f"the view is evaluated again when its input has changed: {reason}"
+    enough = "a streaming table with RANGE FOREVER keeps what such a view needs"
     raise BindError(
-        f"the view cannot be kept: {reason}",
+        f"the view cannot be kept: {rule or reason}",
         sqlstate="42P17",
-        detail=rule,
-        hint="a streaming table with RANGE FOREVER keeps what such a view needs",
+        detail=reason if rule else None,
+        hint=AT_INSERT if rule == TIME else enough,
     )
 
 
-def _start_of(table: Any, from_now: bool) -> list[int | None]:
-    """Where a view begins: at the first stored row, or after the last one."""
-    state = table.state
-    if from_now or table.definition.kind == "stream":
-        return [state.next_sequence, None]
-    with table.reading() as snapshot:
-        return [0, snapshot.oldest_visible]
+def _starts(tables: Sequence[StreamingTable], from_now: bool) -> list[list[int | None]]:
+    """Where a view begins in each table: at the first stored row, or after the last one."""
+    ends = ends_of(tables)
+    found = []
+    for table in tables:
+        end, oldest = ends[table.definition.id], None
+        now = from_now or table.definition.kind == "stream"
+        if not now:
+            with table.reading() as snapshot:
+                oldest = snapshot.oldest_visible
+        found.append([end if now else 0, oldest, end if oldest is not None else 0])
+    return found
 
 
 def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView) -> ContinuousView:
@@ -288,6 +301,7 @@ def _view(
     pipelines: Sequence[ViewPipeline],
 ) -> ContinuousView:
     static = held_static(context, saved["static"])
+    starts = [Start(*start) for start in saved["starts"]]
     return ContinuousView(
         number=0,
         name=name,
@@ -298,9 +312,9 @@ def _view(
         tables=made.tables,
         world=context,
         static=static,
-        starts=[Start(*start) for start in saved["starts"]],
+        starts=starts,
         versions=Versions(lambda: context.settings.integer("view_versions")),
-        over_stored=lambda: over_stored(context, made, static),
+        over_stored=lambda: over_stored(context, made, static, starts),
         registry=context.pipelines,
         pipelines=pipelines,
         maintenance=saved["maintenance"],

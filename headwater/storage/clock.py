@@ -186,6 +186,12 @@ class TableClock:
         self._release(NO_TICKS)
         return self._stamp(source)
 
+    def reach(self, tick: int) -> Stamp:
+        """Time has come to `tick` as a row at it would bring it: ties may still come."""
+        self._waiting.release(tick)
+        self._move_to_row(tick)
+        return self._stamp(DIRECT)
+
     def add_source(self, name: str) -> Stamp:
         """A live source, which holds the clock until it has rows; one that is known wakes."""
         return self._set_live(name, self._marks.get(name, Mark()), True)

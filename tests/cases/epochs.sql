@@ -104,6 +104,43 @@ SUBSCRIBE q EARLIEST;
 --| 2 | 3 | 2
 --| 4 | 10 | 5
 
+-- case: chunks of rows that end at the same time are all seen through a materialized view
+CREATE STREAM s (ts INT, v INT) TIMESTAMP BY ts;
+CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n, sum(v) AS v FROM s CUT BY 2 ROWS;
+CREATE CONTINUOUS QUERY by_time AS SELECT count(*) AS n, sum(v) AS v FROM m CUT ON _t BY INTERVAL '5' SECOND;
+CREATE CONTINUOUS QUERY by_rows AS SELECT count(*) AS n, sum(v) AS v FROM m CUT BY 2 ROWS;
+INSERT INTO s VALUES (1, 1), (2, 2);
+FLUSH;
+INSERT INTO s VALUES (2, 4), (2, 8);
+FLUSH;
+INSERT INTO s VALUES (2, 16), (2, 32), (7, 64), (9, 128);
+FLUSH;
+SELECT *, _late FROM m;
+--| 2 | 3 | 2 | false
+--| 2 | 12 | 2 | false
+--| 2 | 48 | 2 | false
+--| 2 | 192 | 9 | false
+SUBSCRIBE by_time EARLIEST;
+--| 3 | 63 | 5
+SUBSCRIBE by_rows EARLIEST;
+--| 2 | 15 | 2
+--| 2 | 240 | 9
+
+-- case: a query that comes later needs earlier rows of a stream than those before it
+CREATE STREAM s (ts INT, v INT) TIMESTAMP BY ts;
+CREATE STREAM u (ts INT, v INT) TIMESTAMP BY ts;
+INSERT INTO u VALUES (100, 1);
+CREATE CONTINUOUS QUERY first AS SELECT count(*) AS n FROM u CUT ON ts BY INTERVAL '10' SECOND, s CUT ON ts BY INTERVAL '10' SECOND;
+FLUSH;
+CREATE CONTINUOUS QUERY later WITH (mode = 'reevaluate') AS SELECT count(*) AS n, sum(v) AS v FROM s CUT ON ts BY INTERVAL '10' SECOND;
+INSERT INTO s VALUES (1, 1), (2, 2), (25, 4);
+ADVANCE s TO 30;
+FLUSH;
+SUBSCRIBE later EARLIEST;
+--| 2 | 3 | 10
+--| 0 | NULL | 20
+--| 1 | 4 | 30
+
 -- case: semi, anti and full outer joins of two streams
 CREATE STREAM a (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAM b (ts INT, k INT, w INT) TIMESTAMP BY ts;
@@ -231,6 +268,9 @@ CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM names CUT ON name BY 5;
 --! 42P20 2:57 column name has no steps ~ CUT ON name, without BY, ends a chunk at each new value
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s CUT ON ts BY 5 a, s CUT ON v BY 5 b;
 --! 42P20 1:73 all cuts of one query must be alike ~ KEEP may differ
+CREATE STREAMING TABLE short (ts INT, v INT) TIMESTAMP BY ts RANGE INTERVAL '8' SECOND;
+CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM short CUT ON ts BY INTERVAL '5' SECOND KEEP 2 CHUNKS;
+--! 42P16 2:57 the kept chunks are longer than the RANGE of table short ~ SET RANGE keeps more
 
 -- case: a new value ends a chunk, and its row belongs to the next one
 CREATE STREAM s (ts INT, trip STRING, v INT) TIMESTAMP BY ts;

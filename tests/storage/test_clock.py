@@ -143,6 +143,15 @@ def test_advance_releases_what_waits_up_to_it() -> None:
     assert clock.waiting_count == 1
 
 
+def test_reach_leaves_its_own_tick_open() -> None:
+    """As a row at it would: for a view with several results at one instant."""
+    clock = TableClock()
+    assert clock.reach(7) == Stamp(0, 7, 6, None, None, False)
+    assert insert(clock, 7).late_count == 0
+    clock.reach(5)
+    assert at(clock) == (7, 6)
+
+
 @pytest.mark.parametrize("tick", [TICK_MIN - 1, TICK_MAX + 1])
 def test_advance_out_of_range_is_an_error(tick: int) -> None:
     clock = TableClock()

@@ -35,6 +35,11 @@ def window_view(number: int) -> str:
     return f"headwater_window_{number}"
 
 
+def static_view(name: str) -> str:
+    """The name under which Spark reads a table below a view's folds, as of its creation."""
+    return f"headwater_static_{name}"
+
+
 def previous_column(column: str, steps: int) -> str:
     """The column that holds PREV(column, steps)."""
     return f"_prev{steps}_{column}"
@@ -166,3 +171,4 @@ class ContinuousPlan:
     reads_instant: bool
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
+    pinned: str  # as `whole`, for a view: the tables below its folds under their static names

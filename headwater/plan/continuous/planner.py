@@ -25,6 +25,7 @@ from headwater.plan.continuous.folds import (
     Leaf,
     fold_view,
     previous_column,
+    static_view,
     window_view,
 )
 from headwater.plan.continuous.rendering import Rendering, Replacement
@@ -43,7 +44,7 @@ from headwater.plan.continuous.scope import (
 )
 from headwater.plan.continuous.shape import Block, Source, blocks_of
 from headwater.sql.duration import Duration
-from headwater.sql.extensions import Cut, Previous, Relation, Valid, Window
+from headwater.sql.extensions import Cut, Previous, Relation, TableReference, Valid, Window
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Span
@@ -96,17 +97,19 @@ def plan_query(
     )
     whole_span = Span(0, len(query.text))
     stream_names = {leaf.name.key for leaf in leaves}
+    whole = _whole(bound, whole_span)
     found = ContinuousPlan(
         leaves=leaves,
         folds=(),
         reason=None,
         upper=None,
-        whole=_whole(bound, whole_span),
+        whole=whole,
         whole_fold=None,
         single=False,
         reads_instant=bool(volatile),
         identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
         stream_tables=(),
+        pinned=whole,
     )
     if uses is None:
         return replace(found, reason="the query is not understood well enough to be split")
@@ -117,8 +120,14 @@ def plan_query(
         return replace(found, reason=unfit.reason)
     upper = rendering.of(whole_span, bound.replaced)
     single = len(blocks) == 1 and len(folds) == 1
+    below = _below(bound, folds)
     return replace(
-        found, folds=folds, upper=upper, single=single, stream_tables=_below(bound, folds)
+        found,
+        folds=folds,
+        upper=upper,
+        single=single,
+        stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
+        pinned=_whole(bound, whole_span, below),
     )
 
 
@@ -516,9 +525,12 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
         return None
 
 
-def _whole(bound: Bound, span: Span) -> str:
-    """The query over all rows of its windows."""
+def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> str:
+    """The query over all rows of its windows; some tables under their static names."""
     extra: list[Replacement] = []
+    for reference in static:
+        alias = "" if reference.alias else f" AS {quoted(reference.name)}"
+        extra.append((reference.name.span, quoted(static_view(reference.name.key)) + alias))
     for leaf in bound.leaves:
         extra += leaf_edits(leaf, bound.query, window_view(leaf.number))
     for block, scope in zip(bound.blocks, bound.scopes, strict=True):
@@ -565,16 +577,18 @@ def _expanded_stars(block: Block, scope: Scope) -> list[Replacement]:
     return found
 
 
-def _below(bound: Bound, folds: Sequence[FoldPlan]) -> tuple[str, ...]:
-    """The standard tables that stream pipelines read: a change of them reaches rows already folded."""
-    found: list[str] = []
+def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:
+    """Where stream pipelines read standard tables: a change of them reaches rows already folded."""
     streams = {leaf.name.span for leaf in bound.leaves}
-    for reference in bound.query.table_references:
-        if reference.span in streams:
-            continue
-        for fold in folds:
-            places = [fold.block.places.get(word) for word in ("FROM", "WHERE")]
-            ring = fold.finish is None
-            if not ring and any(p is not None and within(reference.span, p) for p in places):
-                found.append(reference.name.key)
-    return tuple(dict.fromkeys(found))
+    places = [
+        place
+        for fold in folds
+        if fold.finish is not None  # a ring keeps rows as they are
+        for place in (fold.block.places.get(word) for word in ("FROM", "WHERE"))
+        if place is not None
+    ]
+    return [
+        reference
+        for reference in bound.query.table_references
+        if reference.span not in streams and any(within(reference.span, p) for p in places)
+    ]

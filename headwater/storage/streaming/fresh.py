@@ -9,10 +9,11 @@ Many readers ask for the same rows after a commit: the last answer of each table
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -95,8 +96,9 @@ def each_since(
     sequence: int,
     generation: int | None,
     take: Callable[[pa.Table], None],
+    end: int | None = None,
 ) -> tuple[int, int]:
-    """Gives every row from a sequence number on, late ones too, in pieces of no order.
+    """Gives every row from a sequence number on (up to another), late ones too, in pieces of no order.
 
     Returns the next sequence number and the table's generation; no piece is given if stored rows
     have changed since the generation that the caller knows.
@@ -104,28 +106,43 @@ def each_since(
     with table._lock:
         state, found = table._visible, table.generation
         batches = table._tail.batches
+        end = state.next_sequence if end is None else end
         place = bisect_left(batches, sequence, key=lambda b: b.stamp.base_sequence)
+        last = bisect_left(batches, end, key=lambda b: b.stamp.base_sequence)
         first = batches[0].stamp.base_sequence if batches else state.next_sequence
-        wanted = batches[place:]
+        wanted = batches[place:last]
     if generation is not None and found != generation:
+        return sequence, found
+    if end <= sequence:
         return sequence, found
     if first <= sequence and not any(batch.files for batch in wanted):
         if wanted:
             take(stored_rows(table.definition, wanted))
-        return state.next_sequence, found
+        return end, found
     with table.reading() as snapshot:
         if generation is not None and snapshot.generation != generation:
             return sequence, snapshot.generation
         for block in snapshot.blocks:
             if block.high_sequence >= sequence:
-                take(_from(read_block(snapshot, block), sequence))
+                take(_between(read_block(snapshot, block), sequence, end))
         for piece in snapshot.tail:
-            take(_from(piece.rows, sequence))
-        return snapshot.next_sequence, snapshot.generation
+            take(_between(piece.rows, sequence, end))
+        return end, snapshot.generation
 
 
-def _from(rows: pa.Table, sequence: int) -> pa.Table:
-    return rows.filter(pc.field(SEQUENCE) >= sequence) if sequence else rows
+def ends_of(tables: Iterable[StreamingTable]) -> dict[int, int]:
+    """By table: the sequence number after its last row, all at one moment."""
+    found = {table.definition.id: table for table in tables}
+    locks = {id(table._visibility): table._visibility for table in found.values()}
+    with contextlib.ExitStack() as stack:
+        for lock in locks.values():  # one, within a database
+            stack.enter_context(lock)
+        return {number: table.state.next_sequence for number, table in found.items()}
+
+
+def _between(rows: pa.Table, sequence: int, end: int) -> pa.Table:
+    column = pc.field(SEQUENCE)
+    return rows.filter((column >= sequence) & (column < end))
 
 
 def _in_time(rows: pa.Table) -> pa.Table:

@@ -74,6 +74,8 @@ class StreamStore:
         for item in self._catalog.all(*definition_keys):
             opened = self._tables[item.id] = self._table(stored_definition(item))
             opened.kept = item.kind != "stream" or self._has_reader(item.id)
+            if self._has_reader(item.id, "view"):
+                opened.hold_sequence(0)  # until the view says what it holds itself
         sealed = max((table.sealed_lsn for table in self._tables.values()), default=0)
         wal = WriteAheadLog(
             str(folder),
@@ -102,9 +104,9 @@ class StreamStore:
             table.attach(wal)
         return wal
 
-    def _has_reader(self, number: int) -> bool:
-        """Whether a continuous query reads a table."""
-        readers = self._catalog.all("continuous query", "materialized view", "view")
+    def _has_reader(self, number: int, *kinds: str) -> bool:
+        """Whether a continuous query, or something of these kinds, reads a table."""
+        readers = self._catalog.all(*kinds or ("continuous query", "materialized view", "view"))
         return any(number in item.definition.get("reads", ()) for item in readers)
 
     def _table(self, definition: Definition) -> StreamingTable:

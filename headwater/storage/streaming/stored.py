@@ -19,7 +19,7 @@ from headwater.storage.delta import DataFile, DeltaLog
 from headwater.storage.garbage import Garbage
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
-from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.indexes import TableIndexes
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
@@ -73,6 +73,7 @@ class StoredTable:
         self._version = self._log.version
         self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
+        self._holding = 0  # views that are being made
         self._held_sequence: int | None = None  # blocks with rows from here on stay, for views
         self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
@@ -232,11 +233,13 @@ class StoredTable:
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
         """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
-        oldest = self._oldest(clock)
+        oldest, held = self._oldest(clock), self._first_held
         if oldest is None or not rows.num_rows:
             return rows
-        ticks = self.definition.ticks(rows.column(self.definition.time))
-        return rows if ticks.min() >= oldest else rows.filter(pa.array(ticks >= oldest))
+        needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
+        if held is not None:
+            needed |= rows.column(SEQUENCE).to_numpy() >= held
+        return rows if needed.all() else rows.filter(pa.array(needed))
 
     def _oldest(self, clock: int | None) -> int | None:
         """The smallest tick that RANGE and `trim` let anybody read at a clock; None for all."""
@@ -253,18 +256,41 @@ class StoredTable:
             if self._horizon is None or tick > self._horizon:
                 self._horizon = tick
 
+    def keep_from(self, tick: int | None) -> None:
+        """Rows from the tick on are needed, those before it by nobody; None: all are.
+
+        A reader that comes later may need rows of earlier times than those before it did.
+        """
+        with self._lock:
+            self._horizon = tick
+
     def hold(self, tick: int | None) -> None:
         """Rows from the tick on stay although RANGE hides them: a query that is behind reads them."""
         with self._lock:
             self._held_from = tick
 
     def hold_sequence(self, sequence: int | None) -> None:
-        """Blocks with rows from a sequence number on stay: a view has no durable state of them."""
+        """Rows from a sequence number on stay: a view has no durable state of them."""
         with self._lock:
             self._held_sequence = sequence
 
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[None]:
+        """No row goes meanwhile: a view that begins has not said yet which it needs."""
+        with self._lock:
+            self._holding += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._holding -= 1
+
+    @property
+    def _first_held(self) -> int | None:
+        return 0 if self._holding else self._held_sequence
+
     def _is_held(self, block: Block) -> bool:
-        held = self._held_sequence
+        held = self._first_held
         return held is not None and block.high_sequence >= held
 
     def rows_changed(self) -> None:

@@ -418,13 +418,17 @@ class StreamingTable(StoredTable):
         if self.definition.by_arrival:
             self._append(_Commit(self, None, NO_TICKS, None, ""), ADVANCE)
 
-    def store_result(self, rows: Any, instant: int) -> None:
-        """The result of an instant, in one commit with the advance to it; for materialized views."""
+    def store_result(self, rows: Any, instant: int, ties: bool = False) -> None:
+        """The result of an instant, in one commit with the advance to it; for materialized views.
+
+        `ties`: another result may come at the same instant, so it is not closed yet.
+        """
         batch, ticks = self._prepared(as_batch(rows, self.definition.schema))
 
         def event() -> ClockStamp:
             late = self._clock.rows(ticks).late_count
-            return replace(self._clock.advance(instant), late_count=late)
+            moved = self._clock.reach(instant) if ties else self._clock.advance(instant)
+            return replace(moved, late_count=late)
 
         commit = _Commit(self, batch, ticks, None, "", event)
         self._append(commit, ROWS)

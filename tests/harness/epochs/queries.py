@@ -295,6 +295,15 @@ class Cases:
         constructs = frozenset(self._constructs | _named(case, self._tables))
         return replace(case, constructs=constructs)
 
+    def varied(self, case: Case) -> Case:
+        """The same query with other chunks, or into another place."""
+        random = self._random
+        sources = tuple(replace(s, keep=random.choice([1, s.keep, 2])) for s in case.sources)
+        case = replace(case, mode=random.choice(["auto", "fold"]), sources=sources)
+        if random.random() < 0.5:
+            case = replace(case, cut=replace(case.cut, size=case.cut.size * 2))
+        return replace(case, target=random.choice(["query", "view"]))
+
     def _cut(self) -> Cut:
         random = self._random
         kinds = ["time", "time", "rows"] + (["key", "step"] if CUT_ON_ANY_COLUMN else [])

@@ -23,10 +23,16 @@ from tests.harness.epochs.histories import (
     Resume,
     Row,
 )
-from tests.harness.epochs.model import Epoch, Oracle, bag
+from tests.harness.epochs.model import MOST_EMPTY, Epoch, Oracle, bag
 from tests.harness.epochs.queries import Case, Cases
 
+INLINE_ROWS = (None, None, 0, 0, 2, 5)  # None: the default; a small one mixes the tiers
 PATIENCE_S = 0.001  # everything has been answered when results are read
+DOWNSTREAM_CHUNK = 4  # units of time
+DOWNSTREAM = {
+    "by_time": f"CUT ON _t BY INTERVAL '{DOWNSTREAM_CHUNK}' SECOND",
+    "by_rows": "CUT BY 3 ROWS",
+}
 
 
 @dataclass(frozen=True)
@@ -57,8 +63,10 @@ def make_scenario(seed: int, queries: int) -> Scenario:
     random = Random(seed)
     history = Histories(random).history()
     makes = Cases(random, history.tables, bool(history.dim))
-    cases = [makes.case() for _ in range(queries)]
-    return Scenario(seed, history, cases, random.choice([None, None, 0]))
+    cases = [makes.case()]
+    while len(cases) < queries:  # some are alike, so that they may share their folds
+        cases.append(makes.varied(cases[-1]) if random.random() < 0.3 else makes.case())
+    return Scenario(seed, history, cases, random.choice(INLINE_ROWS))
 
 
 class Run:
@@ -123,6 +131,11 @@ class Run:
                 self._db.sql(text)
             except headwater.Error as error:
                 self.refused[number] = error
+                continue
+            if case.target == "view" and not case.from_beginning:
+                for name, cut in DOWNSTREAM.items():
+                    query = f"SELECT count(*) AS n FROM q{number} {cut}"
+                    self._db.sql(f"CREATE CONTINUOUS QUERY q{number}_{name} AS {query}")
 
     def _control(self, word: str) -> None:
         if self._created:
@@ -130,6 +143,7 @@ class Run:
             for number in range(len(self._scenario.cases)):
                 if number not in self.refused:
                     self._db.sql(f"{word} QUERY q{number}")
+            self._db.flush()
 
     def finish(self) -> None:
         """Waits for the last results."""
@@ -158,11 +172,41 @@ class Run:
         shown = wanted if case.target == "view" else wanted[-1:]
         rows = [(*row, table.moment(epoch.tick)) for epoch in shown for row in epoch.rows]
         found = self._db.sql(f"SELECT * FROM q{number}").rows()
-        return None if bag(found) == bag(rows) else f"the table holds {bag(found)}\nnot {bag(rows)}"
+        if bag(found) != bag(rows):
+            return f"the table holds {bag(found)}\nnot {bag(rows)}"
+        if case.target == "view" and not case.from_beginning:
+            return self._downstream(number, wanted)
+        return None
+
+    def _downstream(self, number: int, wanted: list[Epoch]) -> str | None:
+        """Queries over the view see every row of it once, at its time."""
+        unit = self._scenario.history.tables[0].unit
+        moment = self._scenario.history.tables[0].moment
+        ticks = [epoch.tick for epoch in wanted for _ in epoch.rows]
+        length = DOWNSTREAM_CHUNK * unit
+        expected: dict[str, list[tuple[Any, ...]]] = {"by_time": [], "by_rows": []}
+        first = ticks[0] // length * length if ticks else 0
+        last = wanted[-1].tick if ticks else 0
+        for end in range(first + length, last + 1, length):
+            inside = sum(end - length <= tick < end for tick in ticks)
+            expected["by_time"].append((inside, moment(end)))
+        for place in range(2, len(ticks), 3):
+            expected["by_rows"].append((3, moment(ticks[place])))
+        for name, rows in expected.items():
+            outs = self._db.subscribe(f"q{number}_{name}", after="earliest", timeout=PATIENCE_S)
+            found = [row for out in outs for row in out.rows()]
+            if found != rows and not _is_shortened(rows):
+                return f"a query over the view ({name}) says {found}\nnot {rows}"
+        return None
 
     def close(self) -> None:
         """Ends the database."""
         self._db.close()
+
+
+def _is_shortened(rows: list[tuple[Any, ...]]) -> bool:
+    """Whether so many empty chunks came in a row that not all are delivered."""
+    return len(rows) > MOST_EMPTY
 
 
 def _literal(value: Any) -> str:

@@ -25,7 +25,6 @@ def check_probe(scope: Scope) -> None:
             else:
                 allowed = frozenset({",", "inner", "cross"}) if seen else _TABLE_WITH
             if allowed is not None and info.source.join not in allowed:
-                raise Unfit(
-                    f"a {info.source.join} join keeps rows of a table that match no row yet"
-                )
+                kind = f"a{'n' if info.source.join == 'anti' else ''} {info.source.join}"
+                raise Unfit(f"{kind} join keeps rows of a table that match no row yet")
         seen = seen or info.leaf is not None

@@ -1,0 +1,1 @@
+"""Random continuous views over random streams, against DuckDB over all rows acknowledged so far."""
