@@ -43,7 +43,7 @@ class Sizes:
         return self.rows * (SPIKE if middle else 1)
 
 
-QUICK = Sizes((1, 5), 1_500, 1_000)
+QUICK = Sizes((1, 5), 3_000, 500)
 FULL = Sizes((1, 2, 5, 10), 5_000, 1_000)
 SPIKE = 10  # how much larger inserts are in the spike
 
@@ -157,7 +157,7 @@ def draw(figures: dict[str, Any], path: Path) -> Path | None:
     def panel(axes: Any, _: Any) -> None:
         for threads, run in figures["runs"].items():
             points = sorted(run["lengths"])
-            axes.plot(*zip(*points, strict=True), linewidth=0.9, label=f"{threads} threads")
+            axes.plot(*zip(*points, strict=True), linewidth=0.9, label=f"{threads} inserting")
         axes.set_yscale("symlog")
         axes.set_ylim(bottom=0)
         count = figures["inserts"]

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 import headwater
+from headwater.engine.view_pipeline import ViewPipeline
 
 MICROSECONDS = 1_000_000
 VIEW = (
@@ -21,12 +22,16 @@ def at(*moment: int) -> int:
     return int(datetime(*moment, tzinfo=UTC).timestamp()) * MICROSECONDS  # type: ignore[misc, arg-type]
 
 
-def insert_at(db: headwater.Database, now_us: int, weeks: list[int]) -> None:
-    """Inserts rows that the view folds as of a moment."""
+def pipeline_of(db: headwater.Database) -> ViewPipeline:
+    """The one stream pipeline of the view."""
     view = db._context.engine.find_view("v")
     assert view is not None
-    for fold in view.folds:
-        fold.now = lambda: now_us
+    return view.pipelines[0]
+
+
+def insert_at(db: headwater.Database, now_us: int, weeks: list[int]) -> None:
+    """Inserts rows that the view folds as of a moment."""
+    pipeline_of(db).fold.now = lambda: now_us
     db.insert("s", [{"week": week} for week in weeks])
     db.flush()
 
@@ -40,9 +45,7 @@ def test_the_current_date_is_that_of_the_insert(db: headwater.Database, inline_r
     insert_at(db, at(2026, 12, 31), [53, 53, 1])
     insert_at(db, at(2027, 1, 4), [53, 1])
     insert_at(db, at(2027, 1, 10, 23, 59), [1, 2])
-    view = db._context.engine.find_view("v")
-    assert view is not None
-    assert (view.counters.rows_in_line > 0) == (inline_rows > 0)
+    assert (pipeline_of(db).counters.rows_in_line > 0) == (inline_rows > 0)
     assert sorted(db.sql("SELECT * FROM v").rows()) == [(1, 2), (53, 2)]
 
 
@@ -52,7 +55,5 @@ def test_another_zone_has_another_date(db: headwater.Database) -> None:
     db.sql(VIEW)
     db.sql("SET time_zone = 'Pacific/Auckland'")
     insert_at(db, at(2027, 1, 3, 20), [53, 1])  # Monday already
-    view = db._context.engine.find_view("v")
-    assert view is not None
-    assert view.counters.rows_in_line == 0
+    assert pipeline_of(db).counters.rows_in_line == 0
     assert db.sql("SELECT * FROM v").rows() == [(1, 1)]
