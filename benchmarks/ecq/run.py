@@ -17,14 +17,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks import report
-from benchmarks.datacell.outside import Missing
 from benchmarks.datacell.series import Series, compared
-from benchmarks.datacell.tell import voids
 from benchmarks.ecq import duck, ours, outside, plots, tell
 from benchmarks.ecq.ours import Work
 from benchmarks.ecq.queries import Q_B, Q_C, Q_C_APART, Q_D, Query
 from benchmarks.ecq.sizes import FULL, QUICK, Sizes
 from benchmarks.ecq.targets import ON_SPARK, OURS, targets
+from benchmarks.installed import Missing
 
 Figures = dict[str, Any]
 
@@ -48,7 +47,7 @@ def measure(sizes: Sizes, quick: bool) -> int:
     pictures = plots.draw(found, path.parent)
     drawn = ", ".join(map(str, pictures)) or "(matplotlib is not installed)"
     print(f"\nkept in {path}, drawn in {drawn}")
-    return 1 if voids(found) else 0
+    return 1 if list(report.voids(found)) else 0
 
 
 def _experiments(sizes: Sizes, found: Figures) -> Mapping[str, Callable[[], None]]:

@@ -1,4 +1,4 @@
-"""Joins of two streams that read both sides of a pair: in line, on Spark and re-evaluated alike (EQ4, EQ7)."""
+"""Joins of two streams that read both sides of a pair: in line, on Spark, re-evaluated (EQ4, EQ7)."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_an_error_that_spark_raises_too_fails_the_query(
     for name in "ab":
         db.insert(name, [(1, 1, 5)])
         db.advance(name, 4)
+    db.flush()
     with pytest.raises(headwater.Error) as caught:
-        db.flush()
         _outs(db, "q")
     assert caught.value.sqlstate == "22012"

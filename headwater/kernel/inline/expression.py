@@ -448,6 +448,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Month: _rule(_field("month"), "this", names="month"),
     exp.Day: _rule(_field("day"), "this", names="day"),
     exp.DayOfMonth: _rule(_field("day"), "this", names="dayofmonth day_of_month"),
+    exp.WeekOfYear: _rule(_field("week"), "this", names="weekofyear week_of_year"),
     exp.Hour: _rule(_field("hour"), "this", names="hour"),
     exp.Minute: _rule(_field("minute"), "this", names="minute"),
     exp.Second: _rule(_field("second"), "this", names="second"),

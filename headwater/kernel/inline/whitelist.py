@@ -96,7 +96,7 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("NOT LIKE", "{a} NOT LIKE '_b%'", _each(("STRING",))),
     *(
         Entry(name, f"{name}({{a}})", _each(("DATE", "TIMESTAMP_NTZ")))
-        for name in ("year", "month", "day", "dayofmonth")
+        for name in ("year", "month", "day", "dayofmonth", "weekofyear")
     ),
     *(
         Entry(name, f"{name}({{a}})", _each(("TIMESTAMP_NTZ",)))
