@@ -94,6 +94,7 @@ def on_day(spec: FoldSpec, day: date, functions: frozenset[str]) -> FoldSpec:
     pipeline, found = _in_line(spec.plan, _texts(spec), functions, day)
     keys = len(spec.plan.keys)
     count = keys + len(spec.argument_texts)
+    assert not isinstance(pipeline, JoinPipeline)  # a view joins no streams row by row
     return replace(
         spec,
         pipeline=pipeline,
