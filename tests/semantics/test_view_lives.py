@@ -1,0 +1,153 @@
+"""What views hold across restarts, deletes and other views: cases that once went wrong, each by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+from headwater.execute import views
+
+SETTINGS = {"eager_spark": False}
+SUMS = "SELECT k, count(*) AS n FROM {} GROUP BY k"
+Connect = Callable[..., headwater.Database]
+
+
+def pipelines(db: headwater.Database, view: str) -> Any:
+    """The pipelines of a view."""
+    found = db._context.engine.find_view(view)
+    assert found is not None
+    return found.pipelines
+
+
+def rows(db: headwater.Database, view: str) -> list[tuple[Any, ...]]:
+    """A view's rows in order."""
+    return sorted(db.sql(f"SELECT * FROM {view}").rows())
+
+
+def test_a_delete_right_after_a_restart_is_seen(folder: Path, connect: Connect) -> None:
+    """A view whose state came from its snapshot, and that was not read since, counts no deleted row."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+        db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+        db.insert("r", [(1, 1), (2, 1)])
+        assert rows(db, "v") == [(1, 2)]
+    db = connect(folder, settings=SETTINGS)
+    db.sql("DELETE FROM r")
+    assert rows(db, "v") == []
+
+
+def test_rows_that_nobody_read_yet_outlive_a_restart(folder: Path, connect: Connect) -> None:
+    """An incremental view folds nothing before it is read: its stream keeps the rows."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAM q (ts INT, k INT) TIMESTAMP BY ts")
+        db.sql(f"CREATE VIEW now AS {SUMS.format('q')}")
+        db.sql(f"CREATE VIEW v WITH (maintenance = 'incremental') AS {SUMS.format('q')}")
+        db.insert("q", [(1, 1), (2, 1)])
+        db.insert("q", [(9, 2)])
+        db.flush()
+        db._context.streams.seal_all()
+    db = connect(folder, settings=SETTINGS)
+    db._context.streams.keep_once()
+    assert rows(db, "v") == rows(db, "now") == [(1, 2), (2, 1)]
+
+
+def test_no_snapshot_is_made_of_rows_that_are_being_deleted(folder: Path, connect: Connect) -> None:
+    """Between the end of the old snapshot and the commit of a DELETE nothing is put away."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    db.insert("r", [(1, 1)])
+    (pipeline,) = pipelines(db, "v")
+    assert rows(db, "v") == [(1, 1)]
+    table, replace = pipeline.place.table, pipeline.place.table.replace
+
+    def watched(*given: Any) -> Any:
+        pipeline.put_away()
+        assert not list(folder.glob(f"**/*{pipeline.number}*"))
+        return replace(*given)
+
+    table.replace = watched
+    db.sql("DELETE FROM r")
+    assert rows(db, "v") == []
+    db.insert("r", [(2, 2)])
+    assert rows(db, "v") == [(2, 1)]
+    pipeline.put_away()
+    assert list(folder.glob(f"**/*{pipeline.number}*"))
+
+
+def test_a_delete_leaves_the_state_of_other_tables_alone(folder: Path, connect: Connect) -> None:
+    """A view over a table and a stream: rows of the stream are gone, so what is folded of them must stay."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE STREAM q (ts INT, k INT) TIMESTAMP BY ts")
+    both = "SELECT a.n AS a, b.n AS b FROM (SELECT count(*) AS n FROM r) a, (SELECT count(*) AS n FROM q) b"
+    db.sql(f"CREATE VIEW v AS {both}")
+    db.insert("r", [(1, 1)])
+    db.insert("q", [(1, 1), (2, 2)])
+    assert rows(db, "v") == [(1, 2)]
+    found = pipelines(db, "v")
+    for pipeline in found:
+        pipeline.put_away()
+    db.sql("DELETE FROM r")
+    kept = {p.place.table.definition.name: p.kept for p in found}
+    assert kept == {"r": 0, "q": 2}
+    assert rows(db, "v") == [(0, 2)]
+
+
+@pytest.mark.parametrize("kind", ["STREAM", "STREAMING TABLE"])
+def test_rows_that_come_while_a_view_is_made_are_counted(
+    kind: str, folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another view has folded and put them away, and upkeep would let them go."""
+    db = connect(folder, settings={**SETTINGS, "snapshot_s": 0.1})
+    ranged = " RANGE INTERVAL 5 SECONDS" if kind == "STREAMING TABLE" else ""
+    db.sql(f"CREATE {kind} q (ts INT, k INT) TIMESTAMP BY ts{ranged}")
+    db.sql(f"CREATE VIEW first AS {SUMS.format('q')}")
+    pin = views.pin_static
+
+    def slow(*given: Any) -> Any:
+        for second in range(0, 40, 10):
+            db.insert("q", [(second, 1)])
+        assert rows(db, "first") == [(1, 4)]
+        (pipeline,) = pipelines(db, "first")
+        pipeline.put_away()
+        db._context.engine._let_go_of(pipeline.place.table)
+        db._context.streams.seal_all()
+        db._context.streams.keep_once()
+        return pin(*given)
+
+    monkeypatch.setattr(views, "pin_static", slow)
+    db.sql(f"CREATE VIEW second FROM NOW AS {SUMS.format('q')}")
+    assert rows(db, "second") == rows(db, "first") == [(1, 4)]
+
+
+def test_a_late_row_beyond_range_counts(folder: Path, connect: Connect) -> None:
+    """What RANGE hid when a view began is left out; what comes later counts, whatever its time."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAMING TABLE g (ts INT, k INT) TIMESTAMP BY ts RANGE INTERVAL 5 SECONDS")
+        db.insert("g", [(1, 1), (50, 2)])
+        db.sql(f"CREATE VIEW v AS {SUMS.format('g')}")
+        db.insert("g", [(2, 3)])
+        assert rows(db, "v") == [(2, 1), (3, 1)]
+    db = connect(folder, settings=SETTINGS)
+    assert rows(db, "v") == [(2, 1), (3, 1)]
+
+
+def test_a_view_that_cannot_start_guards_its_rows(folder: Path, connect: Connect) -> None:
+    """Its rows are neither changed nor let go until it starts again or is dropped."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+        db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+        db.insert("r", [(1, 1)])
+    db = connect(folder, settings=SETTINGS)
+    context = db._context
+    context.engine.remove("v")
+    context.dormant["v"] = headwater.Error("it cannot start")
+    with pytest.raises(headwater.Error, match="view v cannot start"):
+        db.sql("DELETE FROM r")
+    context.dormant.clear()
+    assert db.sql("SELECT * FROM r").rows() == [(1, 1)]
