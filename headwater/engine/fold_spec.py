@@ -14,6 +14,7 @@ from datetime import date
 import pyarrow as pa
 
 from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.engine.join_pipeline import JoinPipeline
 from headwater.errors import NotSupportedError
 from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
@@ -37,6 +38,7 @@ class FoldSpec:
 
     plan: FoldPlan
     pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
+    pairing: JoinPipeline | None  # the same of a join of two streams
     keys: tuple[Compiled, ...]  # in line
     arguments: tuple[Compiled, ...]
     argument_texts: tuple[str, ...]
@@ -48,7 +50,7 @@ class FoldSpec:
     @property
     def tier(self) -> str:
         """Where chunks may be folded."""
-        return "Spark" if self.pipeline is None else "in line"
+        return "Spark" if self.pipeline is None and self.pairing is None else "in line"
 
 
 def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
@@ -57,7 +59,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
     texts = [*plan.keys, *arguments, *kept]
     pipeline, found = _in_line(plan, texts, functions, ANY_DAY)
-    types = [c.type for c in found] if pipeline is not None else _types(plan, texts, analyse)
+    types = _types(plan, texts, analyse) if pipeline is None else [c.type for c in found]
     keys, count = len(plan.keys), len(plan.keys) + len(arguments)
     aggregation = None
     if plan.keys or plan.aggregates:
@@ -69,7 +71,8 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
         schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types[count:])])
     return FoldSpec(
         plan=plan,
-        pipeline=pipeline,
+        pipeline=pipeline if isinstance(pipeline, InlinePipeline) else None,
+        pairing=pipeline if isinstance(pipeline, JoinPipeline) else None,
         keys=tuple(found[:keys]),
         arguments=tuple(found[keys:count]),
         argument_texts=arguments,
@@ -91,6 +94,7 @@ def on_day(spec: FoldSpec, day: date, functions: frozenset[str]) -> FoldSpec:
     pipeline, found = _in_line(spec.plan, _texts(spec), functions, day)
     keys = len(spec.plan.keys)
     count = keys + len(spec.argument_texts)
+    assert not isinstance(pipeline, JoinPipeline)  # a view joins no streams row by row
     return replace(
         spec,
         pipeline=pipeline,
@@ -117,14 +121,18 @@ def _with_day(plan: FoldPlan, day: date) -> FoldPlan:
 
 def _in_line(
     plan: FoldPlan, texts: Sequence[str], functions: frozenset[str], day: date
-) -> tuple[InlinePipeline | None, list[Compiled]]:
-    if plan.kind in ("join", "ring"):
+) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
+    if plan.kind == "ring":
         return None, []
     if ZONED not in functions:  # else only Spark knows the date
         plan = _with_day(plan, day)
         texts = [text.replace(TODAY, f"DATE '{day.isoformat()}'") for text in texts]
     try:
-        pipeline = InlinePipeline(plan, functions)
+        pipeline: InlinePipeline | JoinPipeline
+        if plan.kind == "join":
+            pipeline = JoinPipeline(plan, functions)
+        else:
+            pipeline = InlinePipeline(plan, functions)
         found = [compiled(text, pipeline.resolve, functions) for text in texts]
         for one in found[: len(plan.keys)]:
             kind_of(one.type)
@@ -265,7 +273,7 @@ def _partial(spec: FoldSpec, name: str) -> str:
     if kind == "moments":
         texts = {
             "count": f"CAST(count({argument}) AS DOUBLE)",
-            "mean": f"CAST(avg({argument}) AS DOUBLE)",
+            "mean": f"avg(CAST({argument} AS DOUBLE))",
             "squares": f"var_pop({argument}) * count({argument})",
         }
         return texts[detail]

@@ -93,7 +93,7 @@ class Refresh:
 
 @dataclass(frozen=True)
 class Read:
-    """A view is read: as it is, twice in one query, or by VERIFY VIEW."""
+    """A view is read: as it is, twice in one query, beside a table, or by VERIFY VIEW."""
 
     view: int
     way: str = "plain"
@@ -216,7 +216,7 @@ class Histories:
     def read(self) -> None:
         """One view is read."""
         if self.made:
-            way = self.random.choice(["plain", "plain", "plain", "twice", "verify"])
+            way = self.random.choice(["plain", "plain", "plain", "twice", "crossed", "verify"])
             self.actions.append(Read(self.random.choice(self.made), way))
 
     def refresh(self) -> None:

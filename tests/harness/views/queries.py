@@ -86,9 +86,10 @@ class ViewWriter(Writer):
     def view(self) -> str:
         """The whole query."""
         shapes = [
-            self.groups, self.probe, self.derived, self.scalar, self.both, self.above, self.groups,
-            self.figure_2, self.in_table, self.distinct, self.probe, self.union, self.rows, self.cte,
-            self.figure_2, self.groups, self.broken,
+            self.groups, self.probe, self.derived, self.shared, self.scalar, self.both, self.above,
+            self.groups, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
+            self.shared, self.rows, self.cte, self.figure_2, self.groups, self.broken, self.shared,
+            self.correlated, self.static_cte,
         ]  # fmt: skip
         found = shapes[self.number % len(shapes)]()
         if "median(" in found or "sum(DISTINCT" in found:
@@ -147,6 +148,40 @@ class ViewWriter(Writer):
         source, alias, places = self.table()
         self.note("aggregates")
         return self.grouped(source, places, alias, self.where(places))
+
+    def shared(self) -> str:
+        """A grouping that many views have, with aggregates of its own."""
+        random = self.random
+        source = random.choice(self.streams[:2] if random.random() < 0.5 else self.streams)
+        name = self.window(source, "x").split()[0]
+        self.note("shared grouping")
+        where = random.choice(["", "", " WHERE x.i > 0"])
+        calls = [self.aggregate(self.places(source, "x"), "x") for _ in range(random.randint(1, 3))]
+        items = self.named(["x.k", *calls])
+        return f"SELECT {items} FROM {name} x{where} GROUP BY x.k"
+
+    def static_cte(self) -> str:
+        """A CTE without streams, joined below the fold."""
+        source, alias, places = self.table()
+        self.note("static CTE below the fold")
+        self.folds = None
+        cte = f"WITH small AS (SELECT k, max(w) AS w FROM {self.text.below()} GROUP BY k)"
+        source += f" JOIN small ON {alias}.k = small.k"
+        return f"{cte} {self.grouped(source, places, None, self.where(places, 0.4))}"
+
+    def correlated(self) -> str:
+        """A scalar aggregate over a stream that depends on a row of a table or of another fold."""
+        self.note("correlated aggregate")
+        self.folds = None
+        source, alias, _ = self.table()
+        kind = self.random.choice(["count", "sum", "max"])
+        call = f"{kind}({alias}.i)"
+        where = self.random.choice(["", f" AND {alias}.i > 0"])
+        inner = f"(SELECT {call} FROM {source} WHERE {alias}.k = o.k{where})"
+        outer = "dim o" if self.random.random() < 0.5 else f"({self.small()}) o"
+        if self.random.random() < 0.5:
+            return f"SELECT {self.named(['o.k', inner])} FROM {outer}"
+        return f"SELECT {self.named(['o.k'])} FROM {outer} WHERE {inner} >= 1"
 
     def probe(self) -> str:
         """A stream joined with the standard table, or with a plain view of it, below the fold."""

@@ -206,6 +206,9 @@ class Tier:
         text = f"SELECT * FROM v{action.view}"
         if action.way == "twice":
             wanted, text = wanted * 2, f"{text} UNION ALL {text}"
+        elif action.way == "crossed":
+            wanted = [(len(wanted) * len(self.oracle.dim),)]
+            text = f"SELECT count(*) FROM v{action.view} CROSS JOIN dim"
         found = self.database.sql(text).rows()
         if not same_bag(found, wanted):
             raise Disagreement(self._said(base, found, wanted))
