@@ -20,7 +20,7 @@ from benchmarks import report
 from benchmarks.datacell.series import Series, compared
 from benchmarks.ecq import duck, ours, outside, plots, tell
 from benchmarks.ecq.ours import Work
-from benchmarks.ecq.queries import Q_B, Q_C, Q_C_APART, Q_D, Query
+from benchmarks.ecq.queries import Q_B, Q_C, Q_D, Query
 from benchmarks.ecq.sizes import FULL, QUICK, Sizes
 from benchmarks.ecq.targets import ON_SPARK, OURS, targets
 from benchmarks.installed import Missing
@@ -90,8 +90,6 @@ def _point(query: Query, size: int, sizes: Sizes) -> Figures:
     peer = sizes.peer(query, size)
     duck_query, duck_whole = duck.one_time(peer)
     systems = {OURS: ours.epochs(sizes.ours(query, size))}
-    if query is Q_C:
-        systems["Headwater, avg − avg"] = ours.epochs(sizes.ours(Q_C_APART, size))
     if size in sizes.spark_sizes:
         systems[ON_SPARK] = ours.epochs(sizes.on_spark(query, size), inline_rows=0)
     systems["iterated, streaming table"] = ours.iterated(peer, "STREAMING TABLE")
