@@ -6,6 +6,7 @@ row that is called twice, left out or called out of turn changes all values afte
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Callable
@@ -113,7 +114,8 @@ BY_ROWS = [
     ("FROM s [k ROWS 2] SAMPLE 5 ROWS", 5),
     ("FROM s [INTERVAL 4 SECONDS BEFORE] SAMPLE 3 ROWS", 3),
 ]
-TEXTS = [text for text, _ in [*BY_TIME, *BY_ROWS]]
+BY_KEY = ["FROM s CUT ON k", "FROM s CUT ON k KEEP 3 CHUNKS"]
+TEXTS = [*(text for text, _ in [*BY_TIME, *BY_ROWS]), *BY_KEY]
 
 
 def _check(
@@ -182,6 +184,10 @@ def test_state_lives_as_long_as_it_says(
             _check(_results(db, f"q{number}"), rows, lambda ts, _, chunk=chunk: chunk(ts))
         for number, (_, step) in enumerate(BY_ROWS, len(BY_TIME)):
             _check(_results(db, f"q{number}"), rows, lambda _, n, step=step: n // step)
+        changed = [n > 0 and row[1] != rows[n - 1][1] for n, row in enumerate(rows)]
+        runs = list(itertools.accumulate(changed))
+        for number in range(len(TEXTS) - len(BY_KEY), len(TEXTS)):
+            _check(_results(db, f"q{number}"), rows, lambda _, n: runs[n])
 
 
 def test_rows_from_before_the_query_are_called_first() -> None:
@@ -366,6 +372,16 @@ def test_a_one_time_query_scans_its_window_once() -> None:
 
 
 # Refusals
+
+
+def test_a_view_has_no_state() -> None:
+    """CREATE VIEW says what to use instead."""
+    with headwater.connect(settings=INLINE) as db:
+        _register(db)
+        db.sql("CREATE STREAM s (ts INT, k STRING, v INT) TIMESTAMP BY ts")
+        with pytest.raises(headwater.Error, match="for_query keeps state") as caught:
+            db.sql("CREATE VIEW w AS SELECT k, sum(for_query(v)) AS t FROM s GROUP BY k")
+        assert "MATERIALIZED" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize(

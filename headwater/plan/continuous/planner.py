@@ -126,7 +126,8 @@ def _bind(
     edits, volatile, leaves, added = _function_edits(
         query, blanked, leaves, blocks, scopes, uses or [], view
     )
-    calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses)
+    in_view = view is not None
+    calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses, in_view)
     edits, leaves, added = [*edits, *calls.edits], calls.bound(leaves), (*added, *calls.uses)
     leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]

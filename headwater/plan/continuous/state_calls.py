@@ -53,12 +53,19 @@ def find_state_calls(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse] | None,
+    in_view: bool = False,
 ) -> StateCalls:
     """The calls with state in a query; BindError if one cannot be made for the rows of one table."""
     binder = _Binder(query, statement, blocks, scopes, uses)
     found = []
     for call in calls_in(text, Span(0, len(text))):
         function = tables.state_function(call.name.lower())
+        if function is not None and in_view:
+            raise binder.error(
+                call,
+                f"{call.name.lower()} keeps state and cannot be used in a view",
+                "CREATE MATERIALIZED VIEW m AS SELECT … FROM s CUT … keeps what it gives",
+            )
         if function is not None:
             found.append((call, function))
     spans = [call.span for call, _ in found]
@@ -104,14 +111,14 @@ class _Binder:
     def _check(self, call: Call, others: Sequence[Span]) -> None:
         plain = not (call.distinct or call.star or call.filter or call.windowed or call.within)
         if not plain or call.ignore_nulls:
-            raise self._error(call, f"{call.name.lower()} takes plain arguments", None)
+            raise self.error(call, f"{call.name.lower()} takes plain arguments", None)
         query = self._query
         inner = [*others, *(call.span for call in query.previous)]
         inner += [*(call.span for call in query.valid), *(call.span for call in query.instants)]
         if any(within(span, call.span) and span != call.span for span in inner) or any(
             within(call.span, previous.span) for previous in query.previous
         ):
-            raise self._error(
+            raise self.error(
                 call,
                 f"{call.name.lower()} keeps state and cannot be mixed with PREV, VALID,"
                 " CURRENT_INSTANT or another function with state",
@@ -131,7 +138,7 @@ class _Binder:
             leaf = scope.sources[owners.pop()].leaf if len(owners) == 1 else None
             if leaf is not None and all(column is not None for _, column in resolved):
                 return leaf, [(use.span, quoted(c.name)) for use, c in resolved if c is not None]
-        raise self._error(
+        raise self.error(
             call,
             f"{call.name.lower()} keeps state: it reads columns of one windowed or cut streaming"
             " table of its SELECT",
@@ -150,6 +157,7 @@ class _Binder:
         known.append(StateCall(name, function.life, arguments, column, function.type))
         return known[-1]
 
-    def _error(self, call: Call, message: str, hint: str | None) -> BindError:
+    def error(self, call: Call, message: str, hint: str | None) -> BindError:
+        """The error about a call, at its place."""
         place = call.span.shifted(self._query.offset).place(self._statement)
         return BindError(f"function {message}", sqlstate="42P20", hint=hint, place=place)
