@@ -31,7 +31,7 @@ from tests.harness.epochs.terms import (
 )
 
 # `CUT ON k` and `CUT ON o BY 3`, where a change of the value ends the chunk: True once they are there.
-CUT_ON_ANY_COLUMN = False
+CUT_ON_ANY_COLUMN = True
 
 NEWEST = "newest"
 WORDS = {
