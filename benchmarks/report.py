@@ -8,7 +8,7 @@ import platform
 import statistics
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +46,15 @@ def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) 
         print("  " + "  ".join(v.ljust(w) for v, w in zip(row, widths, strict=True)).rstrip())
         if number == 0:
             print("  " + "  ".join("-" * w for w in widths))
+
+
+def voids(figures: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every row whose answers differ from ours: where it stands, and how they differ."""
+    if isinstance(figures, Mapping):
+        if figures.get("void") is not None:
+            yield name, figures["void"]
+        for key, value in figures.items():
+            yield from voids(value, f"{name} {key}".strip())
+    elif isinstance(figures, list):
+        for place, value in enumerate(figures):
+            yield from voids(value, f"{name} {place}")

@@ -328,11 +328,12 @@ class Database:
         kind: str = "scalar",
         state: str | None = None,
     ) -> None:
-        """Makes a Python function usable in SQL for as long as this database is open."""
+        """Makes a Python function usable in SQL for as long as this database is open.
+
+        `state`: a scalar function keeps state that lives for the "query", the "chunk" or the "scan".
+        """
         self._check_open()
-        if state is not None:
-            raise NotSupportedError("functions with state are not supported yet")
-        functions.create_python_function(self._context, name, function, returns, kind)
+        functions.create_python_function(self._context, name, function, returns, kind, state)
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
 

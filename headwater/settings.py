@@ -158,6 +158,12 @@ TABLE: tuple[Setting, ...] = (
         "largest chunk folded without Spark; 0 always uses Spark",
         minimum=0,
     ),
+    Setting(
+        "basket_mb",
+        256,
+        "rows that wait for a query beyond this, per table in it, are set aside on disk",
+        minimum=1,
+    ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
     Setting("view_versions", 8, "results kept per view for VERSION AS OF", minimum=1),
     Setting("results_mb", 256, "bytes of result sets kept per query, in MiB", minimum=1),

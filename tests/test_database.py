@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater
-from headwater.errors import ClosedError, NotSupportedError, StorageError
+from headwater.errors import ClosedError, StorageError
 from headwater.kernel.kernel import Kernel
 from headwater.storage.folder import DataFolder
 
@@ -148,11 +148,6 @@ def test_a_forgotten_database_closes_itself(folder: Path) -> None:
     del db
     gc.collect()
     headwater.connect(folder).close()
-
-
-def test_functions_with_state_are_named_as_not_there_yet(db: headwater.Database) -> None:
-    with pytest.raises(NotSupportedError, match="state"):
-        db.create_function("f", len, returns="INT", state="query")
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks import installed
 from benchmarks.datacell.series import Answers
+from benchmarks.installed import Missing
 from headwater.kernel.java import find_java, spark_java_home
 
 HERE = Path(__file__).parent
 FLINK = "apache-flink==2.3.0"  # its pins conflict with ours: it gets a virtualenv of its own
-INSTALL_TIMEOUT_S = 1800
 RUN_TIMEOUT_S = 900
 
 
@@ -31,13 +32,9 @@ class Rate:
     note: str = ""  # what our engine says about the query's mode
 
 
-class Missing(Exception):
-    """Why a peer is not there."""
-
-
 def flink(rows: int, per_second: int, groups: int, bound: int, seconds: int, install: bool) -> Rate:
     """Flink's HOP; Missing if it is not installed, or cannot be."""
-    python = flink_python(install)
+    python = installed.python_of(FLINK, install=install, size="850 MB")
     arguments = [str(n) for n in (rows, per_second, groups, bound, seconds)]
     home = spark_java_home(find_java({}))
     environment = {**os.environ, "JAVA_HOME": str(home)} if _needs_java() else dict(os.environ)
@@ -49,32 +46,6 @@ def _needs_java() -> bool:
     from shutil import which
 
     return "JAVA_HOME" not in os.environ and which("java") is None
-
-
-def flink_python(install: bool) -> Path:
-    """The Python of Flink's virtualenv."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = cache / "headwater" / "benchmarks" / FLINK.replace("==", "-")
-    python = folder / "bin" / "python"
-    if (folder / "ready").exists():
-        return python
-    if not install:
-        raise Missing("Flink is installed by a run without --quick")
-    print(f"installing {FLINK} into {folder} (once, about 850 MB) …", flush=True)
-    for command in (
-        [sys.executable, "-m", "venv", "--clear", str(folder)],
-        [str(python), "-m", "pip", "install", "--quiet", FLINK],
-    ):
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=INSTALL_TIMEOUT_S
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise Missing(str(error)) from error
-        if done.returncode:
-            raise Missing((done.stderr.strip().splitlines() or ["it cannot be installed"])[-1])
-    (folder / "ready").touch()
-    return python
 
 
 def structured_streaming(rows: pa.Table, bound: int, seconds: int) -> Rate:

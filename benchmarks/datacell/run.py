@@ -47,7 +47,7 @@ def main(quick: bool) -> int:
     path = report.keep("datacell", found)
     picture = plots.draw(found, path.with_suffix(".png"))
     print(f"\nkept in {path}, drawn in {picture or '(matplotlib is not installed)'}")
-    return 1 if tell.voids(found) else 0
+    return 1 if list(report.voids(found)) else 0
 
 
 def _experiments(sizes: Sizes, quick: bool) -> Mapping[str, Callable[[], Figures]]:

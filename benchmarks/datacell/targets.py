@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
+
+from benchmarks.targets import Target
 
 Figures = Mapping[str, Any]
 FASTER_THAN_REEVALUATION = 10.0
@@ -15,30 +16,6 @@ FASTER_THAN_STREAMING = 500.0
 FASTER_JOIN = 3.0
 NOT_SLOWER = 1.1
 LANDMARK_FLAT = 1.2
-
-
-@dataclass(frozen=True)
-class Target:
-    """One ratio and its bound."""
-
-    what: str
-    reached: float | None  # None: void or missing
-    bound: float
-    at_least: bool = True
-
-    @property
-    def met(self) -> str:
-        """In a word."""
-        if self.reached is None:
-            return "void or missing"
-        good = self.reached >= self.bound if self.at_least else self.reached <= self.bound
-        return "met" if good else "missed"
-
-    def row(self) -> tuple[str, str, str, str]:
-        """A row of the table."""
-        sign = "≥" if self.at_least else "≤"
-        reached = "–" if self.reached is None else f"{self.reached:.2f}"
-        return self.what, reached, f"{sign} {self.bound:g}", self.met
 
 
 def _ratio(figures: Figures) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from benchmarks import report
@@ -39,7 +39,7 @@ def everything(figures: Figures) -> None:
     columns = ("target", "reached", "bound", "")
     title = "targets of the full size, at small sizes" if figures["quick"] else "targets"
     report.table(title, columns, figures["targets"])
-    for name, void in voids(figures):
+    for name, void in report.voids(figures):
         print(f"void: {name}: {void}")
 
 
@@ -118,19 +118,3 @@ def _path(numbers: list[int]) -> str:
     """Numbers without repetitions: 1 → 2 → 4."""
     kept = [n for place, n in enumerate(numbers) if place == 0 or n != numbers[place - 1]]
     return " → ".join(map(str, kept))
-
-
-def voids(figures: Any, name: str = "") -> list[tuple[str, str]]:
-    """Every row whose answers differ from ours."""
-    return list(_voids(figures, name))
-
-
-def _voids(figures: Any, name: str) -> Iterator[tuple[str, str]]:
-    if isinstance(figures, Mapping):
-        if figures.get("void") is not None:
-            yield name, figures["void"]
-        for key, value in figures.items():
-            yield from _voids(value, f"{name} {key}".strip())
-    elif isinstance(figures, list):
-        for place, value in enumerate(figures):
-            yield from _voids(value, f"{name} {place}")

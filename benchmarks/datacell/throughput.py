@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.datacell import data, duck, ours, outside
-from benchmarks.datacell.outside import Missing, Rate
+from benchmarks.datacell.outside import Rate
 from benchmarks.datacell.series import Answers, checksum, difference
+from benchmarks.installed import Missing
 
 BATCH = 100_000
 GROUPS = 1000

@@ -12,10 +12,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchmarks.datacell.outside import RUN_TIMEOUT_S, Missing
+from benchmarks.datacell.outside import RUN_TIMEOUT_S
 from benchmarks.datacell.series import Series
 from benchmarks.ecq.data import chunk, end_of, hosts
 from benchmarks.ecq.ours import Work
+from benchmarks.installed import Missing
 from headwater.kernel.java import find_java, spark_java_home
 
 SCRIPT = Path(__file__).with_name("plain_spark.py")

@@ -13,7 +13,6 @@ Figures = Mapping[str, Any]
 SPARK = "#8e6bb0"
 STYLES = {  # colour, line, marker
     "Headwater": (OURS, "-", "o"),
-    "Headwater, avg − avg": (OURS, ":", "o"),
     "Headwater, all on Spark": (OURS, "--", "s"),
     "iterated, streaming table": (PEER, "-", "o"),
     "iterated, table": (PEER, "--", "o"),

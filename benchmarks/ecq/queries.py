@@ -64,11 +64,6 @@ Q_C = Query(
     "FROM {rt1} s1, {rt2} s2 WHERE s1.pid = s2.pid GROUP BY floor(s1.ts / 60)",
     row,
 )
-Q_C_APART = Query(
-    "Q_c, avg − avg",  # the same, asked for in terms that each belong to one side
-    Q_C.text.replace("avg(s2.seen - s1.seen)", "avg(s2.seen) - avg(s1.seen)"),
-    row,
-)
 Q_D = Query(
     "Q_d",
     "SELECT floor(s.ts / 60) AS minute, avg(s.bytes) AS mean_bytes FROM {rt1} s "

@@ -17,14 +17,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from benchmarks import report
-from benchmarks.datacell.outside import Missing
 from benchmarks.datacell.series import Series, compared
-from benchmarks.datacell.tell import voids
 from benchmarks.ecq import duck, ours, outside, plots, tell
 from benchmarks.ecq.ours import Work
-from benchmarks.ecq.queries import Q_B, Q_C, Q_C_APART, Q_D, Query
+from benchmarks.ecq.queries import Q_B, Q_C, Q_D, Query
 from benchmarks.ecq.sizes import FULL, QUICK, Sizes
 from benchmarks.ecq.targets import ON_SPARK, OURS, targets
+from benchmarks.installed import Missing
 
 Figures = dict[str, Any]
 
@@ -48,7 +47,7 @@ def measure(sizes: Sizes, quick: bool) -> int:
     pictures = plots.draw(found, path.parent)
     drawn = ", ".join(map(str, pictures)) or "(matplotlib is not installed)"
     print(f"\nkept in {path}, drawn in {drawn}")
-    return 1 if voids(found) else 0
+    return 1 if list(report.voids(found)) else 0
 
 
 def _experiments(sizes: Sizes, found: Figures) -> Mapping[str, Callable[[], None]]:
@@ -91,8 +90,6 @@ def _point(query: Query, size: int, sizes: Sizes) -> Figures:
     peer = sizes.peer(query, size)
     duck_query, duck_whole = duck.one_time(peer)
     systems = {OURS: ours.epochs(sizes.ours(query, size))}
-    if query is Q_C:
-        systems["Headwater, avg − avg"] = ours.epochs(sizes.ours(Q_C_APART, size))
     if size in sizes.spark_sizes:
         systems[ON_SPARK] = ours.epochs(sizes.on_spark(query, size), inline_rows=0)
     systems["iterated, streaming table"] = ours.iterated(peer, "STREAMING TABLE")

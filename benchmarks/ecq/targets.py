@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.datacell.targets import Target
+from benchmarks.targets import Target
 
 Figures = Mapping[str, Any]
 FASTER_THAN_ITERATED = 5.0

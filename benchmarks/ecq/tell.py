@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from benchmarks import report
-from benchmarks.datacell.tell import voids
 
 Figures = Mapping[str, Any]
 COLUMNS = (
@@ -32,7 +31,7 @@ def everything(figures: Figures) -> None:
             report.table(title, COLUMNS, _rows(point["systems"]))
     title = "targets of the full size, at small sizes" if figures["quick"] else "targets"
     report.table(title, ("target", "reached", "bound", ""), figures["targets"])
-    for name, void in voids(figures):
+    for name, void in report.voids(figures):
         print(f"void: {name}: {void}")
 
 

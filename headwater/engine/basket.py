@@ -9,7 +9,8 @@ Rows are released in the order (T, _seq), and a position counts the rows release
 was made. Released rows are pieces, slices of the appended tables; their first positions and last
 ticks stand beside them, so that every question is a bisection. A piece goes when every reader
 has passed it. Without a reader nothing is kept, waiting rows neither: whoever adds the first
-reader of a stored table appends the rows that wait at that time from the store.
+reader of a stored table appends the rows that wait at that time from the store. Rows that take too
+much memory are set aside: the caller says how, and they stay where they are in the order.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +27,9 @@ import pyarrow as pa
 from headwater.storage.clock import NO_TICKS, TICK_MIN, Ticks
 
 _PASSED = 64  # places of pieces already gone that a list may carry
+_TICKS = "_ticks"  # beside rows that are set aside
+
+Aside = Callable[[pa.Table], pa.Table]  # the same rows, in batches, from elsewhere than memory
 
 
 class Basket:
@@ -55,19 +60,35 @@ class Basket:
 
         Rows with T at or below the clock are released; the others wait.
         """
+        piece = self._piece(rows)
+        self._clock = _furthest(self._clock, released)
+        self._let_out(piece)
+
+    def hold(self, rows: pa.Table) -> None:
+        """Rows that come in parts, in any order, for a reader that is there: all wait for `release`."""
+        piece = self._piece(rows)
+        if piece is not None:
+            self._waiting.add(piece)
+
+    def _piece(self, rows: pa.Table) -> _Piece | None:
+        """New rows in order; None if there are none."""
         if self._empty.num_columns == 0:
             self._empty = rows.slice(0, 0)
         if rows.num_rows == 0:
-            self.release(released)
-            return
+            return None
         piece = _Piece(self._ticks(rows.column(self._time)), rows)
         if not _in_order(piece, self._sequence):
             piece = _merged([piece], self._sequence)
         last = self._rows.last
         if last is not None and piece.ticks[0] < last:
             raise ValueError(f"a row of time {piece.ticks[0]} comes after {last} was released")
-        self._clock = _furthest(self._clock, released)
-        self._let_out(piece)
+        return piece
+
+    def set_aside(self, aside: Aside) -> None:
+        """All rows leave memory; they are found as before."""
+        self._rows.set_aside(aside)
+        self._rows.drop_until(self._first())  # in smaller pieces some may have been seen by all
+        self._waiting.set_aside(aside)
 
     def release(self, clock: int | None) -> None:
         """The clock has moved without rows."""
@@ -96,8 +117,13 @@ class Basket:
 
     @property
     def bytes(self) -> int:
-        """What the held pieces occupy; one goes as a whole."""
+        """What the held pieces occupy, those set aside not counted; one goes as a whole."""
         return self._meter.bytes()
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether the next released rows are among those set aside."""
+        return self._rows.is_aside
 
     # Readers
 
@@ -222,12 +248,29 @@ class _Piece:
     ticks: Ticks
     rows: pa.Table
     size: int | None = None  # in bytes, once measured
+    is_aside: bool = False  # not in memory; its size is 0
 
     def slice(self, start: int, stop: int) -> _Piece:
         """Some of them, without copying."""
         if start == 0 and stop == len(self.ticks):
             return self
-        return _Piece(self.ticks[start:stop], self.rows.slice(start, stop - start))
+        rows = self.rows.slice(start, stop - start)
+        return _Piece(self.ticks[start:stop], rows, 0 if self.is_aside else None, self.is_aside)
+
+
+def _put_aside(pieces: list[_Piece], aside: Aside) -> list[_Piece]:
+    """The same rows as pieces elsewhere, with their ticks."""
+    ticks = pa.array(np.concatenate([piece.ticks for piece in pieces]))
+    rows = pa.concat_tables([piece.rows for piece in pieces]).append_column(_TICKS, ticks)
+    return [
+        _Piece(
+            batch.column(_TICKS).to_numpy(),
+            pa.Table.from_batches([batch]).drop_columns([_TICKS]),
+            0,
+            is_aside=True,
+        )
+        for batch in aside(rows).to_batches()
+    ]
 
 
 class _Meter:
@@ -314,6 +357,26 @@ class _ReleasedRows:
             del self._pieces[: self._gone], self._starts[: self._gone], self._lasts[: self._gone]
             self._gone = 0
 
+    def set_aside(self, aside: Aside) -> None:
+        """Pieces in memory become others."""
+        held = [piece for piece in self._pieces if piece is not None]
+        if all(piece.is_aside for piece in held):
+            return
+        made: list[_Piece] = []
+        for is_aside, group in groupby(held, key=lambda piece: piece.is_aside):
+            pieces = list(group)
+            made += pieces if is_aside else _put_aside(pieces, aside)
+        self.end = self._starts[self._gone]
+        self._pieces, self._starts, self._lasts, self._gone = [], [], [], 0
+        for piece in held:
+            self._meter.remove(piece)
+        for piece in made:
+            self.append(piece)
+
+    @property
+    def is_aside(self) -> bool:
+        return self._gone < len(self._pieces) and self._piece(self._gone).is_aside
+
     def clear(self) -> None:
         self.drop_until(self.end)
         self.last = None
@@ -339,7 +402,8 @@ class _WaitingRows:
     """Rows beyond the clock, as runs of pieces in order, each run at most half the one before.
 
     New rows go behind the run that they follow, without being copied; only rows out of order
-    begin a run. Runs of similar size are merged, so a row is copied O(log n) times at most.
+    begin a run. Runs of similar size are merged, so a row is copied O(log n) times at most; runs
+    that are set aside, at most one more each time, stay as they are and stand first.
     """
 
     def __init__(self, meter: _Meter, sequence: str) -> None:
@@ -357,8 +421,22 @@ class _WaitingRows:
         else:
             self._runs.append(_Run([piece]))
         for place in range(len(self._runs) - 1, 0, -1):
-            if 2 * self._runs[place].count > self._runs[place - 1].count:
+            before_it = self._runs[place - 1]
+            if not before_it.is_aside and 2 * self._runs[place].count > before_it.count:
                 self._merge(place)
+
+    def set_aside(self, aside: Aside) -> None:
+        """Runs in memory become one; what each run holds in memory becomes other pieces."""
+        while len(self._runs) > 1 and not self._runs[-2].is_aside:
+            self._merge(len(self._runs) - 1)
+        for run in self._runs:
+            others = [piece for piece in run.pieces if not piece.is_aside]
+            if others:
+                made = _put_aside(others, aside)
+                for piece in others:
+                    self._meter.remove(piece)
+                kept = [piece for piece in run.pieces if piece.is_aside]
+                run.pieces, run.is_aside = deque([*kept, *made]), True
 
     def release(self, clock: int | None) -> list[list[_Piece]]:
         """The rows up to the clock, which leave: some pieces in order for each run."""
@@ -376,7 +454,9 @@ class _WaitingRows:
 
     def validate(self, clock: int | None) -> None:
         assert self.count == sum(run.count for run in self._runs), "waiting rows are miscounted"
-        assert len(self._runs) <= 64, "too many runs"
+        aside = [run.is_aside for run in self._runs]
+        assert aside == sorted(aside, reverse=True), "a run in memory before one set aside"
+        assert len(self._runs) - sum(aside) <= 64, "too many runs"
         for run in self._runs:
             pieces = list(run.pieces)
             assert run.count == sum(len(piece.ticks) for piece in pieces) > 0, "an empty run"
@@ -416,6 +496,7 @@ class _Run:
     def __init__(self, pieces: Iterable[_Piece]) -> None:
         self.pieces = deque(pieces)
         self.count = sum(len(piece.ticks) for piece in self.pieces)
+        self.is_aside = False  # its first rows were set aside: it is merged no more
 
     def append(self, piece: _Piece) -> None:
         self.pieces.append(piece)

@@ -79,10 +79,18 @@ class Chunks:
         """The place before the newest chunk of a turn."""
         return [*self.bounds, *self.turns[:turn]][-1]
 
-    def ordinals(self, ticks: npt.NDArray[np.int64], sequence: npt.NDArray[np.int64]) -> np.ndarray:
-        """Of rows of the kept chunks and after them: which chunk each belongs to, counted from 1."""
+    def ordinals(
+        self,
+        ticks: npt.NDArray[np.int64],
+        sequence: npt.NDArray[np.int64],
+        turn: int = 0,
+    ) -> np.ndarray:
+        """Of rows of the kept chunks and after them: which chunk each belongs to, counted from 1.
+
+        `turn`: so many of the chunks that are being answered have ended.
+        """
         found = np.full(len(ticks), self.count - len(self.bounds) + 1)
-        for bound in self.bounds:
+        for bound in (*self.bounds, *self.turns[:turn]):
             if bound is None:
                 found += 1
                 continue

@@ -5,7 +5,8 @@ DataCell §3, "optimized incremental plans", and Fig. 8 (DC7): the rows of a bas
 come in steadily, so most of them can be folded before the last one is there, and less is left to
 do once it is. More chunks mean more merging; no model predicts the best m, so it is searched for.
 
-m starts at 1 and doubles every period while the response time falls, then returns to the best.
+m starts at 1, or at more where response time is all that counts, and doubles every period while
+the response time falls, then returns to the best.
 Periods are compared by their medians, so that single slow slides do not decide. When the load
 changes, the search begins again.
 """
@@ -31,13 +32,16 @@ class _Period:
 class EarlyChunks:
     """How many chunks the newest basic window is folded in before it is complete.
 
-    m starts at 1, doubles every few slides while response time falls, then returns to the best.
+    m starts at `start`, doubles every few slides while response time falls, then returns to the best.
     """
 
-    def __init__(self, period: int = 8, most: int = 64, worthwhile: float = 0.05) -> None:
+    def __init__(
+        self, period: int = 8, most: int = 64, worthwhile: float = 0.05, start: int = 1
+    ) -> None:
         """`most`: the largest m. `worthwhile`: by what part a response must fall to count."""
-        if period < 1 or most < 1 or not 0 <= worthwhile < 1:
+        if period < 1 or not 1 <= start <= most or not 0 <= worthwhile < 1:
             raise ValueError("period and most are at least 1, worthwhile is a part of 1")
+        self._start = start
         self._period = period
         self._most = most
         self._worthwhile = worthwhile
@@ -83,13 +87,13 @@ class EarlyChunks:
     # Steps
 
     def _search(self) -> None:
-        """Begin from one chunk."""
+        """Begin from the start."""
         self._searching = True
         self._inconclusive = False
         self._best: _Period | None = None
-        self._best_m = 1
+        self._best_m = self._start
         self._slides: list[tuple[float, int]] = []
-        self._set(1)
+        self._set(self._start)
 
     def _set(self, m: int) -> None:
         self._m = m

@@ -54,7 +54,7 @@ class Engine:
         ]
         self._started = False
         self._opened = False
-        self.absent: set[int] = set()
+        self._absent: dict[int, StreamingTable] = {}
         self.on_failure: Callable[[Factory], None] | None = None
 
     # Queries
@@ -81,19 +81,22 @@ class Engine:
             self._work.notify_all()
         self._let_go(query)
 
-    def open(self, absent: Iterable[int]) -> None:
-        """All queries of the catalog are there: firing may begin.
-
-        `absent`: tables that queries read which could not start; none of their rows is let go.
-        """
+    def open(self, absent: Iterable[StreamingTable]) -> None:
+        """All queries of the catalog are there, but for those that read `absent`: firing may begin."""
         with self._lock:
             self._opened = True
-            self.absent = set(absent)
             queries = list(self._queries.values())
             if queries:
                 self._start()
+        self.miss(absent)
         for query in queries:
             self._let_go(query)
+
+    def miss(self, absent: Iterable[StreamingTable]) -> None:
+        """Tables that queries read which could not start: none of their rows is let go."""
+        before, self._absent = self._absent, {table.definition.id: table for table in absent}
+        for table in {**before, **self._absent}.values():
+            self._let_go_of(table)
 
     def _start(self) -> None:
         if not self._started:
@@ -332,18 +335,21 @@ class Engine:
             names = self._readers.get(number, ())
             readers = [self._queries[n] for n in names if n in self._queries]
             sequences = [reader.needed_sequence(number) for reader in readers]
-            sequences += [0] if number in self.absent else []
+            sequences += [0] if number in self._absent else []
             table.hold_sequence(min((s for s in sequences if s is not None), default=None))
             if definition.kind == "stream":
                 needs = [reader.needed_from(number) for reader in readers]
                 known = [need for need in needs if need is not None]
-                all_known = len(known) == len(needs) and number not in self.absent
+                all_known = len(known) == len(needs) and number not in self._absent
                 table.keep_from(min(known, default=None) if all_known else None)
                 return
             assert definition.range_ticks is not None
             limit = definition.range_ticks  # no window reaches beyond it
             places = [reader.held_after for reader in readers if reader.holds]
             held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
+            needs = [reader.needed_from(number) for reader in readers if reader.remembers]
+            held += [NO_TICK_BEFORE if need is None else need for need in needs]
+            held += [NO_TICK_BEFORE] if number in self._absent else []
             table.hold(min(held, default=None))
 
     def _fail(self, query: Factory, error: BaseException) -> None:

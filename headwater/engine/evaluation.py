@@ -18,6 +18,7 @@ from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
 from headwater.engine.sampling import Instant
 from headwater.engine.upper_block import UpperBlock
+from headwater.engine.windows import WindowRows, shown_columns
 from headwater.engine.world import HeldTables, World, run_over
 from headwater.errors import DataError
 from headwater.fold.columns import Column
@@ -25,7 +26,6 @@ from headwater.fold.state import GroupState
 from headwater.plan.continuous.folds import (
     INSTANT,
     ContinuousPlan,
-    Leaf,
     fold_view,
     window_view,
 )
@@ -135,8 +135,9 @@ class Evaluation:
 
     @property
     def upper_tier(self) -> str:
-        """Where the upper part runs."""
-        in_line = self._finishes_in_line or self.block is not None
+        """Where the upper part runs, or all of a query that is re-evaluated."""
+        whole = not self.specs and self.evaluates_in_line
+        in_line = whole or self._finishes_in_line or self.block is not None
         return "in line" if in_line else "Spark"
 
     @property
@@ -231,19 +232,21 @@ class Evaluation:
 
     # Over rows
 
-    def over_rows(self, windows: Mapping[int, pa.Table], tick: int, held: HeldTables) -> pa.Table:
-        """The result over the rows of all windows, the newest first."""
-        count = sum(rows.num_rows for rows in windows.values())
-        self.rows_evaluated += count
-        if self._rows_in_line and self._allowed(count):
+    def over_rows(self, windows: WindowRows, tick: int, held: HeldTables) -> pa.Table:
+        """The result over the rows of all windows, the newest first where they are in memory."""
+        self.rows_evaluated += windows.count
+        if self._rows_in_line and self._allowed(windows.count) and not windows.files:
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
-                return self.rows_in_line(windows[0], tick, held, sorted_down=True)
+                return self.rows_in_line(windows.tables[0], tick, held, sorted_down=True)
         tables = {
-            window_view(leaf.number): _shown(leaf, windows[leaf.number])
+            window_view(leaf.number): rows.select(shown_columns(leaf, rows.column_names))
             for leaf in self.plan.leaves
+            if (rows := windows.tables.get(leaf.number)) is not None
         }
+        files = {window_view(number): files for number, files in windows.files.items()}
         text = self.plan.whole.replace(INSTANT, instant_text(self.output.time_type, tick))
-        return self.output.result(self._run(text, tables, held), tick)
+        static = {**held.of(self.plan.identifiers), **files}
+        return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 
     def rows_in_line(
         self, rows: pa.Table, tick: int, held: HeldTables, sorted_down: bool = False
@@ -295,10 +298,3 @@ class Evaluation:
 
     def _run(self, text: str, tables: Mapping[str, pa.Table], held: HeldTables) -> pa.Table:
         return run_over(self.world, [text], tables, held.of(self.plan.identifiers))[0]
-
-
-def _shown(leaf: Leaf, rows: pa.Table) -> pa.Table:
-    """The columns of a window that the query may see: `*` must not show hidden ones."""
-    hidden = [n for n in rows.column_names if n.startswith("_") and n not in leaf.needed]
-    previous = {f"_prev{n}_{c}" for c, n in leaf.previous}
-    return rows.drop_columns([n for n in hidden if n not in previous])

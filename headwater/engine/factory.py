@@ -53,6 +53,10 @@ class Factory(Protocol):
         """The first row of a table that it may have to fold again; None where ticks say enough."""
 
     @property
+    def remembers(self) -> bool:
+        """Whether state of functions may have to be made again from rows that RANGE hides."""
+
+    @property
     def holds(self) -> bool:
         """Whether RANGE must wait for it."""
 

@@ -1,11 +1,13 @@
 """A table's rows on their way to the queries that read it: a basket, filled from the table.
 
-Owns: how far the table has been read. Rows that were there before come from the store, new ones from
-the tail (`storage/streaming/fresh`). The engine's lock guards it.
+Owns: how far the table has been read, and how much of the basket stays in memory (`basket_mb`): beyond
+that, rows are set aside. Rows that were there before come from the store, in slabs of time; new ones
+from the tail (`storage/streaming/fresh`). One thread at a time uses a feed: the engine sees to that.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,12 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.basket import Basket
+from headwater.engine.world import World
+from headwater.settings import MEBIBYTE
+from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.definition import LATE, SEQUENCE
-from headwater.storage.streaming.fresh import closed_clock, fresh_rows
+from headwater.storage.streaming.fresh import Marks, fresh_rows, marks_of, missed_rows
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.table import StreamingTable
 
 END_OF_TICK = (1 << 63) - 1
+SLAB_ROWS = 200_000  # of stored rows that are read at once, where their times are spread evenly
 
 
 @dataclass(frozen=True, order=True)
@@ -29,26 +35,51 @@ class Cursor:
     sequence: int = END_OF_TICK
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """The rows after one place (None: from the first one) up to another, none older than a tick."""
+
+    after: Cursor | None
+    until: Cursor
+    oldest: int | None = None
+
+    @property
+    def low(self) -> int | None:
+        """The smallest tick that a row of it can have."""
+        lows = (None if self.after is None else self.after.tick, self.oldest)
+        return max((low for low in lows if low is not None), default=None)
+
+
 class Feed:
-    """The rows of one table after a cursor, for one or several readers."""
+    """The rows of one table after a cursor, for one reader."""
 
-    def __init__(self, table: StreamingTable, after: Cursor | None) -> None:
-        """All rows released after the cursor; None: all that are stored."""
-        self.table = table
+    def __init__(
+        self,
+        world: World,
+        table: StreamingTable,
+        after: Cursor | None,
+        reader: str,
+        columns: Iterable[str] | None = None,
+    ) -> None:
+        """All rows released after the cursor (None: all that are stored), with these columns at least."""
+        self._world, self.table = world, table
         definition = table.definition
+        stored = definition.stored_schema.names
+        needed = {*(stored if columns is None else columns), definition.time, SEQUENCE}
+        self._columns = [name for name in stored if name in needed]
         self.basket = Basket(definition.time, definition.ticks, SEQUENCE)
+        self.basket.add_reader(reader)
+        self._most_bytes = 0  # what the basket holds in memory, or more
         with table.reading() as snapshot:
-            self._sequence = snapshot.next_sequence
-            self.clock, self.closed = closed_clock(snapshot), snapshot.closed
-            self.generation = snapshot.generation
-            self._first = stored_after(snapshot, after)
+            self._stand(marks_of(snapshot))
+            for rows in stored_after(snapshot, after, self._columns):
+                self.basket.append(rows, self.clock)
+                self._make_room(rows)
+            self.basket.release(self.clock)
 
-    def add_reader(self, name: str) -> None:
-        """A reader of everything from here on; the first also gets what was stored after the cursor."""
-        self.basket.add_reader(name)
-        if self._first is not None:
-            self.basket.append(self._first, self.clock)
-            self._first = None
+    def _stand(self, marks: Marks) -> None:
+        self._sequence, self.generation = marks.next_sequence, marks.generation
+        self.clock, self.closed = marks.clock, marks.closed
 
     @property
     def pulled(self) -> int:
@@ -58,29 +89,86 @@ class Feed:
     def pull(self) -> bool:
         """Takes over what the table got since; False if stored rows were changed meanwhile."""
         fresh = fresh_rows(self.table, self._sequence)
-        if fresh.generation != self.generation:
+        if fresh is None:
+            return self._catch_up()
+        if fresh.marks.generation != self.generation:
             return False
-        self._sequence = fresh.next_sequence
-        self.clock, self.closed = fresh.clock, fresh.closed
-        if fresh.rows.num_rows:
-            self.basket.append(fresh.rows, fresh.clock)
-        else:
-            self.basket.release(fresh.clock)
+        self._stand(fresh.marks)
+        rows = fresh.rows.select(self._columns)
+        self.basket.append(rows, self.clock)
+        self._make_room(rows)
         return True
 
+    def _catch_up(self) -> bool:
+        """The same, after a seal took rows that were not pulled yet."""
+        with self.table.reading() as snapshot:
+            if snapshot.generation != self.generation:
+                return False
+            for rows in missed_rows(snapshot, self._sequence, self._columns):
+                self.basket.hold(rows)
+                self._make_room(rows)
+            self._stand(marks_of(snapshot))
+        self.basket.release(self.clock)
+        return True
 
-def stored_after(snapshot: StreamSnapshot, after: Cursor | None) -> pa.Table:
-    """The stored rows that came in time and are released after a cursor, waiting ones too."""
+    # Memory
+
+    def _make_room(self, new: pa.Table) -> None:
+        """Sets rows aside if new ones are too many. What they take at most is told in no time."""
+        self._most_bytes += new.get_total_buffer_size()
+        if self._holds_more_than(self._bound):
+            self.basket.set_aside(self._world.kernel.staging.set_aside)
+            self._most_bytes = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether rows had better be folded than wait for more."""
+        return self._holds_more_than(self._bound // 2) or self.basket.is_aside
+
+    def _holds_more_than(self, size: int) -> bool:
+        if self._most_bytes <= size:
+            return False
+        self._most_bytes = self.basket.bytes  # measured: that takes long
+        return self._most_bytes > size
+
+    @property
+    def _bound(self) -> int:
+        return self._world.settings.integer("basket_mb") * MEBIBYTE
+
+
+def stored_after(
+    snapshot: StreamSnapshot, after: Cursor | None, columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    """The stored rows that came in time and are released after a cursor, waiting ones too; in order."""
     whole = replace(snapshot, clock=None) if after is not None else snapshot
-    low = None if after is None else after.tick
-    names = tuple(snapshot.definition.stored_schema.names)
-    rows = in_time(select(whole, Wanted(names, low=low)).rows)
-    if after is None or not rows.num_rows:
-        return rows
-    ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-    sequence = rows.column(SEQUENCE).to_numpy()
-    later = (ticks > after.tick) | ((ticks == after.tick) & (sequence > after.sequence))
-    return rows.filter(pa.array(later))
+    names = tuple(dict.fromkeys([*columns, LATE]))
+    for low, high in _slabs(snapshot, None if after is None else after.tick):
+        rows = in_time(select(whole, Wanted(names, low=low, high=high)).rows)
+        if after is not None and rows.num_rows:
+            rows = rows.filter(pa.array(~_seen(snapshot, rows, after)))
+        yield rows.select(list(columns))
+
+
+def _slabs(snapshot: StreamSnapshot, low: int | None) -> Iterator[tuple[int | None, int | None]]:
+    """Stretches of time from a tick on that hold a bounded number of stored rows each, about."""
+    count = 0
+    ends = sorted(end for b in snapshot.blocks.overlapping(low, None) for end in _ends(b))
+    for end, rows in ends:
+        count += rows
+        if count >= SLAB_ROWS and (low is None or end >= low):
+            yield low, end
+            low, count = end + 1, 0
+    yield low, None
+
+
+def _ends(block: Block) -> list[tuple[int, int]]:
+    """A block in parts of equal time, as many as its rows ask for: where each ends, its rows."""
+    parts = -(-block.row_count // SLAB_ROWS)
+    length = block.high - block.low
+    return [
+        (block.low + length * part // parts, block.row_count // parts)
+        for part in range(1, parts + 1)
+    ]
 
 
 def stored_until(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,15 @@ from headwater.engine.fold_spec import (
     FoldSpec,
     distinct_texts,
     join_text,
+    on_day,
     partial_text,
+    reads_day,
     rows_text,
 )
 from headwater.engine.inline_block import PLACE, InlinePipeline, probe_name
 from headwater.engine.inline_block import SEQUENCE as CARRIED_SEQUENCE
 from headwater.engine.inline_block import TICK as CARRIED_TICK
-from headwater.engine.joins import InlineJoin, InlineJoinMerge, PairsMerge, make_inline_join
+from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
     Chunk,
     LandmarkMerge,
@@ -48,6 +51,8 @@ from headwater.kernel.inline.probe import Probe
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, stream_view
 from headwater.sql.types import TIMESTAMP
+
+Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
 
 
 @dataclass
@@ -103,25 +108,23 @@ class FoldRun:
     counters: Counters = field(default_factory=Counters)
     merge: Merge = field(init=False)
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
-    _join: InlineJoin | None = None
     _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
+    _last: tuple[list[Rows], HeldTables] | None = None  # of a join in line: what it took last
+    _reads_day: bool = False
+    _today: tuple[date, frozenset[str], FoldSpec] | None = None
 
     def __post_init__(self) -> None:
-        if self.spec.plan.kind == "join":
-            self._join = make_inline_join(self.spec, self.world.function_names())
+        self._reads_day = self.now is not None and reads_day(self.spec)
         self.clear()
 
     def clear(self) -> None:
         """Begin with nothing kept."""
+        self._last = None
         spec, plan = self.spec, self.spec.plan
         if plan.kind == "join":
             assert self.panes is not None
-            if self._joins_in_line:
-                self._join = make_inline_join(spec, self.world.function_names())
-                assert self._join is not None
-                self.merge = InlineJoinMerge(self._join, self.panes, self.windows)
-            else:
-                self.merge = PairsMerge(spec)
+            inline = self.world.settings.integer("inline_rows") > 0
+            self.merge = join_merge(spec, self.panes, self.windows, inline)
         elif plan.kind == "ring":
             self.merge = self._ring()
         elif plan.kind == "rows":
@@ -135,16 +138,12 @@ class FoldRun:
             self.merge = PaneMerge(spec.aggregation, self.panes, self.windows[0])
 
     @property
-    def _joins_in_line(self) -> bool:
-        return self._join is not None and self.world.settings.integer("inline_rows") > 0
-
-    @property
     def tier(self) -> str:
         """Where the next small chunk is folded."""
         if self.spec.plan.kind == "ring":
             return "in line"
         if self.spec.plan.kind == "join":
-            return "in line" if self._joins_in_line else "Spark"
+            return "in line" if isinstance(self.merge, InlineMerge) else "Spark"
         inline = self.spec.pipeline is not None and self.world.settings.integer("inline_rows") > 0
         return "in line" if inline else "Spark"
 
@@ -164,11 +163,50 @@ class FoldRun:
             definition.range_ticks,
         )
 
+    # Instants
+
+    def advance(self, place: int, tick: int) -> None:
+        """Move the merge to an instant."""
+        try:
+            self.merge.advance(place, tick)
+        except DataError as error:
+            self._join_on_spark(error)
+            self.merge.advance(place, tick)
+
+    def push_early(self) -> None:
+        """Fold what waits although its instant has not come."""
+        try:
+            self.merge.push_early()
+        except DataError as error:
+            self._join_on_spark(error)
+
+    def _join_on_spark(self, error: DataError) -> None:
+        """A join that failed in line goes on there: all rows of both windows are paired again.
+
+        Spark may spare the row that raised the error.
+        """
+        if not isinstance(self.merge, InlineMerge) or self._last is None:
+            raise error
+        assert self.panes is not None
+        (chunks, held), self._last = self._last, None
+        new, none = [], []
+        for side, (rows, places, _) in enumerate(chunks):
+            before = self._window_before(side, places)
+            if self._lacks(side, before, places):
+                raise error
+            new.append(pa.concat_tables([before, self._with_lives(rows, places, side)]))
+            none.append(before.slice(0, 0))
+        self.merge = join_merge(self.spec, self.panes, self.windows, in_line=False)
+        self._pair(new, none, held)
+
+    def _lacks(self, side: int, before: pa.Table, new: Ticks) -> bool:
+        """Whether rows of a window of positions are gone from a stream, since a snapshot holds them."""
+        by_position = self.readers[side].leaf.in_ring and len(new) > 0
+        return by_position and before.num_rows < min(self.windows[side].size, int(new[0]) - 1)
+
     # Chunks
 
-    def take(
-        self, chunks: list[tuple[pa.Table, Ticks, Ticks]], held: HeldTables, first: int | None
-    ) -> None:
+    def take(self, chunks: list[Rows], held: HeldTables, first: int | None) -> None:
         """New rows of each leaf, with their places and ticks; `first` is the next instant's place."""
         plan = self.spec.plan
         self.counters.last_rows = sum(rows.num_rows for rows, _, _ in chunks)
@@ -182,14 +220,28 @@ class FoldRun:
             self.merge.add(places, rows.append_column(CARRIED_TICK, pa.array(ticks)))
             return
         small = rows.num_rows <= self.world.settings.integer("inline_rows")
-        if self.spec.pipeline is not None and small:
+        spec = self._spec_now()
+        if spec.pipeline is not None and small:
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
-                self._take_in_line(rows, places, ticks, held)
+                self._take_in_line(spec, rows, places, ticks, held)
                 return
         self._take_on_spark(rows, places, ticks, held, first)
 
-    def _take_in_line(self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables) -> None:
-        spec, pipeline = self.spec, self.spec.pipeline
+    def _spec_now(self) -> FoldSpec:
+        """The fold; one that names the current date, as of today."""
+        if not self._reads_day or self.spec.pipeline is None:
+            return self.spec
+        assert self.now is not None
+        day = datetime.fromtimestamp(self.now() / 1e6, UTC).date()
+        functions = self.world.function_names()
+        if self._today is None or self._today[:2] != (day, functions):
+            self._today = (day, functions, on_day(self.spec, day, functions))
+        return self._today[2]
+
+    def _take_in_line(
+        self, spec: FoldSpec, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables
+    ) -> None:
+        pipeline = spec.pipeline
         assert pipeline is not None
         self.counters.rows_in_line += rows.num_rows
         self.counters.in_line_runs += 1
@@ -273,22 +325,25 @@ class FoldRun:
         assert self.panes is not None
         return len(self.panes.instants(pane, self.windows[0])) > 0
 
-    def _take_join(self, chunks: list[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
-        if isinstance(self.merge, InlineJoinMerge):
+    def _take_join(self, chunks: list[Rows], held: HeldTables) -> None:
+        if isinstance(self.merge, InlineMerge):
+            self._last = chunks, held
             for side, (rows, places, _) in enumerate(chunks):
                 self.counters.rows_in_line += rows.num_rows
                 self.merge.add(side, places, rows)
             return
-        if not any(rows.num_rows for rows, _, _ in chunks):
-            return
+        if any(rows.num_rows for rows, _, _ in chunks):
+            sides = list(enumerate(chunks))
+            new = [self._with_lives(rows, places, side) for side, (rows, places, _) in sides]
+            self._pair(new, [self._window_before(side, c[1]) for side, c in sides], held)
+
+    def _pair(self, new: list[pa.Table], old: list[pa.Table], held: HeldTables) -> None:
+        """Spark finds the pairs of new rows, by side, with new ones and old ones."""
         relations: dict[str, pa.Table] = {}
-        for side, (rows, places, _) in enumerate(chunks):
-            leaf = self.spec.plan.leaves[side]
-            new = self._with_lives(rows, places, side)
-            old = self._window_before(side, places)
+        for leaf, fresh, before in zip(self.spec.plan.leaves, new, old, strict=True):
             name = stream_view(leaf.number)
-            relations |= {f"{name}_new": new, f"{name}_old": old}
-            relations[f"{name}_all"] = pa.concat_tables([old, new])
+            relations |= {f"{name}_new": fresh, f"{name}_old": before}
+            relations[f"{name}_all"] = pa.concat_tables([before, fresh])
         found = self._run(relations, [join_text(self.spec)], held)[0]
         assert isinstance(self.merge, PairsMerge)
         self.merge.add_pairs(found)

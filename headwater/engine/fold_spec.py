@@ -8,21 +8,25 @@ make the same partials. Must never: hold rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
 
 import pyarrow as pa
 
 from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.engine.join_pipeline import JoinPipeline
 from headwater.errors import NotSupportedError
 from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
-from headwater.kernel.inline.expression import Compiled
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan, stream_view
+from headwater.kernel.inline.expression import ZONED, Compiled
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, FoldPlan, stream_view
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
+TODAY = f"CAST({INSTANT} AS DATE)"  # what stands for CURRENT_DATE()
+ANY_DAY = date(1970, 1, 1)
 FOLDABLE = frozenset(FUNCTIONS) | frozenset(ALIASES)
 
 Analyse = Callable[[str], list[pa.DataType]]
@@ -34,6 +38,7 @@ class FoldSpec:
 
     plan: FoldPlan
     pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
+    pairing: JoinPipeline | None  # the same of a join of two streams
     keys: tuple[Compiled, ...]  # in line
     arguments: tuple[Compiled, ...]
     argument_texts: tuple[str, ...]
@@ -45,7 +50,7 @@ class FoldSpec:
     @property
     def tier(self) -> str:
         """Where chunks may be folded."""
-        return "Spark" if self.pipeline is None else "in line"
+        return "Spark" if self.pipeline is None and self.pairing is None else "in line"
 
 
 def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
@@ -53,8 +58,8 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     arguments = tuple(dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None))
     kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
     texts = [*plan.keys, *arguments, *kept]
-    pipeline, found = _in_line(plan, texts, functions)
-    types = [c.type for c in found] if pipeline is not None else _types(plan, texts, analyse)
+    pipeline, found = _in_line(plan, texts, functions, ANY_DAY)
+    types = _types(plan, texts, analyse) if pipeline is None else [c.type for c in found]
     keys, count = len(plan.keys), len(plan.keys) + len(arguments)
     aggregation = None
     if plan.keys or plan.aggregates:
@@ -66,7 +71,8 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
         schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types[count:])])
     return FoldSpec(
         plan=plan,
-        pipeline=pipeline,
+        pipeline=pipeline if isinstance(pipeline, InlinePipeline) else None,
+        pairing=pipeline if isinstance(pipeline, JoinPipeline) else None,
         keys=tuple(found[:keys]),
         arguments=tuple(found[keys:count]),
         argument_texts=arguments,
@@ -77,13 +83,56 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     )
 
 
+def reads_day(spec: FoldSpec) -> bool:
+    """Whether the stream pipeline names the current date: compiled anew for each day."""
+    conditions = [text for _, static in spec.plan.statics for text in static.condition]
+    return any(TODAY in text for text in (*spec.plan.where, *conditions, *_texts(spec)))
+
+
+def on_day(spec: FoldSpec, day: date, functions: frozenset[str]) -> FoldSpec:
+    """The fold as it runs in line on a day, whose date is a constant then."""
+    pipeline, found = _in_line(spec.plan, _texts(spec), functions, day)
+    keys = len(spec.plan.keys)
+    count = keys + len(spec.argument_texts)
+    assert not isinstance(pipeline, JoinPipeline)  # a view joins no streams row by row
+    return replace(
+        spec,
+        pipeline=pipeline,
+        keys=tuple(found[:keys]),
+        arguments=tuple(found[keys:count]),
+        kept=tuple(found[count:]),
+    )
+
+
+def _texts(spec: FoldSpec) -> list[str]:
+    kept = (_kept_text(spec.plan, place) for place in range(len(spec.plan.columns)))
+    return [*spec.plan.keys, *spec.argument_texts, *kept]
+
+
+def _with_day(plan: FoldPlan, day: date) -> FoldPlan:
+    """The plan of the stream pipeline with a date for CURRENT_DATE()."""
+
+    def put(texts: Sequence[str]) -> tuple[str, ...]:
+        return tuple(text.replace(TODAY, f"DATE '{day.isoformat()}'") for text in texts)
+
+    statics = [(n, replace(s, condition=put(s.condition))) for n, s in plan.statics]
+    return replace(plan, where=put(plan.where), statics=tuple(statics))
+
+
 def _in_line(
-    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str]
-) -> tuple[InlinePipeline | None, list[Compiled]]:
-    if plan.kind in ("join", "ring"):
+    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str], day: date
+) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
+    if plan.kind == "ring":
         return None, []
+    if ZONED not in functions:  # else only Spark knows the date
+        plan = _with_day(plan, day)
+        texts = [text.replace(TODAY, f"DATE '{day.isoformat()}'") for text in texts]
     try:
-        pipeline = InlinePipeline(plan, functions)
+        pipeline: InlinePipeline | JoinPipeline
+        if plan.kind == "join":
+            pipeline = JoinPipeline(plan, functions)
+        else:
+            pipeline = InlinePipeline(plan, functions)
         found = [compiled(text, pipeline.resolve, functions) for text in texts]
         for one in found[: len(plan.keys)]:
             kind_of(one.type)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
@@ -29,7 +30,6 @@ from headwater.plan.continuous.folds import (
     Finish,
     FoldPlan,
     StaticSource,
-    previous_column,
 )
 from headwater.sql import dialect
 from headwater.sql.lexer import Kind, tokenize
@@ -209,7 +209,7 @@ class InlinePipeline:
 
     def _stream_columns(self) -> tuple[str, ...]:
         leaf = self.plan.leaves[0]
-        names = [*leaf.needed, *(previous_column(c, n) for c, n in leaf.previous)]
+        names = [*leaf.needed, *(field.name for field in leaf.added)]
         return tuple(dict.fromkeys(names))
 
     def prepare(
@@ -250,11 +250,7 @@ def source_schemas(plan: FoldPlan) -> dict[int, tuple[str, pa.Schema]]:
     """The alias and columns of each source of a block."""
     found: dict[int, tuple[str, pa.Schema]] = {}
     for place, leaf in zip(plan.leaf_sources, plan.leaves, strict=True):
-        previous = [
-            pa.field(previous_column(c, n), leaf.columns.schema.field(c).type)
-            for c, n in leaf.previous
-        ]
-        found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *previous]))
+        found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *leaf.added]))
     for place, static in plan.statics:
         if static.schema is None:
             raise NotInLine("a subquery in FROM")
@@ -368,10 +364,5 @@ def _distinct(rows: pa.Table) -> pa.Table:
     """Each row once, at its first place."""
     lookup = Lookup([field.type for field in rows.schema])
     slots = lookup.slots([Column(column) for column in rows.columns], rows.num_rows)
-    seen = -1
-    kept = []
-    for place, slot in enumerate(slots.tolist()):
-        if slot > seen:
-            seen = slot
-            kept.append(place)
-    return rows.take(pa.array(kept, pa.int64()))
+    newest = np.maximum.accumulate(slots)  # a slot that is larger than those before it is new
+    return rows.take(pa.array(np.flatnonzero(np.diff(newest, prepend=-1))))

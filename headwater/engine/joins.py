@@ -1,12 +1,14 @@
-"""The join of two windowed streams: in line under an aggregate, or from pairs that Spark found.
+"""The join of two windowed streams: in line, as partials or as rows, or from pairs that Spark found.
 
-In line, rows of a pane become one node per (key, group); on Spark, new rows of each side are joined with
-the other side's window, read from the tables. Either way a pair counts until the first of its rows
-leaves its window (*expiry*). Follows DataCell §3, multi-stream queries (DC4, DC5).
+In line, rows of a pane become one node per (key, group) where every aggregate is of one side, else
+the pairs themselves are made; on Spark, new rows of each side are joined with the other side's window,
+read from the tables. Either way a pair counts until the first of its rows leaves its window (*expiry*).
+Follows DataCell §3, multi-stream queries (DC4, DC5).
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,167 +16,25 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from sqlglot import exp
 
 from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.inline_block import (
-    NotInLine,
-    compiled,
-    condition,
-    parse_expression,
-    resolve_column,
-    source_schemas,
-)
+from headwater.engine.join_pipeline import JoinPipeline, SidePlan
+from headwater.engine.joined import JoinedGroups, JoinedRows
 from headwater.engine.merges import Merge, Ticks
-from headwater.errors import NotSupportedError
-from headwater.fold.absorb import absorb
 from headwater.fold.aggregates import Aggregate
-from headwater.fold.aggregation import take
 from headwater.fold.columns import Column
-from headwater.fold.join import JoinSide, StreamJoin
-from headwater.fold.join_cells import Cells
-from headwater.fold.lookup import Lookup
+from headwater.fold.join import LEFT, RIGHT, Aging, JoinSide, StreamJoin
 from headwater.fold.pane import Panes, Window
-from headwater.kernel.inline.expression import Compiled, compile_expression, filter_rows
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, FoldPlan
+from headwater.fold.row_join import Joined, RowJoin
+from headwater.kernel.inline.expression import Compiled, filter_rows
+from headwater.plan.continuous.folds import BEGIN, EXPIRY
 
 
-@dataclass(frozen=True)
-class SidePlan:
-    """What is computed of one side's rows."""
+class InlineMerge(Merge):
+    """Two streams joined in line, pane by pane."""
 
-    source: int
-    columns: tuple[str, ...]
-    filters: tuple[Compiled, ...]
-    keys: tuple[Compiled, ...]
-    groups: tuple[Compiled, ...]
-    arguments: tuple[Compiled, ...]
-
-    def prepare(self, rows: pa.Table) -> pa.Table:
-        """The rows that can match."""
-        names = [name for name in self.columns if name in rows.column_names]
-        chunk = rows.select(names).rename_columns([f"{self.source}.{n}" for n in names])
-        for predicate in self.filters:
-            chunk = filter_rows(chunk, predicate)
-        return chunk
-
-
-class InlineJoin:
-    """The compiled join; NotInLine if it is more than an equi-join under aggregates."""
-
-    def __init__(self, spec: FoldSpec, functions: frozenset[str]) -> None:
-        plan = spec.plan
-        if plan.statics or spec.aggregation is None:
-            raise NotInLine("more than two streams under an aggregate")
-        self._schemas = source_schemas(plan)
-        self._functions = functions
-        self._filters: list[list[Compiled]] = [[], []]
-        self._keys: list[tuple[Compiled, Compiled]] = []
-        self._sources = plan.leaf_sources
-        for text in (*plan.where, *plan.join_on):
-            self._condition(text)
-        if not self._keys:
-            raise NotInLine("a join of streams without an equality")
-        group_sides = [self._side(text) for text in plan.keys]
-        arguments = [
-            None if a.argument is None else self._side(a.argument) for a in plan.aggregates
-        ]
-        self.sides = (
-            self._plan(plan, 0, group_sides, arguments),
-            self._plan(plan, 1, group_sides, arguments),
-        )
-        self.structure = self._join(spec, group_sides, arguments)
-        self.names = spec.schema.names
-
-    def _resolve(self, column: exp.Column) -> tuple[str, pa.DataType] | None:
-        return resolve_column(self._schemas, column)
-
-    def _sides_of(self, found: Compiled) -> set[int]:
-        return {self._sources.index(int(n.partition(".")[0])) for n in found.columns}
-
-    def _condition(self, text: str) -> None:
-        found = condition(text, self._resolve, self._functions)
-        sides = self._sides_of(found)
-        if len(sides) == 1:
-            self._filters[sides.pop()].append(found)
-            return
-        node = parse_expression(text)
-        while isinstance(node, exp.Paren):
-            node = node.this
-        if not isinstance(node, exp.EQ):
-            raise NotInLine(text)
-        pair = [
-            compile_expression(part, self._resolve, self._functions)
-            for part in (node.this, node.expression)
-        ]
-        places = [None if one is None else self._sides_of(one) for one in pair]
-        if places not in ([{0}, {1}], [{1}, {0}]) or pair[0].type != pair[1].type:  # type: ignore[union-attr]
-            raise NotInLine(text)
-        left, right = pair if places[0] == {0} else pair[::-1]
-        self._keys.append((left, right))  # type: ignore[arg-type]
-
-    def _side(self, text: str) -> tuple[int, Compiled]:
-        found = compiled(text, self._resolve, self._functions)
-        sides = self._sides_of(found)
-        if len(sides) != 1:
-            raise NotInLine(text)
-        return sides.pop(), found
-
-    def _plan(
-        self,
-        plan: FoldPlan,
-        side: int,
-        groups: Sequence[tuple[int, Compiled]],
-        arguments: Sequence[tuple[int, Compiled] | None],
-    ) -> SidePlan:
-        return SidePlan(
-            self._sources[side],
-            plan.leaves[side].needed,
-            tuple(self._filters[side]),
-            tuple(pair[side] for pair in self._keys),
-            tuple(found for place, found in groups if place == side),
-            tuple(a[1] for a in arguments if a is not None and a[0] == side),
-        )
-
-    def _join(
-        self,
-        spec: FoldSpec,
-        groups: Sequence[tuple[int, Compiled]],
-        arguments: Sequence[tuple[int, Compiled] | None],
-    ) -> StreamJoin:
-        assert spec.aggregation is not None
-        sides = []
-        for side in (0, 1):
-            fields = [
-                pa.field(f"_k{n}", found.type) for n, (p, found) in enumerate(groups) if p == side
-            ]
-            aggregates, place = [], 0
-            for aggregate, argument in zip(spec.aggregation.aggregates, arguments, strict=True):
-                if argument is None and side == 0:
-                    aggregates.append(aggregate)
-                elif argument is not None and argument[0] == side:
-                    own = Aggregate(aggregate.function, place, aggregate.type, aggregate.name)
-                    aggregates.append(own)
-                    place += 1
-            sides.append(JoinSide(tuple(fields), tuple(aggregates)))
-        return StreamJoin([left.type for left, _ in self._keys], sides[0], sides[1])
-
-
-def make_inline_join(spec: FoldSpec, functions: frozenset[str]) -> InlineJoin | None:
-    """The join in line, or None where only Spark can do it."""
-    try:
-        return InlineJoin(spec, functions)
-    except (NotInLine, NotSupportedError):
-        return None
-
-
-class InlineJoinMerge(Merge):
-    """Two streams joined in line."""
-
-    structure = "join by expiry, in line"
-
-    def __init__(self, join: InlineJoin, panes: Panes, windows: Sequence[Window]) -> None:
-        self._join, self._panes, self._windows = join, panes, windows
+    def __init__(self, panes: Panes, windows: Sequence[Window]) -> None:
+        self._panes, self._windows = panes, windows
         self._waiting: tuple[deque[tuple[int, pa.Table]], ...] = (deque(), deque())
 
     def add(self, side: int, places: Ticks, rows: pa.Table) -> None:
@@ -187,108 +47,180 @@ class InlineJoinMerge(Merge):
 
     def push_early(self) -> None:
         """Join what waits although its instant has not come."""
-        for side in (0, 1):
+        for side in (LEFT, RIGHT):
             while self._waiting[side]:
-                self._push(side, *self._waiting[side].popleft())
-
-    def _push(self, side: int, pane: int, rows: pa.Table) -> None:
-        plan = self._join.sides[side]
-        chunk = plan.prepare(rows)
-        if not chunk.num_rows:
-            return
-        evaluated = [
-            [Column(one.evaluate(chunk)) for one in some]
-            for some in (plan.keys, plan.groups, plan.arguments)
-        ]
-        last = self._panes.instants(pane, self._windows[side])[-1]
-        self._join.structure.push(side, last + self._panes.slide, *evaluated)
+                self._push_first(side)
 
     def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
         """Join the panes that the instant sees; drop what has expired."""
-        self._join.structure.advance(place)
+        self._expire(place)
         for side, window in enumerate(self._windows):
-            panes = self._panes.of_window(window, place)
-            while self._waiting[side] and self._waiting[side][0][0] < panes.stop:
-                pane, rows = self._waiting[side].popleft()
-                if pane >= panes.start:
-                    self._push(side, pane, rows)
+            panes, waiting = self._panes.of_window(window, place), self._waiting[side]
+            while waiting and waiting[0][0] < panes.stop:
+                if waiting[0][0] >= panes.start:
+                    self._push_first(side)
+                else:
+                    waiting.popleft()
+        self._expire(place)  # pairs of chunks that are not the newest any more
+
+    def settle(self, place: int) -> None:
+        """Drop what the next instant does not see, so that early rows do not meet it."""
+        self._expire(place)
+
+    def _push_first(self, side: int) -> None:
+        """Join the first pane that waits; it goes on waiting if that fails."""
+        pane, rows = self._waiting[side][0]
+        last = self._panes.instants(pane, self._windows[side])[-1]
+        self._push(side, last + self._panes.slide, rows)
+        self._waiting[side].popleft()
+
+    @abstractmethod
+    def _push(self, side: int, expiry: int, rows: pa.Table) -> None:
+        """Join rows of one side that are in their window until an instant."""
+
+    @abstractmethod
+    def _expire(self, place: int) -> None:
+        """Drop what expires at or before an instant."""
+
+
+@dataclass(frozen=True)
+class _OneSided:
+    """Groups and arguments that are each of one side: by side, what is computed of its rows."""
+
+    groups: tuple[tuple[Compiled, ...], ...]
+    arguments: tuple[tuple[Compiled, ...], ...]
+    sides: tuple[JoinSide, ...]
+
+
+def _one_sided(spec: FoldSpec, pipeline: JoinPipeline) -> _OneSided | None:
+    """None if an aggregate, a group or a condition reads both sides, or rows are wanted."""
+    if spec.aggregation is None or pipeline.conditions:
+        return None
+    places = [pipeline.sides_of(one) for one in (*spec.keys, *spec.arguments)]
+    if any(len(place) != 1 for place in places):
+        return None
+    owners = [place.pop() for place in places]
+    of_keys, of_arguments = owners[: len(spec.keys)], owners[len(spec.keys) :]
+    groups, arguments, sides = [], [], []
+    for side in (LEFT, RIGHT):
+        own = [n for n, owner in enumerate(of_keys) if owner == side]
+        fields = [pa.field(f"_k{n}", spec.keys[n].type) for n in own]
+        groups.append(tuple(spec.keys[n] for n in own))
+        read = [n for n, owner in enumerate(of_arguments) if owner == side]
+        arguments.append(tuple(spec.arguments[n] for n in read))
+        aggregates = []
+        for aggregate in spec.aggregation.aggregates:
+            place = aggregate.argument
+            if place in read:
+                moved = Aggregate(
+                    aggregate.function, read.index(place), aggregate.type, aggregate.name
+                )
+                aggregates.append(moved)
+            elif place is None and side == LEFT:
+                aggregates.append(aggregate)
+        sides.append(JoinSide(tuple(fields), tuple(aggregates)))
+    return _OneSided(tuple(groups), tuple(arguments), tuple(sides))
+
+
+class InlineJoinMerge(InlineMerge):
+    """Two streams joined in line under aggregates that are each of one side."""
+
+    structure = "join by expiry, in line"
+
+    def __init__(
+        self,
+        spec: FoldSpec,
+        one_sided: _OneSided,
+        panes: Panes,
+        windows: Sequence[Window],
+        aging: Aging | None,
+    ) -> None:
+        super().__init__(panes, windows)
+        assert spec.pairing is not None
+        self._plans, self._one_sided, self._names = spec.pairing.sides, one_sided, spec.schema.names
+        left, right = one_sided.sides
+        self._join = StreamJoin(spec.pairing.key_types, left, right, aging)
+
+    def _push(self, side: int, expiry: int, rows: pa.Table) -> None:
+        plan = self._plans[side]
+        chunk = plan.prepare(rows)
+        if not chunk.num_rows:
+            return
+        own = (plan.keys, self._one_sided.groups[side], self._one_sided.arguments[side])
+        evaluated = [[Column(one.evaluate(chunk)) for one in some] for some in own]
+        self._join.push(side, expiry, *evaluated)
+
+    def _expire(self, place: int) -> None:
+        self._join.advance(place)
 
     def result(self) -> pa.Table:
         """The groups of the joined rows."""
-        return self._join.structure.result().select(self._join.names)
+        return self._join.result().select(self._names)
 
     def state(self) -> dict[str, Any]:
         """The join's nodes and cells."""
         self.push_early()
-        return {"join": self._join.structure.state()}
+        return {"join": self._join.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
-        self._join.structure.restore(state["join"])
+        self._join.restore(state["join"])
 
 
-class PairsMerge(Merge):
-    """Pairs that Spark found, each from its first instant to its expiry."""
+class InlinePairsMerge(InlineMerge):
+    """Two streams joined in line, pair by pair: conditions and arguments may read both sides."""
 
-    structure = "join by expiry, on Spark"
+    structure = "join of rows by expiry, in line"
 
-    def __init__(self, spec: FoldSpec) -> None:
+    def __init__(
+        self, spec: FoldSpec, panes: Panes, windows: Sequence[Window], aging: Aging | None
+    ) -> None:
+        super().__init__(panes, windows)
+        assert spec.pairing is not None
         self._spec = spec
-        self._instant = 0
-        self._waiting: list[pa.Table] = []
-        self._rows: deque[tuple[Ticks, pa.Table]] = deque()
-        self._lookup = Lookup([] if spec.aggregation is None else spec.aggregation.key_types)
-        self._cells = None if spec.aggregation is None else Cells(spec.aggregation.families)
+        self._plans: tuple[SidePlan, ...] = spec.pairing.sides
+        self._conditions = spec.pairing.conditions
+        read = (*self._conditions, *spec.keys, *spec.arguments, *spec.kept)
+        self._columns = [plan.columns_in(read) for plan in self._plans]
+        self._join = RowJoin(spec.pairing.key_types, aging)
+        self._joined = _joined(spec)
 
-    def add_pairs(self, table: pa.Table) -> None:
-        """Pairs (or their partials by group) with their first instant and their expiry."""
-        if table.num_rows:
-            self._waiting.append(table)
+    @property
+    def size(self) -> int:
+        """Rows held of both sides."""
+        return self._join.row_count
 
-    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
-        """Let in what begins by then, drop what has expired."""
-        self._instant = place
-        later = []
-        for table in self._waiting:
-            begins = table.column(BEGIN).to_numpy() <= place
-            self._admit(table.filter(pa.array(begins)))
-            if not begins.all():
-                later.append(table.filter(pa.array(~begins)))
-        self._waiting = later
-        if self._cells is not None:
-            self._cells.expire(place)
-        self._rows = deque((e, t) for e, t in self._rows if e.max() > place)
-
-    def _admit(self, table: pa.Table) -> None:
-        if not table.num_rows:
+    def _push(self, side: int, expiry: int, rows: pa.Table) -> None:
+        plan = self._plans[side]
+        chunk = plan.prepare(rows)
+        if not chunk.num_rows:
             return
-        expiries = table.column(EXPIRY).to_numpy()
-        if self._cells is None:
-            self._rows.append((expiries, table.select(self._spec.schema.names)))
+        keys = [Column(key.evaluate(chunk)) for key in plan.keys]
+        for piece in self._join.push(side, expiry, keys, chunk.select(self._columns[side])):
+            self._take(piece)
+
+    def _take(self, piece: Joined) -> None:
+        rows = piece.rows.append_column(EXPIRY, pa.array(piece.expiries))
+        for predicate in self._conditions:
+            rows = filter_rows(rows, predicate)
+        if not rows.num_rows:
             return
-        aggregation = self._spec.aggregation
-        assert aggregation is not None
-        keys = [f"_k{place}" for place in range(len(aggregation.keys))]
-        rest = [n for n in table.column_names if n not in (BEGIN, EXPIRY, *keys)]
-        for expiry in np.unique(expiries).tolist():
-            part = table.filter(pa.array(expiries == expiry)).select([*keys, *rest])
-            for start in _runs(part, keys):
-                partial = absorb(aggregation, self._lookup, start)
-                count = len(self._lookup)
-                bins = np.full(partial.size, expiry, np.int64)
-                self._cells.add(bins, partial.slots, partial.vectors, count)
+        expiries, spec = rows.column(EXPIRY).to_numpy(), self._spec
+        if isinstance(self._joined, JoinedRows):
+            kept = [one.evaluate(rows) for one in spec.kept]
+            self._joined.add(expiries, pa.Table.from_arrays(kept, schema=spec.schema))
+            return
+        keys = [Column(one.evaluate(rows)) for one in spec.keys]
+        arguments = [Column(one.evaluate(rows)) for one in spec.arguments]
+        self._joined.fold(expiries, keys, arguments)
+
+    def _expire(self, place: int) -> None:
+        self._join.expire(place)
+        self._joined.expire(place)
 
     def result(self) -> pa.Table:
         """The groups, or the joined rows."""
-        aggregation = self._spec.aggregation
-        if aggregation is None or self._cells is None:
-            parts = [t.filter(pa.array(e > self._instant)) for e, t in self._rows]
-            return pa.concat_tables([self._spec.schema.empty_table(), *parts])
-        vectors = self._cells.merged(len(self._lookup))
-        present = aggregation.present(vectors)
-        columns = aggregation.finish(take(vectors, present))
-        keys = self._lookup.keys(present) if aggregation.keys else []
-        return aggregation.table(keys, columns)
+        return self._joined.result()
 
     def state(self) -> dict[str, Any]:
         """Not kept: pairs are found again from the windows' rows."""
@@ -298,14 +230,75 @@ class PairsMerge(Merge):
         """Nothing to go back to."""
 
 
-def _runs(table: pa.Table, keys: Sequence[str]) -> list[pa.Table]:
-    """The table in parts that have each group once; several begins may share an expiry."""
-    if not keys:
-        return [table.slice(row, 1) for row in range(table.num_rows)]
-    lookup = Lookup([table.schema.field(key).type for key in keys])
-    slots = lookup.slots([Column(table.column(key)) for key in keys], table.num_rows)
-    order = np.argsort(slots, kind="stable")
-    ranks = np.empty(len(slots), np.int64)
-    starts = np.flatnonzero(np.r_[True, np.diff(slots[order]) != 0])
-    ranks[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.r_[starts, len(order)]))
-    return [table.filter(pa.array(ranks == rank)) for rank in range(int(ranks.max()) + 1)]
+class PairsMerge(Merge):
+    """Pairs that Spark found, each from its first instant to its expiry."""
+
+    structure = "join by expiry, on Spark"
+
+    def __init__(self, spec: FoldSpec, newest: int | None = None) -> None:
+        """`newest`: of PAIR NEWEST, for how long a pair counts; None: until a row is gone."""
+        self._spec, self._newest = spec, newest
+        self._waiting: list[pa.Table] = []
+        self._joined = _joined(spec)
+
+    def add_pairs(self, table: pa.Table) -> None:
+        """Pairs (or their partials by group) with their first instant and their expiry."""
+        if table.num_rows:
+            self._waiting.append(table)
+
+    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
+        """Let in what begins by then, drop what has expired."""
+        later = []
+        for table in self._waiting:
+            begins = table.column(BEGIN).to_numpy() <= place
+            self._admit(table.filter(pa.array(begins)))
+            if not begins.all():
+                later.append(table.filter(pa.array(~begins)))
+        self._waiting = later
+        self._joined.expire(place)
+
+    def _admit(self, table: pa.Table) -> None:
+        if not table.num_rows:
+            return
+        expiries = table.column(EXPIRY).to_numpy()
+        if self._newest is not None:
+            expiries = np.minimum(expiries, table.column(BEGIN).to_numpy() + self._newest)
+        if isinstance(self._joined, JoinedRows):
+            self._joined.add(expiries, table.select(self._spec.schema.names))
+        else:
+            self._joined.absorb(expiries, table.drop_columns([BEGIN, EXPIRY]))
+
+    def result(self) -> pa.Table:
+        """The groups, or the joined rows."""
+        return self._joined.result()
+
+    def state(self) -> dict[str, Any]:
+        """Not kept: pairs are found again from the windows' rows."""
+        return {}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Nothing to go back to."""
+
+
+def _joined(spec: FoldSpec) -> JoinedRows | JoinedGroups:
+    if spec.aggregation is None:
+        return JoinedRows(spec.schema)
+    return JoinedGroups(spec.aggregation)
+
+
+def join_merge(
+    spec: FoldSpec, panes: Panes, windows: Sequence[Window], in_line: bool
+) -> InlineMerge | PairsMerge:
+    """The merge of a join of two streams; on Spark where it is not to be, or cannot be, in line."""
+    newest = spec.plan.leaves[0].newest
+    if not in_line or spec.pairing is None:
+        return PairsMerge(spec, panes.slide if newest else None)
+    aging = None
+    if newest:
+        kept = [leaf.cut.keep for leaf in spec.plan.leaves if leaf.cut is not None]
+        left, right = ((keep - 1) * panes.slide for keep in kept)
+        aging = left, right
+    one_sided = _one_sided(spec, spec.pairing)
+    if one_sided is None:
+        return InlinePairsMerge(spec, panes, windows, aging)
+    return InlineJoinMerge(spec, one_sided, panes, windows, aging)

@@ -93,6 +93,9 @@ class Merge(ABC):
     def push_early(self) -> None:  # noqa: B027
         """Fold what waits although its instant has not come: nothing before it is still to be asked."""
 
+    def settle(self, place: int) -> None:  # noqa: B027
+        """An instant was answered and the next is at `place` or later: what it cannot see may go."""
+
     @property
     def size(self) -> int:
         """How many rows, partials or groups are held, for SHOW QUERIES."""

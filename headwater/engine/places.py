@@ -16,10 +16,70 @@ from headwater.engine.chunks import saved_bounds
 from headwater.engine.feed import Cursor
 from headwater.engine.merges import Ticks
 from headwater.engine.reader import LeafReader
-from headwater.engine.sampling import Sampling
+from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
 from headwater.storage.streaming.definition import SEQUENCE
 
 Chunk = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
+
+
+def fitting(
+    readers: Sequence[LeafReader],
+    sampling: Sampling,
+    instants: list[Instant],
+    most: int,
+    careful: bool,
+) -> list[Instant]:
+    """As many of the instants as make one chunk of `most` rows; at least one, all where that is 0.
+
+    `careful`: one only. Of an interval only the first and the last are told, as `Sampling.due` does.
+    """
+    step = sampling.step
+    if careful:
+        return [instants[0]] if sampling.kind != "interval" else [instants[0]] * 2
+    if sampling.kind == "rows":
+        return instants[: max(most // step, 1)] if most else instants
+    first, last = instants[0], instants[-1]
+    if sampling.kind in ("realtime", "chunks"):
+        while most and len(instants) > 1 and _rows_of(readers, sampling, instants) > most:
+            instants = instants[: len(instants) // 2]
+        return instants
+    end = min(last.tick, first.tick + (MOST_INSTANTS - 1) * step)
+    while most and end > first.tick and _rows_until(readers, end) > most:
+        end = first.tick + (end - first.tick) // step // 2 * step
+    return [first, Instant(end, end)]
+
+
+def _rows_of(readers: Sequence[LeafReader], sampling: Sampling, instants: Sequence[Instant]) -> int:
+    """How many rows some evaluations take."""
+    if sampling.counted:
+        return sum(reader.ends(1, len(instants))[-1] for reader in readers)
+    return _rows_until(readers, instants[-1].tick)
+
+
+def _rows_until(readers: Sequence[LeafReader], tick: int) -> int:
+    return sum(reader.count_until(tick) for reader in readers)
+
+
+def closed_until(readers: Sequence[LeafReader]) -> int | None:
+    """Up to where no row can come any more, in any table."""
+    closed = [reader.feed.closed for reader in readers]
+    return None if None in closed else min(mark for mark in closed if mark is not None)
+
+
+def early_rows(readers: Sequence[LeafReader], sampling: Sampling) -> int:
+    """How many rows of the next evaluation are there, not taken, and can be."""
+    if sampling.kind == "rows":
+        return min(reader.untaken for reader in readers)
+    if sampling.kind == "chunks":
+        return sum(reader.open_rows - reader.early for reader in readers)
+    limit = closed_until(readers)
+    return 0 if limit is None else _rows_until(readers, limit)
+
+
+def overfull(readers: Sequence[LeafReader], early: int) -> bool:
+    """Whether a basket is too full to wait, and most of what waits can be taken early."""
+    waiting = sum(reader.untaken for reader in readers)
+    return early > 0 and 2 * early >= waiting and any(r.feed.is_full for r in readers)
 
 
 def take_until(readers: Sequence[LeafReader], tick: int) -> list[Chunk]:
@@ -51,6 +111,10 @@ def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) ->
 
 def take_open(readers: Sequence[LeafReader], sampling: Sampling) -> list[Chunk]:
     """The rows of the next evaluation that are there, before it is complete."""
+    if not sampling.counted:
+        limit = closed_until(readers)
+        assert limit is not None
+        return take_until(readers, limit)
     found = []
     least = min(reader.waiting() for reader in readers)
     for reader in readers:

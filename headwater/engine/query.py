@@ -25,17 +25,28 @@ from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
-from headwater.engine.places import stored_places, take_open, take_turns, take_until, turn_note
+from headwater.engine.places import (
+    early_rows,
+    fitting,
+    overfull,
+    stored_places,
+    take_open,
+    take_turns,
+    take_until,
+    turn_note,
+)
 from headwater.engine.progress import Progress
+from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.query_needs import forgets, needed_from
 from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
 from headwater.engine.query_sharing import Shares, look_back, merged_at
 from headwater.engine.query_snapshot import put_away, take_up
-from headwater.engine.reader import LeafReader, ordered_down
-from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
+from headwater.engine.reader import LeafReader, read_columns
+from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
-from headwater.engine.timeline import all_empty, timeline
+from headwater.engine.timeline import all_empty, next_on_wall, timeline
+from headwater.engine.windows import Windows
 from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
@@ -45,7 +56,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
-CLEARLY_DEARER = 3.0
+EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
 @dataclass
@@ -78,9 +89,8 @@ class ContinuousQuery:
     budget_s: float | None = None  # an epoch should not take longer
     due_since: float | None = None  # when the instants that wait could first be answered
     snapshot: SnapshotFile | None = None
-    careful: bool = (
-        False  # after an error: one instant at a time, so that those before it are answered
-    )
+    functions: QueryFunctions = field(default_factory=QueryFunctions)
+    careful: bool = False  # after an error: one instant at a time, so that good ones are answered
     wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
     _folded: bool = False  # whether the folds hold the state of the readers' place
@@ -98,6 +108,9 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
+        inline = self.world.settings.integer("inline_rows") > 0
+        if self.sampling.cut and inline and all(s.tier == "in line" for s in self.specs):
+            self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
     # Place
@@ -106,6 +119,7 @@ class ContinuousQuery:
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
         self.sink.recover()
         last, kept = self.sink.last(), None
+        self.sampling.begun = None
         cursors = list(self.beginning.cursors)
         if last is not None:
             tick, note = last
@@ -118,9 +132,8 @@ class ContinuousQuery:
             self.sampling.after = min(ticks, default=None)
         readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
-            feed = Feed(table, cursor)
             name = f"{self.number}.{leaf.number}"
-            feed.add_reader(name)
+            feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
             reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]
@@ -209,18 +222,8 @@ class ContinuousQuery:
         due = bool(self.sampling.due(self.readers, 1))
         if due and self.due_since is None:
             self.due_since = since
-        self._look_at_wall()
+        self.wall_due = next_on_wall(self.sampling, self.tables, self.readers)
         return due
-
-    def _look_at_wall(self) -> None:
-        """When the wall clock brings the next instant of tables with arrival time."""
-        arrival = [t for t in self.tables if t.definition.by_arrival]
-        self.wall_due = None
-        if arrival and self.sampling.kind == "interval":
-            first = self.sampling.first(self.readers)
-            closed = [t.state.time.closed for t in arrival]
-            if first is not None and any(mark is None or mark < first for mark in closed):
-                self.wall_due = first + 1
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""
@@ -239,54 +242,46 @@ class ContinuousQuery:
             self.timings.add(ended - since, count)
             self.early.observe((ended - started) / count, self._pane_rows)
             self._try_other(firing, held)
+        if results and self._folded and self.sampling.kind != "realtime":
+            for fold in self._own_folds:
+                fold.merge.settle(results[-1].instant.place + self.sampling.step)
         for result in results:
             self.sampling.evaluated(result.instant)
+            self.functions.delivered(result.instant)
         for reader in self.readers:
             reader.answered(len(results))
         self._pane_rows = 0
         return len(results)
 
     def _fold_early(self) -> int:
-        """Rows of the newest pane are folded before its instant, in m chunks (DC7)."""
+        """Rows of the newest pane are folded before its instant, in m chunks (DC7) or a basket's fill."""
         if not self.wants_early:
             return 0
         with self.world.held(self.plan.identifiers) as held:
             self._check_versions(held)
             if not self._folded:
-                return 0
+                place = self.sampling.next_place(self.readers)
+                assert place is not None  # rows wait
+                self._rebuild(place, held)
             before = [reader.cursor for reader in self.readers]
-            if self.sampling.counted:
-                chunks = take_open(self.readers, self.sampling)
-            else:
-                limit = self._closed_until()
-                assert limit is not None
-                chunks = take_until(self.readers, limit)
+            chunks = take_open(self.readers, self.sampling)
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
             for fold in self._own_folds:
-                fold.merge.push_early()
+                fold.push_early()
         return 0
-
-    def _closed_until(self) -> int | None:
-        """Up to where no row can come any more, in any table."""
-        closed = [reader.feed.closed for reader in self.readers]
-        return None if None in closed else min(mark for mark in closed if mark is not None)
 
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
-        started = self.sampling.after is not None and self.sampling.kind != "realtime"
-        if self.chooser.plan() != (FOLD,):
+        modes = self.chooser.plan()
+        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self._own_folds:
             return False
-        if not started or not self._own_folds or not self._folded:
+        waiting = early_rows(self.readers, self.sampling)
+        if overfull(self.readers, waiting):
+            return True
+        if self.sampling.after is None or not self._folded:
             return False
-        if self.sampling.kind == "rows":
-            waiting = min(reader.untaken for reader in self.readers)
-        elif self.sampling.kind == "chunks":
-            waiting = sum(reader.open_rows - reader.early for reader in self.readers)
-        else:
-            limit = self._closed_until()
-            waiting = 0 if limit is None else sum(r.count_until(limit) for r in self.readers)
         return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
 
     @property
@@ -296,39 +291,13 @@ class ContinuousQuery:
             return 0
         return self.world.settings.integer("inline_rows")
 
-    def _fitting(self, instants: list[Instant]) -> list[Instant]:
-        """As many of the instants as make one chunk in line; at least one, all where Spark folds."""
-        if self.careful:
-            return [instants[0]] if self.sampling.kind != "interval" else [instants[0]] * 2
-        most, step = self._most_in_line, self.sampling.step
-        if self.sampling.kind == "rows":
-            return instants[: max(most // step, 1)] if most else instants
-        first, last = instants[0], instants[-1]
-        if self.sampling.kind in ("realtime", "chunks"):
-            while most and len(instants) > 1 and self._rows_of(instants) > most:
-                instants = instants[: len(instants) // 2]
-            return instants
-        end = min(last.tick, first.tick + (MOST_INSTANTS - 1) * step)
-        while most and end > first.tick and self._rows_until(end) > most:
-            end = first.tick + (end - first.tick) // step // 2 * step
-        return [first, Instant(end, end)]
-
-    def _rows_of(self, instants: Sequence[Instant]) -> int:
-        """How many rows some evaluations take."""
-        if self.sampling.counted:
-            return sum(reader.ends(1, len(instants))[-1] for reader in self.readers)
-        return self._rows_until(instants[-1].tick)
-
-    def _rows_until(self, tick: int) -> int:
-        return sum(reader.count_until(tick) for reader in self.readers)
-
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
     ) -> tuple[Firing, list[Evaluated]]:
         self._check_versions(held)
         interval = self.sampling.kind == "interval"
         last = instants[-1]
-        instants = self._fitting(instants)
+        instants = fitting(self.readers, self.sampling, instants, self._most_in_line, self.careful)
         first, taken_until = instants[0], instants[-1].tick
         modes = self.chooser.plan()
         self._settle_shares(modes, first.tick, taken_until)
@@ -373,7 +342,7 @@ class ContinuousQuery:
                 self._run(mode, firing, held)
                 continue
             least, known = self._least_cost(firing), self.chooser.cost(FOLD)
-            if known is not None and least > CLEARLY_DEARER * known:
+            if known is not None and least > known:
                 self.chooser.observe(mode, least)  # a bound from below says enough
                 continue
             last = len(firing.wanted) - 1
@@ -439,7 +408,7 @@ class ContinuousQuery:
                 ready[number] = known
                 continue
             for fold in self._own_folds:
-                fold.merge.advance(instant.place, instant.tick)
+                fold.advance(instant.place, instant.tick)
             merged.append((instant, merged_at(instant, self.folds, shared)))
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]
@@ -456,21 +425,14 @@ class ContinuousQuery:
         first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
         found = []
-        with contextlib.ExitStack() as stack:
-            snapshots = [stack.enter_context(table.reading()) for table in self.tables]
+        with Windows(self.world, self.readers, self.plan.in_order, self.functions) as windows:
             for number, (instant, empty) in enumerate(wanted, first):
                 known = self._empty_result(instant, held) if empty else None
                 if known is None:
-                    windows = {}
-                    for reader, snapshot in zip(self.readers, snapshots, strict=True):
-                        leaf = reader.leaf.number
-                        landmark = self.beginning.landmark[leaf]
-                        turn = number if self.sampling.counted else None
-                        rows = reader.window_rows(snapshot, instant.tick, landmark, turn)
-                        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-                        windows[leaf] = ordered_down(rows, ticks)
+                    turn = number if self.sampling.counted else None
                     with self.progress.at("the whole query over its windows"):
-                        known = self.evaluation.over_rows(windows, instant.tick, held)
+                        rows = windows.at(instant, self.beginning.landmark, turn)
+                        known = self.evaluation.over_rows(rows, instant.tick, held)
                     if empty:
                         self._empty = (dict(held.versions), known)
                 found.append(known)
@@ -533,7 +495,8 @@ class ContinuousQuery:
     # Snapshots
 
     def put_away(self) -> None:
-        """Writes a snapshot of the folds with the place that it belongs to."""
+        """Writes a snapshot of the folds and functions with the place that it belongs to."""
+        self.functions.put_away()
         if self.snapshot is not None and self._folded and not self.shares:
             kept = put_away(self, self.snapshot)
             self._kept_from = self._kept_from if kept is None else kept
@@ -554,6 +517,8 @@ class ContinuousQuery:
         """Before stored rows are deleted or replaced: no snapshot until the folds are made again."""
         self.restorable = False
         self.forget_snapshot()
+        with contextlib.suppress(Error):  # calls were made for the rows as they are now
+            self.functions.put_away()
 
     def give(self, chunks: Sequence[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
         """Rows that the folds do not hold yet, from before the readers' place."""
@@ -570,6 +535,11 @@ class ContinuousQuery:
         return None
 
     holds = True  # RANGE waits for it
+
+    @property
+    def remembers(self) -> bool:
+        """Whether functions with state are called."""
+        return bool(self.functions)
 
     @property
     def held_after(self) -> int | None:

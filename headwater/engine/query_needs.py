@@ -41,6 +41,8 @@ def needed_from(query: ContinuousQuery, number: int, kept_from: Sequence[int | N
             oldest.append(query.sampling.after - reader.window_ticks)
         elif kept_from and query.specs and not query.plan.stream_tables:
             oldest.append(kept_from[reader.leaf.number])
-        else:
+        elif not query.functions:
             return None
+        if query.functions:
+            oldest.append(query.functions.needed_from(reader.leaf.number))
     return None if None in oldest else min(o for o in oldest if o is not None)

@@ -13,9 +13,10 @@ import numpy as np
 
 from headwater.engine.feed import Cursor
 from headwater.engine.fold_run import FoldRun
-from headwater.engine.joins import PairsMerge
+from headwater.engine.joins import InlinePairsMerge, PairsMerge
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables
+from headwater.errors import DataError
 
 if TYPE_CHECKING:
     from headwater.engine.query import ContinuousQuery
@@ -46,7 +47,7 @@ def _signature(query: ContinuousQuery) -> dict[str, Any]:
 
 def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | None:
     """Writes a snapshot; by leaf the tick up to which it holds the rows, None if nothing was written."""
-    paired = any(isinstance(fold.merge, PairsMerge) for fold in query.folds)
+    paired = any(isinstance(fold.merge, (InlinePairsMerge, PairsMerge)) for fold in query.folds)
     if query.sampling.kind == "chunks":
         return None  # the kept chunks are read again
     if not query.folds or paired or query.sampling.after is None or not query.restorable:
@@ -63,7 +64,10 @@ def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | N
         "latest": [reader.newest for reader in query.readers],
         "versions": query.version_numbers,
     }
-    file.write(_Folds(query.folds), position)
+    try:
+        file.write(_Folds(query.folds), position)
+    except DataError:  # a row that waits to be joined cannot be; its instant will say what follows
+        return None
     return [cursor.tick for cursor in cursors if cursor is not None]
 
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.engine.chunks import Chunks
-from headwater.engine.feed import END_OF_TICK, Cursor, Feed, last_until, stored_until
+from headwater.engine.feed import END_OF_TICK, Cursor, Feed, Stretch, last_until, stored_until
 from headwater.engine.merges import by_key, with_previous
 from headwater.plan.continuous.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import SEQUENCE
@@ -165,7 +165,7 @@ class LeafReader:
                 self._skip_early(start, early)
             return empty
         with self.table.reading() as snapshot:
-            rows = self._since(snapshot, start, self.cursor)
+            rows = self._between(snapshot, Stretch(start, self.cursor))
         ticks = definition.ticks(rows.column(definition.time))
         if len(ticks):
             self.latest = int(ticks[-1])
@@ -200,14 +200,8 @@ class LeafReader:
 
     # Rows of windows, from the store
 
-    def window_rows(
-        self,
-        snapshot: StreamSnapshot,
-        tick: int,
-        landmark: Cursor | None,
-        turn: int | None = None,
-    ) -> pa.Table:
-        """All rows of the window at an instant, the oldest first, with PREV columns.
+    def stretch(self, tick: int, landmark: Cursor | None, turn: int | None = None) -> Stretch:
+        """Where the rows of the window at an instant lie; a window of last rows holds the last of it.
 
         `turn`: where positions decide, which evaluation of the last take.
         """
@@ -216,26 +210,45 @@ class LeafReader:
         until = Cursor(tick) if turn is None else self.turns[turn]
         if window.kind == "interval":
             assert self.window_ticks is not None
-            low = max(v for v in (tick - self.window_ticks, oldest) if v is not None)
-            if window.before:
-                until = min(until, Cursor(tick - 1))
-            rows = stored_until(snapshot, low, until, self.columns)
-        elif window.kind == "landmark":
-            rows = self._since(snapshot, landmark, until)
-        elif self.chunks is not None:
+            low = tick - self.window_ticks
+            until = min(until, Cursor(tick - 1)) if window.before else until
+            return Stretch(None, until, low if oldest is None else max(low, oldest))
+        if window.kind == "landmark":
+            return Stretch(landmark, until)
+        if self.chunks is not None:
             assert turn is not None
-            rows = self._since(snapshot, self.chunks.start(turn), until, oldest)
+            return Stretch(self.chunks.start(turn), until, oldest)
+        return Stretch(None, until, oldest)
+
+    def window_rows(
+        self, snapshot: StreamSnapshot, stretch: Stretch, tick: int, turn: int | None = None
+    ) -> pa.Table:
+        """All rows of the window at an instant, the oldest first, with PREV columns."""
+        window = self.leaf.window
+        if not self.leaf.in_ring:
+            rows = self._between(snapshot, stretch)
         elif not self.keys:
             assert window.rows is not None
-            rows = last_until(snapshot, window.rows, until, oldest, self.columns)
+            last = (window.rows, stretch.until, stretch.oldest)
+            rows = last_until(snapshot, *last, self.columns)
         else:
-            assert window.rows is not None
-            rows = self._last_per_key(stored_until(snapshot, oldest, until, self.columns))
+            rows = self._last_per_key(self._between(snapshot, stretch))
         if self.leaf.previous:
             rows = with_previous(by_key(rows, self.keys), self.keys, self.leaf.previous)
         if self.leaf.newest:
             rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick, turn)))
         return rows
+
+    def before_last(self, snapshot: StreamSnapshot, stretch: Stretch, count: int) -> Cursor:
+        """The place before the last rows of a stretch."""
+        definition = snapshot.definition
+        last = (count, stretch.until, stretch.oldest)
+        rows = last_until(snapshot, *last, (definition.time,))
+        if not rows.num_rows:
+            return stretch.until
+        first = rows.slice(0, 1)
+        tick = int(definition.ticks(first.column(definition.time))[0])
+        return Cursor(tick, first.column(SEQUENCE)[0].as_py() - 1)
 
     def _in_newest(self, rows: pa.Table, tick: int, turn: int | None) -> np.ndarray:
         """Which rows are of the newest chunk; rows come the oldest first."""
@@ -250,20 +263,17 @@ class LeafReader:
         assert self.window_ticks is not None
         return ticks >= tick - self.window_ticks // cut.keep
 
-    def _since(
-        self,
-        snapshot: StreamSnapshot,
-        start: Cursor | None,
-        until: Cursor,
-        oldest: int | None = None,
-    ) -> pa.Table:
-        """The rows after one place up to another, none older than a tick."""
-        lows = [low for low in (None if start is None else start.tick, oldest) if low is not None]
-        rows = stored_until(snapshot, max(lows, default=None), until, self.columns)
-        if start is None or not rows.num_rows:
+    def _between(self, snapshot: StreamSnapshot, stretch: Stretch) -> pa.Table:
+        """The rows of a stretch, in order."""
+        rows = stored_until(snapshot, stretch.low, stretch.until, self.columns)
+        if stretch.after is None or not rows.num_rows:
             return rows
         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-        return rows.filter(pa.array(_later(rows, ticks, start)))
+        return rows.filter(pa.array(_later(rows, ticks, stretch.after)))
+
+    def rows_between(self, snapshot: StreamSnapshot, after: Cursor, until: Cursor) -> pa.Table:
+        """The stored rows after one place up to another, in order."""
+        return self._between(snapshot, Stretch(after, until))
 
     def _last_per_key(self, rows: pa.Table) -> pa.Table:
         assert self.leaf.window.rows is not None
@@ -283,9 +293,9 @@ class LeafReader:
         if until is None:
             return snapshot.definition.stored_schema.empty_table(), np.empty(0, np.int64)
         if self.leaf.window.kind == "landmark":
-            rows = self._since(snapshot, landmark, until)
+            rows = self._between(snapshot, Stretch(landmark, until))
         elif self.chunks is not None:
-            rows = self._since(snapshot, self.chunks.bounds[0], until)
+            rows = self._between(snapshot, Stretch(self.chunks.bounds[0], until))
         elif self.window_ticks is not None:
             rows = stored_until(snapshot, tick - self.window_ticks, until, self.columns)
         elif self.keys:
@@ -297,6 +307,14 @@ class LeafReader:
         if len(ticks):
             self.latest = int(ticks[-1])
         return rows, ticks
+
+
+def read_columns(leaf: Leaf, folded: bool) -> tuple[str, ...]:
+    """What a query must know of new rows, beside T and `_seq`; a window is read from the store."""
+    if folded:
+        return leaf.needed
+    cut = None if leaf.cut is None or leaf.cut.column is None else leaf.cut.column.casefold()
+    return tuple(name for name in leaf.needed if name.casefold() == cut)
 
 
 def _later(rows: pa.Table, ticks: Ticks, place: Cursor | None) -> np.ndarray:

@@ -49,6 +49,7 @@ class Sampling:
     step: int  # slide in ticks, or rows; 1 for chunks that end by their values
     after: int | None = None  # the last tick (or the clock at the start): instants are later ones
     count: int = 0  # evaluations so far
+    begun: int | None = None  # the first instant, if rows before it were taken already
     cut: bool = False  # epochs: the first chunk is the one that holds the first row
 
     def due(self, readers: Sequence[Reader], most: int = MOST_INSTANTS) -> list[Instant]:
@@ -77,6 +78,8 @@ class Sampling:
         """The next instant; that of an empty table waits for its first row."""
         if self.after is not None:
             return (self.after // self.step + 1) * self.step
+        if self.begun is not None:
+            return self.begun
         ticks = [tick for tick in (reader.next_tick() for reader in readers) if tick is not None]
         if not ticks:
             return None
@@ -103,6 +106,14 @@ class Sampling:
     def counted(self) -> bool:
         """Whether an evaluation ends at a row, whatever the clock says."""
         return self.kind in ("rows", "chunks")
+
+    def next_place(self, readers: Sequence[Reader]) -> int | None:
+        """The place of the next evaluation, which may not be complete; it stays, whatever is taken."""
+        if self.counted:
+            return (self.count + 1) * self.step
+        if self.after is None:
+            self.begun = self.first(readers)
+        return self.first(readers)
 
     def next_of(self, instant: Instant) -> Instant:
         """The interval's instant after one."""

@@ -114,11 +114,10 @@ class _Running:
         leaf, table = spec.plan.leaves[0], place.table
         before = Cursor(first - 1)  # rows up to there are final: the instant is complete
         while True:
-            feed = Feed(table, before)
+            feed = Feed(place.world, table, before, READER, leaf.needed)
             with table.reading() as snapshot:
                 if snapshot.generation != feed.generation:
                     continue
-                feed.add_reader(READER)
                 self.reader = LeafReader(leaf, feed, READER, before, leaf.window.before)
                 rows, ticks = self.reader.stored(snapshot, first, None)
                 break

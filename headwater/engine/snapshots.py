@@ -1,4 +1,4 @@
-"""A query's state in a file: written whole, synced, and put in place by a rename.
+"""A query's state in a file: written whole, synced, and put in place by a rename; or in memory.
 
 A snapshot spares a restart the reading of history, and is the only memory of rows that a stream has let
 go. It is never the truth where rows are stored: a damaged one is as good as none.
@@ -52,3 +52,23 @@ class SnapshotFile:
         if self.exists:
             self._path.unlink(missing_ok=True)
             sync_folder(self._path.parent)
+
+
+class SnapshotInMemory:
+    """The snapshot of a query that ends with its reader."""
+
+    def __init__(self) -> None:
+        self._data: bytes | None = None
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is one."""
+        return self._data is not None
+
+    def write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
+        """Puts a new snapshot in the place of the old one."""
+        self._data = dump(structure, position)
+
+    def read(self, structure: Snapshotted) -> dict[str, Any] | None:
+        """Brings a structure to the snapshot's state; its position, None if there is none."""
+        return None if self._data is None else load(structure, self._data)

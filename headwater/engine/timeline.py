@@ -6,11 +6,25 @@ from collections.abc import Iterator, Sequence
 
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Instant, Sampling
+from headwater.storage.streaming.table import StreamingTable
 
 
 def all_empty(readers: Sequence[LeafReader], instant: Instant) -> bool:
     """Whether no window holds a row at an instant."""
     return all(reader.is_empty(instant.tick) for reader in readers)
+
+
+def next_on_wall(
+    sampling: Sampling, tables: Sequence[StreamingTable], readers: Sequence[LeafReader]
+) -> int | None:
+    """When the wall clock brings the next instant of tables with arrival time, in µs."""
+    arrival = [table for table in tables if table.definition.by_arrival]
+    if arrival and sampling.kind == "interval":
+        first = sampling.first(readers)
+        closed = [table.state.time.closed for table in arrival]
+        if first is not None and any(mark is None or mark < first for mark in closed):
+            return first + 1
+    return None
 
 
 def timeline(

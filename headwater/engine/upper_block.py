@@ -18,7 +18,7 @@ from headwater.errors import Error, NotSupportedError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.inline.probe import Probe
-from headwater.plan.continuous.blocks import Tables
+from headwater.plan.continuous.blocks import StateFunction, Tables
 from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
 from headwater.plan.continuous.planner import plan_query
 from headwater.plan.continuous.upper import UpperText, upper_text
@@ -44,6 +44,10 @@ class _UpperTables:
     def standard(self, name: str) -> pa.Schema | None:
         """The columns of any relation."""
         return self.schemas.get(name.lower()) or self.tables.standard(name)
+
+    def state_function(self, name: str) -> StateFunction | None:
+        """A function with state has no order of rows here: it is left to be refused elsewhere."""
+        return self.tables.state_function(name)
 
 
 class UpperBlock:

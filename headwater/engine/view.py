@@ -119,6 +119,7 @@ class ContinuousView:
         mine = [p for p in self.pipelines if p.place.table.definition.id == number]
         return min((pipeline.kept for pipeline in mine), default=None)
 
+    remembers = False
     holds = False  # sequence numbers hold what a view needs
 
     @property

@@ -5,7 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.execute.context import Context
+from headwater.kernel.functions import PythonFunction
+from headwater.plan.continuous.blocks import StateFunction
 from headwater.plan.continuous.folds import StreamColumns
+from headwater.sql.type_parser import parse_type
 
 
 class CatalogTables:
@@ -28,3 +31,10 @@ class CatalogTables:
         item = self._context.find(name)
         table = None if item is None else self._context.tables.get(item.id)
         return None if table is None else table.schema
+
+    def state_function(self, name: str) -> StateFunction | None:
+        """A function with state, by its name in lower case."""
+        found = self._context.functions.get(name)
+        if not isinstance(found, PythonFunction) or found.state is None:
+            return None
+        return StateFunction(found.state, parse_type(found.returns))

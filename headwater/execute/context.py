@@ -74,6 +74,10 @@ class Context:
         """Where the state of a continuous query is kept."""
         return SnapshotFile(self.folder.path / "snapshots" / f"{query.id}.snapshot")
 
+    def functions_of(self, query: CatalogObject) -> SnapshotFile:
+        """Where the state of a continuous query's functions is kept."""
+        return SnapshotFile(self.folder.path / "snapshots" / f"{query.id}-functions.snapshot")
+
     def find(self, name: str) -> CatalogObject | None:
         """The table, view or query of that name."""
         return self.catalog.find(name, RELATIONS)
@@ -168,6 +172,11 @@ class Context:
     def table_names(self) -> frozenset[str]:
         """The standard tables, in lower case."""
         return frozenset(item.key for item in self.catalog.all("table"))
+
+    @property
+    def has_state_functions(self) -> bool:
+        """Whether any function with state is registered."""
+        return any(isinstance(f, PythonFunction) and f.state for f in self.functions.values())
 
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case; ZONED where text is no time of UTC."""

@@ -23,8 +23,9 @@ from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_unread
+from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
-from headwater.plan.continuous.planner import cut_length
+from headwater.plan.continuous.leaves import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.duration import Duration
@@ -123,6 +124,7 @@ def _register(
         "options": options,
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(made.plan.identifiers),
+        "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
         "results": stored.as_json(),
@@ -150,6 +152,12 @@ def _budget(made: Made) -> float | None:
     return cut_length(made.query.cuts[0]) / 1e6
 
 
+def functions_with_state(made: Made) -> list[list[str]]:
+    """What a query's functions with state must be, for the catalog: name, life and type of each."""
+    calls = [call for leaf in made.plan.leaves for call in leaf.calls]
+    return [list(one) for one in sorted({(c.name, str(c.life), name_of(c.type)) for c in calls})]
+
+
 def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery:
     """The query of a catalog object, attached to its tables."""
     saved = item.definition
@@ -168,6 +176,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         assert view is not None
         ties = made.kind not in ("interval", "realtime")
         sink = ViewSink(log, view, emit, ties)
+    sampling = made.sampling()
     query = ContinuousQuery(
         number=item.id,
         name=item.name,
@@ -175,7 +184,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
-        sampling=made.sampling(),
+        sampling=sampling,
         beginning=Beginning.from_json(saved["beginning"]),
         tables=made.tables,
         sink=sink,
@@ -187,6 +196,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         budget_s=saved["options"].get("budget") or _budget(made),
         state=saved["state"],
         snapshot=context.snapshot_of(item),
+        functions=made.functions(sampling, context.functions_of(item)),
     )
     query.attach()
     return query
@@ -284,13 +294,14 @@ def open_queries(context: Context) -> None:
     context.engine.open(_read_by_dormant(context))
 
 
-def _read_by_dormant(context: Context) -> set[int]:
+def _read_by_dormant(context: Context) -> list[StreamingTable]:
     """The tables that queries read which could not start."""
     found: set[int] = set()
     for item in context.catalog.all("continuous query", "view"):
         if item.key in context.dormant:
             found.update(item.definition["reads"])
-    return found
+    tables = [context.streams.find(number) for number in sorted(found)]
+    return [table for table in tables if table is not None]
 
 
 def _tell_readers(query: Factory) -> None:
@@ -302,6 +313,7 @@ def _tell_readers(query: Factory) -> None:
 
 
 def _start(context: Context, item: CatalogObject) -> None:
+    check_registered(context, item.definition.get("functions", []))
     query = make_query(item.definition["text"])
     made = Made(context, query, query.text, item.definition["types"])
     for table in made.tables:
@@ -318,7 +330,7 @@ def wake_dormant(context: Context) -> None:
                 _start(context, item)
             except Error as error:
                 context.dormant[item.key] = error
-    context.engine.absent = _read_by_dormant(context)
+    context.engine.miss(_read_by_dormant(context))
 
 
 def close_queries(context: Context) -> None:
@@ -373,6 +385,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
         item = context.catalog.change(item, {**item.definition, "state": "running"})
         if query is None:
             _start(context, item)
+            context.engine.miss(_read_by_dormant(context))
         elif query.state != "running":
             if isinstance(query.sink, LogSink):
                 query.sink.log.recover()
@@ -384,10 +397,12 @@ def _forget(context: Context, item: CatalogObject) -> None:
     """Stops a query and removes it with its results."""
     query = context.engine.remove(item.name)
     context.catalog.remove(item)
-    context.dormant.pop(item.key, None)
+    if context.dormant.pop(item.key, None) is not None:
+        context.engine.miss(_read_by_dormant(context))
     if isinstance(query, ContinuousQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
     context.snapshot_of(item).remove()
+    context.functions_of(item).remove()
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:

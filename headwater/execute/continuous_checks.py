@@ -10,7 +10,7 @@ from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute import system_tables
 from headwater.execute.context import Context, unknown_table
 from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.planner import cut_by, cut_length
+from headwater.plan.continuous.leaves import cut_by, cut_length
 from headwater.sql.extensions import Cut, TableReference
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query

@@ -13,12 +13,15 @@ from sqlglot import exp
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
+from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
+from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.upper_block import UpperBlock, make_upper
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
+from headwater.execute.functions import registered
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.blocks import Sampling as Sampled
@@ -26,11 +29,11 @@ from headwater.plan.continuous.folds import (
     INSTANT,
     NEWEST,
     ContinuousPlan,
-    previous_column,
     stream_view,
     window_view,
 )
-from headwater.plan.continuous.planner import ViewTimes, cut_by, plan_query
+from headwater.plan.continuous.leaves import cut_by
+from headwater.plan.continuous.planner import ViewTimes, plan_query
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
@@ -67,8 +70,7 @@ class Analyser:
 def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
     leaf = plan.leaves[number]
     stored = leaf.columns.schema
-    fields = [stored.field(name) for name in leaf.needed]
-    fields += [pa.field(previous_column(c, n), stored.field(c).type) for c, n in leaf.previous]
+    fields = [*(stored.field(name) for name in leaf.needed), *leaf.added]
     if leaf.newest:
         fields.append(pa.field(NEWEST, pa.bool_()))
     return pa.schema(fields)
@@ -96,6 +98,8 @@ class Made:
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
         integers = pa.types.is_integer(self.tables[0].definition.time_type)
         self.analyser = Analyser(context, "0L" if integers else TIMESTAMP_ZERO, known)
+        self._context = context
+        self.functions(self.sampling())  # a call that cannot be made is refused now
         self._type_all(context, text)
 
     def _type_all(self, context: Context, text: str) -> None:
@@ -138,6 +142,17 @@ class Made:
     def sampling(self) -> Sampling:
         """The instants of a query that begins."""
         return Sampling(self.kind, self.step, cut=bool(self.query.cuts))
+
+    def functions(self, sampling: Sampling, file: SnapshotFile | None = None) -> QueryFunctions:
+        """The calls with state of a query that begins; an error if one cannot be made."""
+        context = self._context
+        return query_functions(
+            self.plan.leaves,
+            context.function_names(),
+            lambda call: registered(context, call),
+            sampling,
+            file or SnapshotInMemory(),
+        )
 
     def _types(self, text: str) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.joins import make_inline_join
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError
@@ -161,7 +160,7 @@ def _plan_lines(
             for leaf in fold.leaves
         )
         run = None if query is None else query.shares.run(number) or query.folds[number]
-        tier = run.tier if run is not None else _tier(context, spec, inline)
+        tier = run.tier if run is not None else _tier(spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
         if fold.statics:
@@ -177,13 +176,10 @@ def _plan_lines(
     return lines
 
 
-def _tier(context: Context, spec: FoldSpec, inline: bool) -> str:
+def _tier(spec: FoldSpec, inline: bool) -> str:
     """Where a small chunk of a fold would run."""
     if spec.plan.kind == "ring":
         return "in line"
-    if spec.plan.kind == "join":
-        joined = inline and make_inline_join(spec, context.function_names()) is not None
-        return "in line" if joined else "Spark"
     return spec.tier if inline else "Spark"
 
 

@@ -6,13 +6,15 @@ a program registers them again after it connects.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
+from headwater.engine.stateful import check_state
 from headwater.errors import BindError, Error
 from headwater.execute.context import Context, Running
 from headwater.kernel.functions import PythonFunction, SqlFunction, check_function, table_columns
 from headwater.kernel.kernel import Work
+from headwater.plan.continuous.folds import Life, StateCall
 from headwater.result import Result
 from headwater.sql.assemble import Assembly
 from headwater.sql.identifiers import identifiers_in
@@ -50,10 +52,11 @@ def _know(context: Context, function: SqlFunction | PythonFunction) -> None:
 
 
 def create_python_function(
-    context: Context, name: str, function: Any, returns: str, kind: str
+    context: Context, name: str, function: Any, returns: str, kind: str, state: str | None = None
 ) -> None:
     """`db.create_function`: checked here, registered with Spark when a statement first needs it."""
     check_function(name, function, kind)
+    life = None if state is None else _life(name, function, kind, state)
     if kind == "table":
         parse_fields(table_columns(returns))
     else:
@@ -62,7 +65,48 @@ def create_python_function(
         raise BindError(
             f"function {name} exists already", sqlstate="42723", hint="DROP FUNCTION first"
         )
-    _know(context, PythonFunction(name.lower(), function, returns, kind))
+    _know(context, PythonFunction(name.lower(), function, returns, kind, life))
+
+
+def _life(name: str, function: Any, kind: str, state: str) -> Life:
+    """How long a function's state lives, if the function can have any."""
+    lives = {life: life for life in get_args(Life)}
+    if state not in lives:
+        raise BindError(
+            f"state of function {name} cannot live for {state!r}",
+            hint="state: " + ", ".join(lives),
+        )
+    if kind != "scalar":
+        raise BindError(
+            f"{name} is of kind {kind}: only scalar functions can have state",
+            hint="an aggregate has a state of its own for each group"
+            if kind == "aggregate"
+            else "a table function keeps what it needs between its rows itself",
+        )
+    check_state(name, function, state)
+    return lives[state]
+
+
+def registered(context: Context, call: StateCall) -> Any:
+    """The function of a call as it is registered now; None if there is none that fits the query."""
+    found = context.functions.get(call.name)
+    if not isinstance(found, PythonFunction) or found.state != call.life:
+        return None
+    return found.function if parse_type(found.returns) == call.type else None
+
+
+def check_registered(context: Context, needed: Sequence[Sequence[str]]) -> None:
+    """BindError unless each [name, life, type] is there: a query waits for its functions with state."""
+    for name, life, type_ in needed:
+        found = context.functions.get(name)
+        same = isinstance(found, PythonFunction) and found.state == life
+        if not same or name_of(parse_type(found.returns)) != type_:  # type: ignore[union-attr]
+            raise BindError(
+                f"function {name} is not registered as the query needs it",
+                sqlstate="42883",
+                hint=f'db.create_function("{name}", …, returns="{type_}", state="{life}")'
+                " lets it go on",
+            )
 
 
 def create_function(running: Running, statement: CreateFunction) -> Result:

@@ -98,7 +98,7 @@ class PlainScan:
 
 def plain_scan(found: Reading) -> PlainScan | None:
     """The rows, if the query is a plain scan of one table; else None."""
-    if found.query.previous:
+    if found.query.previous or any(leaf.calls for leaf in found.leaves.values()):
         return None
     edited = found.query.edited()
     time_edits(found, edited)

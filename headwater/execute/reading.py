@@ -16,15 +16,18 @@ from sqlglot import exp
 
 from headwater.engine.evaluation import instant_text
 from headwater.engine.merges import by_key, with_previous
+from headwater.engine.stateful import make_call, scanned
 from headwater.errors import BindError, DataError, Error
 from headwater.execute import system_tables
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
+from headwater.execute.functions import registered
 from headwater.execute.query_results import last_result
 from headwater.execute.view_text import with_views
 from headwater.kernel.relation import Relation
+from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import Bounds, time_bounds
-from headwater.plan.continuous.folds import INSTANT, Leaf, previous_column
+from headwater.plan.continuous.folds import INSTANT, Leaf
 from headwater.plan.continuous.planner import one_time_edits
 from headwater.plan.continuous.rendering import Replacement
 from headwater.sql.extensions import TableReference, Valid, Window
@@ -33,7 +36,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
 from headwater.storage.catalog import CatalogObject
-from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
+from headwater.storage.streaming.definition import EPOCH_NUMBER, SEQUENCE, Definition
 from headwater.storage.streaming.read import StreamSnapshot, in_order
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import window_rows
@@ -48,7 +51,7 @@ class Reading:
     text: str  # of the whole statement, for the places of errors
     snapshots: dict[str, StreamSnapshot]
     instant: int | None  # τ of the windows
-    edits: list[Replacement] = field(default_factory=list)  # for PREV and CURRENT_INSTANT
+    edits: list[Replacement] = field(default_factory=list)  # for PREV, CURRENT_INSTANT and state
     leaves: dict[int, Leaf] = field(default_factory=dict)  # windowed tables, by where they stand
     staged: list[Relation] = field(default_factory=list)
     views: dict[tuple[str, int | None], pa.Table] = field(default_factory=dict)  # one version each
@@ -115,8 +118,8 @@ def _reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
                 snapshots[name] = stack.enter_context(table.reading())
         found = Reading(context, query, text, snapshots, None)
         found.instant = _instant(found)
-        if query.previous or query.instants:
-            found.edits, leaves = one_time_edits(query, CatalogTables(context))
+        if query.previous or query.instants or context.has_state_functions:
+            found.edits, leaves = one_time_edits(query, CatalogTables(context), text)
             found.leaves = {leaf.name.span.start: leaf for leaf in leaves}
         stack.callback(found.release)
         yield found
@@ -320,8 +323,8 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
     columns = visible_columns(snapshot.definition, found.query)
     if reference.window is not None:
         leaf = found.leaves.get(reference.name.span.start)
-        if leaf is not None and leaf.previous:
-            return found.stage(_with_previous(found, snapshot, leaf, columns))
+        if leaf is not None and leaf.added:
+            return found.stage(_with_added(found, snapshot, leaf, columns))
         return found.stage(windowed(found, snapshot, reference.window, columns))
     return _stored(found, snapshot, columns, bounds_of(snapshot, node))
 
@@ -356,17 +359,25 @@ def windowed(
     return window_rows(snapshot, window, found.instant, columns).select(columns)
 
 
-def _with_previous(
+def _with_added(
     found: Reading, snapshot: StreamSnapshot, leaf: Leaf, columns: list[str]
 ) -> pa.Table:
-    """The rows of a window with the columns of PREV, the newest first."""
+    """The rows of a window with the columns of PREV and of calls with state, the newest first.
+
+    A one-time query scans its window once: state of any life span is fresh for it.
+    """
     keys = [n for n in snapshot.definition.stored_schema.names if n.casefold() in leaf.key_names]
     needed = [*columns, *keys, *(column for column, _ in leaf.previous)]
     rows = window_rows(snapshot, leaf.window, found.instant, list(dict.fromkeys(needed)))
     oldest_first = rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
     made = with_previous(by_key(oldest_first, keys), keys, leaf.previous)
-    shown = [*columns, *(previous_column(c, n) for c, n in leaf.previous)]
-    newest = in_order(made, snapshot.definition, descending=True)
+    definition, context = snapshot.definition, found.context
+    names = context.function_names()
+    calls = [make_call(call, leaf, registered(context, call), names) for call in leaf.calls]
+    ticks = definition.ticks(made.column(definition.time))
+    made = scanned(made, calls, ticks, made.column(SEQUENCE).to_numpy(), definition.time)
+    shown = [*columns, *(field.name for field in leaf.added)]
+    newest = in_order(made, definition, descending=True)
     return newest.select(list(dict.fromkeys(shown)))
 
 
@@ -374,27 +385,7 @@ def _stored(
     found: Reading, snapshot: StreamSnapshot, columns: list[str], bounds: Bounds
 ) -> Relation:
     """Pruned blocks and the staged tail, with RANGE applied when Spark reads them."""
-    files = [
-        str(snapshot.folder / block.path)
-        for block in snapshot.blocks.overlapping(bounds.low, bounds.high)
-    ]
-    tail = [batch.rows for batch in snapshot.tail if batch.rows.num_rows]
-    if tail:
-        rows = in_order(pa.concat_tables(tail), snapshot.definition)
-        files += found.stage(rows).files
-    where = None
-    if snapshot.oldest_visible is not None:
-        where = f"{quoted(snapshot.definition.time)} >= {_sql_time(snapshot)}"
-    return Relation(
-        snapshot.definition.stored_schema, tuple(files), columns=tuple(columns), where=where
-    )
-
-
-def _sql_time(snapshot: StreamSnapshot) -> str:
-    definition, oldest = snapshot.definition, snapshot.oldest_visible
-    assert oldest is not None
-    if pa.types.is_integer(definition.time_type):
-        return str(oldest)
-    stamp = f"timestamp_micros({oldest})"
-    ntz = pa.types.is_timestamp(definition.time_type) and definition.time_type.tz is None
-    return f"CAST(to_utc_timestamp({stamp}, 'UTC') AS TIMESTAMP_NTZ)" if ntz else stamp
+    oldest = snapshot.oldest_visible
+    where = None if oldest is None else from_tick(snapshot.definition, oldest)
+    files = StoredFiles(snapshot, found.stage)
+    return files.relation(columns, bounds.low, bounds.high, where)

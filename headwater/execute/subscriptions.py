@@ -72,6 +72,7 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
     )
     for table in made.tables:
         table.kept = True
+    sampling = made.sampling()
     query = ContinuousQuery(
         number=0,
         name=fresh_name(),
@@ -79,12 +80,13 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
         plan=made.plan,
         specs=made.specs,
         evaluation=made.evaluation,
-        sampling=made.sampling(),
+        sampling=sampling,
         beginning=beginning_of(made, False),
         tables=made.tables,
         sink=LogSink(log),
         world=context,
         emit=made.query.emit.what if made.query.emit is not None else "all",
+        functions=made.functions(sampling),
     )
     query.attach()
     return query

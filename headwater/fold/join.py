@@ -30,6 +30,8 @@ LEFT, RIGHT = 0, 1
 WORTH_CLEANING = 4096  # fewer keys or groups than this are never worth a clean-up
 KEYS_PER_NODE = 4  # so many times the live nodes, and keys are cleaned up
 
+Aging = tuple[int, int]  # by side: how long before its expiry a row leaves the newest chunk
+
 
 @dataclass(frozen=True)
 class JoinSide:
@@ -42,8 +44,15 @@ class JoinSide:
 class StreamJoin:
     """left ⋈ right on equal keys, grouped by columns of either side, aggregated."""
 
-    def __init__(self, key_types: Sequence[pa.DataType], left: JoinSide, right: JoinSide) -> None:
-        self.sides = (left, right)
+    def __init__(
+        self,
+        key_types: Sequence[pa.DataType],
+        left: JoinSide,
+        right: JoinSide,
+        aging: Aging | None = None,
+    ) -> None:
+        """`aging`: see `pair_expiries`."""
+        self.sides, self._aging = (left, right), aging
         self._grouped = bool(left.groups or right.groups)
         self._keys = Lookup(key_types)
         self._aggregations = [Aggregation((), side.aggregates) for side in self.sides]
@@ -75,7 +84,7 @@ class StreamJoin:
         """
         given = [key if isinstance(key, Column) else Column(key) for key in keys]
         grouping = [group if isinstance(group, Column) else Column(group) for group in groups]
-        there = _without_nulls(given)
+        there = without_nulls(given)
         if there is not None:
             given, grouping, columns = (
                 [Column(column.array.take(pa.array(there))) for column in some]
@@ -113,7 +122,7 @@ class StreamJoin:
             left, right = pairs if side == LEFT else pairs[::-1]
             groups = self._groups.codes(left << PAIR_BITS | right)
         values = self._paired(side, take(partial.vectors, asking), other.vectors(places))
-        expiries = np.minimum(other.expiries(places), expiry)
+        expiries = pair_expiries(side, expiry, other.expiries(places), self._aging)
         self._cells.add(expiries, groups, values, len(self._groups) if self._grouped else 1)
 
     @quiet
@@ -134,20 +143,7 @@ class StreamJoin:
         self._cells.expire(instant)
         for nodes in self._nodes:
             nodes.expire(instant)
-        live = len(self._nodes[LEFT]) + len(self._nodes[RIGHT])
-        if len(self._keys) > KEYS_PER_NODE * live + WORTH_CLEANING:
-            self._clean_keys()
-
-    def _clean_keys(self) -> None:
-        marks = np.zeros(len(self._keys), np.bool_)
-        for nodes in self._nodes:
-            nodes.mark_keys(marks)
-        live = np.flatnonzero(marks)
-        new = np.full(len(self._keys), -1, np.int64)
-        new[live] = np.arange(len(live))
-        self._keys.keep(live)
-        for nodes in self._nodes:
-            nodes.remap(new)
+        clean_keys(self._keys, self._nodes)
 
     def result(self) -> pa.Table:
         """The groups that have joined rows; without grouping always one row."""
@@ -189,7 +185,33 @@ class StreamJoin:
         self._cells.restore(state["cells"])
 
 
-def _without_nulls(columns: Sequence[Column]) -> Slots | None:
+def pair_expiries(side: int, mine: int, theirs: Slots, aging: Aging | None) -> Slots:
+    """When pairs of a row of one side and rows of the other expire: with the first of both.
+
+    With `aging` (PAIR NEWEST) a pair only counts while one of its rows is of the newest chunk.
+    """
+    first = np.minimum(theirs, mine)
+    if aging is None:
+        return first
+    return np.minimum(first, np.maximum(theirs - aging[1 - side], mine - aging[side]))
+
+
+def clean_keys(keys: Lookup, sides: Sequence[Nodes]) -> None:
+    """Forget the keys without live nodes, once they are by far the most."""
+    if len(keys) <= KEYS_PER_NODE * sum(map(len, sides)) + WORTH_CLEANING:
+        return
+    marks = np.zeros(len(keys), np.bool_)
+    for nodes in sides:
+        nodes.mark_keys(marks)
+    live = np.flatnonzero(marks)
+    new = np.full(len(keys), -1, np.int64)
+    new[live] = np.arange(len(live))
+    keys.keep(live)
+    for nodes in sides:
+        nodes.remap(new)
+
+
+def without_nulls(columns: Sequence[Column]) -> Slots | None:
     """The rows whose key has no NULL; None if all."""
     valid = [column.valid for column in columns if column.valid is not None]
     return np.flatnonzero(np.logical_and.reduce(valid)) if valid else None

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from headwater.fold.aggregation import Aggregation, take
+from headwater.fold.aggregation import Aggregation, copied, take
 from headwater.fold.columns import Slots, Vector
 from headwater.fold.families import Vectors
 
@@ -75,9 +75,14 @@ class Nodes:
         self._oldest = max(self._oldest, self._base + int(alive))
         dead = self._oldest - self._base
         if dead > SMALLEST and 2 * dead > self._count:
-            live = np.arange(dead, self._count)
-            self._fields, self._vectors = self._fields[:, live], take(self._vectors, live)
-            self._base, self._count = self._oldest, len(live)
+            self._forget(dead)
+
+    def _forget(self, dead: int) -> None:
+        """Move the live nodes to the front; the room behind them is kept for the next ones."""
+        count = self._count - dead
+        for vector in (*self._fields, *(v for family in self._vectors for v in family)):
+            vector[:count] = vector[dead : self._count]
+        self._base, self._count = self._oldest, count
 
     def matches(self, keys: Slots) -> Iterator[tuple[Slots, Slots]]:
         """Rounds of (which key asked, place of a node), one node per key and round."""
@@ -110,12 +115,10 @@ class Nodes:
 
     def remap(self, new: Slots) -> None:
         """Keys were renumbered: `new` gives each old one's new number, -1 for none."""
-        live = np.arange(self._oldest - self._base, self._count)
-        self._fields, self._vectors = self._fields[:, live], take(self._vectors, live)
-        self._base, self._count = self._oldest, len(live)
-        self._fields[0] = new[self._fields[0]]
+        self._forget(self._oldest - self._base)
+        keys = self._fields[0, : self._count] = new[self._fields[0, : self._count]]
         newest = np.full(int(new.max(initial=-1)) + 1, NONE, np.int64)
-        newest[self._fields[0]] = np.arange(len(live)) + self._base  # the last write is the newest
+        newest[keys] = np.arange(self._count) + self._base  # the last write is the newest
         self._newest = newest
 
     def state(self) -> dict[str, Any]:
@@ -131,5 +134,5 @@ class Nodes:
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._base, self._count, self._oldest = state["numbers"]
-        self._fields, self._vectors = state["fields"], state["vectors"]
-        self._newest = state["newest"]
+        self._fields, self._newest = state["fields"].copy(), state["newest"].copy()
+        self._vectors = copied(state["vectors"])

@@ -6,6 +6,8 @@ A Python function is one of
 - aggregate: a class with `init()`, `add(batch)`, `merge(other)`, `finish()`.
 - table: Python values in; a table, a record batch, or rows (tuples or dicts) out, or an iterator
   of these.
+
+A scalar function with state (`engine/stateful`) is not Spark's: there it only says what it needs.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from headwater.errors import BindError, DataError
+from headwater.plan.continuous.folds import Life
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +66,7 @@ class PythonFunction:
     function: Any
     returns: str
     kind: str
+    state: Life | None = None  # how long a scalar function's state lives
 
     def register(self, session: SparkSession) -> None:
         """Makes the function known to a session."""
@@ -80,6 +84,8 @@ class PythonFunction:
         if self.kind == "aggregate":
             work = _aggregate(self.function)
             return arrow_udf(work, self.returns, ArrowUDFType.GROUPED_AGG)
+        if self.state is not None:
+            return arrow_udf(_refusal(self.name), self.returns, ArrowUDFType.SCALAR)
         work = _by_row(self.function) if called_by_row(self.function) else _by_array(self.function)
         return arrow_udf(work, self.returns, ArrowUDFType.SCALAR)
 
@@ -113,6 +119,13 @@ def called_by_row(function: Callable[..., Any]) -> bool:
         return False
     hints = [p.annotation for p in parameters]
     return bool(hints) and all(hint in ROW_TYPES for hint in hints)
+
+
+def _refusal(name: str) -> Callable[..., Any]:
+    def work(*_arrays: pa.Array) -> Any:
+        raise TypeError(f"{name} keeps state and can only be called over a windowed or cut table")
+
+    return work
 
 
 def _by_array(function: Callable[..., Any]) -> Callable[..., pa.Array]:

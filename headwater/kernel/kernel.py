@@ -150,7 +150,8 @@ class _Lane:
         if relation.where is not None:
             frame = frame.where(relation.where)
         if relation.columns is not None:
-            frame = frame.selectExpr(*[quoted(column) for column in relation.columns])
+            computed = [f"{text} AS {quoted(name)}" for name, text in relation.computed]
+            frame = frame.selectExpr(*[quoted(column) for column in relation.columns], *computed)
         frame.createOrReplaceTempView(f"`{name}`")
         self.views[name] = relation
 

@@ -1,11 +1,13 @@
 """What Spark reads: Parquet files with a schema, under a name.
 
 Rows in memory are staged as one uncompressed Parquet file, in shared memory for a local master:
-`createDataFrame` with data was measured to be twenty times slower.
+`createDataFrame` with data was measured to be twenty times slower. Rows that nobody needs soon are set
+aside: in a mapped file that has no name any more, so that their pages can leave memory.
 """
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import shutil
@@ -18,8 +20,10 @@ import pyarrow.parquet as pq
 
 from headwater.kernel.cache import scratch_folder
 from headwater.sql.types import canonical, name_of
+from headwater.storage.disk import storage_error
 
 SHARED_MEMORY = Path("/dev/shm")
+ASIDE_ROWS = 32_768  # in one batch of a file
 
 
 @dataclass(frozen=True)
@@ -31,6 +35,7 @@ class Relation:
     with_rows: bool = False  # adds _file and _row, which address each row
     columns: tuple[str, ...] | None = None  # those that a query sees; None: all
     where: str | None = None  # a condition that every row must meet
+    computed: tuple[tuple[str, str], ...] = ()  # (name, expression) of columns beside those
 
     def spark_schema(self) -> str:
         """The schema as Spark's DDL text."""
@@ -93,6 +98,25 @@ class Staging:
             Path(path).unlink(missing_ok=True)
             with self._lock:
                 self._used_bytes -= self._sizes.pop(path, 0)
+
+    def set_aside(self, rows: pa.Table) -> pa.Table:
+        """The same rows out of a file on disk, in batches; it goes with the last of them.
+
+        Its name is gone at once: nothing is left behind, whatever becomes of this process.
+        """
+        path = self._fallback / f"aside-{next(self._numbers)}.arrow"
+        try:
+            self._fallback.mkdir(parents=True, exist_ok=True)
+            with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
+                for start in range(0, rows.num_rows, ASIDE_ROWS):
+                    writer.write_table(rows.slice(start, ASIDE_ROWS).combine_chunks())
+            with pa.memory_map(str(path)) as mapped:
+                return pa.ipc.open_file(mapped).read_all()
+        except OSError as error:
+            raise storage_error("set rows aside in", str(path), error) from error
+        finally:
+            with contextlib.suppress(OSError):
+                path.unlink()
 
     def close(self) -> None:
         """Removes everything that was staged."""

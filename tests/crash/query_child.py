@@ -59,10 +59,13 @@ def lines_of(log: Path) -> list[dict[str, object]]:
 
 def main(folder: str, log: str, seconds: str) -> None:
     """Feeds and follows until nothing comes for so many seconds."""
-    path = Path(log)
+    follow(open_database(Path(folder)), Path(log), seconds)
+
+
+def follow(db: headwater.Database, path: Path, seconds: str) -> None:
+    """Feeds table s, and writes down the results of query q after those that the log has."""
     kept = lines_of(path)
     path.write_text("".join(json.dumps(line) + "\n" for line in kept))
-    db = open_database(Path(folder))
     after = str(kept[-1]["token"]) if kept else "earliest"
     threading.Thread(target=feed, args=(db,), daemon=True).start()
     with path.open("a") as file:

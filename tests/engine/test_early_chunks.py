@@ -53,6 +53,17 @@ def test_it_doubles_while_the_response_falls_then_returns_to_the_best() -> None:
     assert not chunks.searching
 
 
+def test_it_may_start_with_several_chunks() -> None:
+    """From 16 on it doubles or stays; a new search begins there again."""
+    chunks = EarlyChunks(period=2, start=16)
+    assert set(run(chunks, model(0.001, 0.0, 0.01), 20)) == {16, 32}
+    assert chunks.m == 16
+    run(chunks, model(0.001, 1.0, 0.0), 40, rows=100_000)
+    assert chunks.m == 64
+    with pytest.raises(ValueError, match="at least 1"):
+        EarlyChunks(most=8, start=16)
+
+
 @given(
     fixed=st.floats(0.0, 0.1),
     pane=st.floats(0.001, 1.0),

@@ -98,6 +98,19 @@ class Advance(Action):
 
 
 @dataclass(frozen=True)
+class CreateFunction(Action):
+    """Registers a Python function; a process that follows must do it again."""
+
+    name: str
+    function: Any
+    returns: str
+    state: str | None = None
+
+    def act(self, world: World) -> None:
+        world.db.create_function(self.name, self.function, returns=self.returns, state=self.state)
+
+
+@dataclass(frozen=True)
 class Flush(Action):
     """Waits until everything acknowledged and complete has been processed."""
 

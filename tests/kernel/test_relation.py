@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.errors import NotSupportedError
+from headwater.errors import NotSupportedError, StorageError
 from headwater.kernel import relation as relation_module
 from headwater.kernel.relation import Relation, Staging
 
@@ -52,6 +52,27 @@ def test_without_shared_memory(fallback: Path, monkeypatch: pytest.MonkeyPatch) 
         staging = Staging(fallback, 10_000_000, shared_memory=shared)
         assert Path(staging.stage(ROWS).files[0]).parent == fallback
         staging.close()
+
+
+def test_rows_set_aside_leave_nothing_in_the_folder(fallback: Path) -> None:
+    """They are read out of a mapped file without a name, which no memory of Arrow's holds."""
+    staging = Staging(fallback, 10_000_000, shared_memory=True)
+    rows = pa.table({"a": list(range(100_000)), "b": ["x" * (i % 9) for i in range(100_000)]})
+    before = pa.total_allocated_bytes()
+    aside = staging.set_aside(pa.concat_tables([rows.slice(0, 7), rows.slice(7)]))
+    assert aside.equals(rows)
+    assert pa.total_allocated_bytes() - before < rows.nbytes / 10
+    assert list(fallback.iterdir()) == []
+    assert [batch.num_rows for batch in aside.to_batches()] == [32768, 32768, 32768, 1696]
+    staging.close()
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    """Rows that cannot be set aside are an error of storage, not of the query."""
+    (tmp_path / "staging").write_text("a file")
+    staging = Staging(tmp_path / "staging", 10_000_000, shared_memory=False)
+    with pytest.raises(StorageError, match="staging"):
+        staging.set_aside(ROWS)
 
 
 def test_types_take_the_flavour_that_spark_reads(fallback: Path) -> None:

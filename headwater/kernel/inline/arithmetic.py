@@ -19,6 +19,7 @@ from headwater.errors import DataError
 from headwater.kernel.inline.coercion import (
     DOUBLE,
     FLOATS,
+    INTERVAL,
     MOST_DIGITS,
     NULL,
     common_type,
@@ -28,6 +29,7 @@ from headwater.kernel.inline.coercion import (
     is_number,
 )
 from headwater.kernel.inline.operand import Operand, Value, apply, spread, vector
+from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 _PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
@@ -82,6 +84,14 @@ def binary(symbol: str, left: Operand, right: Operand) -> Operand | None:
     if type_ in FLOATS:
         return apply(type_, pair, _PLAIN[symbol])
     return apply(type_, pair, checked(_CHECKED[symbol], symbol, type_), raises=True)
+
+
+def elapsed(left: Operand, right: Operand) -> Operand | None:
+    """`left - right` of two TIMESTAMPs where the session's zone is UTC, or of two TIMESTAMP_NTZs."""
+    if left.type != right.type or left.type not in (TIMESTAMP, TIMESTAMP_NTZ):
+        return None
+    subtract = checked(pc.subtract_checked, "-", INTERVAL)
+    return apply(INTERVAL, [left, right], subtract, raises=True)
 
 
 def _decimal(symbol: str, left: Operand, right: Operand) -> Operand | None:

@@ -22,6 +22,7 @@ INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}  # as Spark counts
 FLOATS = (pa.float32(), pa.float64())
 BOOLEAN, STRING, DOUBLE, NULL = pa.bool_(), pa.string(), pa.float64(), pa.null()
+INTERVAL = pa.duration("us")  # of days to seconds; only within an expression, never its result
 _TYPES = frozenset(SIMPLE.values()) - {pa.binary()}
 
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.kernel.inline import arithmetic, compare, functions, literals, logic
-from headwater.kernel.inline.coercion import BOOLEAN, NULL, is_integer, supported
+from headwater.kernel.inline.coercion import BOOLEAN, INTERVAL, NULL, is_integer, supported
 from headwater.kernel.inline.operand import Operand, column, literal, spread
 from headwater.sql.types import SIMPLE, TIMESTAMP
 
@@ -59,7 +59,7 @@ def filter_rows(table: pa.Table, predicate: Compiled) -> pa.Table:
 
 
 def _compiled(operand: Operand | None) -> Compiled | None:
-    if operand is None or operand.type == NULL:
+    if operand is None or operand.type in (NULL, INTERVAL):
         return None
     evaluate = operand.evaluate
     return Compiled(
@@ -225,6 +225,20 @@ def _arithmetic(symbol: str) -> Read:
     return read
 
 
+def _difference(compiler: Compiler, node: exp.Expr) -> Operand | None:
+    left, right = compiler.pair(node)
+    zoned = ZONED in compiler.functions and left.type == TIMESTAMP
+    found = None if zoned else arithmetic.elapsed(left, right)
+    return _arithmetic("-")(compiler, node) if found is None else found
+
+
+def _interval(_: Compiler, node: exp.Expr) -> Operand | None:
+    value, unit = node.this, node.args.get("unit")
+    if type(value) is not exp.Literal or type(unit) is not exp.Var:
+        return None
+    return literals.interval(value.this, unit.name)
+
+
 def _constants(node: exp.Expr, compiler: Compiler) -> int:
     """How many constants a chain of sums, or of products, has."""
     kinds = (exp.Mul,) if type(node) is exp.Mul else (exp.Add, exp.Sub)
@@ -380,6 +394,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Paren: _rule(lambda compiler, node: compiler.operand(node.this), "this"),
     exp.Column: _rule(_column, "this table db catalog"),
     exp.Literal: _rule(_literal, "this is_string"),
+    exp.Interval: _rule(_interval, "this unit"),
     exp.Boolean: _rule(lambda _, node: literal(bool(node.this), BOOLEAN), "this"),
     exp.Null: _rule(lambda _, __: literal(None, NULL), ""),
     exp.Neg: _rule(_negative, "this", UNARY),
@@ -388,7 +403,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Mod: _rule(_pairwise(arithmetic.remainder), _TWO, PRODUCT, "mod"),
     exp.IntDiv: _rule(_pairwise(arithmetic.divide_whole), _TWO, PRODUCT, "div"),
     exp.Add: _rule(_arithmetic("+"), _TWO, SUM),
-    exp.Sub: _rule(_arithmetic("-"), _TWO, SUM),
+    exp.Sub: _rule(_difference, _TWO, SUM),
     exp.DPipe: _rule(
         _pairwise(lambda left, right: functions.concatenation([left, right])), _TWO, SUM
     ),
@@ -433,6 +448,7 @@ RULES: dict[type[exp.Expr], Rule] = {
     exp.Month: _rule(_field("month"), "this", names="month"),
     exp.Day: _rule(_field("day"), "this", names="day"),
     exp.DayOfMonth: _rule(_field("day"), "this", names="dayofmonth day_of_month"),
+    exp.WeekOfYear: _rule(_field("week"), "this", names="weekofyear week_of_year"),
     exp.Hour: _rule(_field("hour"), "this", names="hour"),
     exp.Minute: _rule(_field("minute"), "this", names="minute"),
     exp.Second: _rule(_field("second"), "this", names="second"),

@@ -1,6 +1,6 @@
 """Casts and functions: numbers to whole numbers, text by code points, fields of dates.
 
-Owns: CAST, FLOOR, CEIL, LENGTH, CONCAT, SUBSTRING, LIKE, YEAR to SECOND. Must never: read a field
+Owns: CAST, FLOOR, CEIL, LENGTH, CONCAT, SUBSTRING, LIKE, YEAR to SECOND, WEEKOFYEAR. Must never: read a field
 of a TIMESTAMP, which depends on the session's time zone, or change the case of text, where Unicode
 versions differ.
 """
@@ -32,7 +32,12 @@ from headwater.sql.types import TIMESTAMP_NTZ
 
 _BOUNDS = {pa.int32(): (-(2.0**31), 2.0**31 - 1), pa.int64(): (-(2.0**63), 2.0**63)}
 _EDGE = 2.0**63  # the first DOUBLE that is too large for a BIGINT
-_DATE_FIELDS: dict[str, Callable[[Any], Any]] = {"year": pc.year, "month": pc.month, "day": pc.day}
+_DATE_FIELDS: dict[str, Callable[[Any], Any]] = {
+    "year": pc.year,
+    "month": pc.month,
+    "day": pc.day,
+    "week": pc.iso_week,
+}
 _TIME_FIELDS: dict[str, Callable[[Any], Any]] = {
     "hour": pc.hour,
     "minute": pc.minute,
@@ -186,7 +191,7 @@ def _matcher(pattern: str) -> Callable[[Value], Value]:
 
 
 def field(operand: Operand, name: str) -> Operand | None:
-    """YEAR, MONTH and DAY of a DATE or TIMESTAMP_NTZ; HOUR, MINUTE, SECOND of a TIMESTAMP_NTZ."""
+    """YEAR, MONTH, DAY and WEEKOFYEAR of a DATE or TIMESTAMP_NTZ; HOUR, MINUTE, SECOND of a TIMESTAMP_NTZ."""
     kernel = _DATE_FIELDS.get(name)
     types: tuple[pa.DataType, ...] = (pa.date32(), TIMESTAMP_NTZ)
     if kernel is None:

@@ -1,8 +1,8 @@
 """Literals and their types as Spark reads them.
 
 Owns: 5 is an INT, 5000000000 a BIGINT, 1.50 a DECIMAL(3,2), 1e3 a DOUBLE; DATE and TIMESTAMP
-literals in full ISO form. Must never: guess. A date or time written any other way (with a zone,
-shortened, with more than six decimals) is left to Spark.
+literals in full ISO form; intervals of one unit from days down to seconds. Must never: guess. A date
+or time written any other way (with a zone, shortened, with more than six decimals) is left to Spark.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.kernel.inline.coercion import DOUBLE, MOST_DIGITS, STRING
+from headwater.kernel.inline.coercion import DOUBLE, INTERVAL, MOST_DIGITS, STRING
 from headwater.kernel.inline.operand import Operand, literal
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
@@ -25,7 +25,10 @@ _DECIMAL = re.compile(r"[0-9]+\.[0-9]*|\.[0-9]+")
 _DOUBLE = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)[eE][+-]?[0-9]+")
 _SIGNED = re.compile(r"-?[0-9]+(\.[0-9]+)?")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_SECONDS = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?")
+_WHOLE = re.compile(r"[0-9]{1,6}")
 _TIME = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d:\d\d(\.\d{1,6})?)?", re.ASCII)
+_UNITS_US = {"DAY": 86_400_000_000, "HOUR": 3_600_000_000, "MINUTE": 60_000_000}
 
 
 def number(text: str, negative: bool = False) -> Operand | None:
@@ -78,6 +81,18 @@ def typed_text(value: str, type_: pa.DataType) -> Operand | None:
     except (ValueError, pa.ArrowInvalid):
         return None
     return None if found is None else literal(found, type_)
+
+
+def interval(value: str, unit: str) -> Operand | None:
+    """INTERVAL '0.2' SECOND and the like; only seconds have a fraction."""
+    unit = unit.upper().removesuffix("S")
+    seconds = _SECONDS.fullmatch(value)
+    if unit == "SECOND" and seconds is not None:
+        fraction = (seconds[2] or "").ljust(6, "0")
+        return literal(int(seconds[1]) * 1_000_000 + int(fraction), INTERVAL)
+    if unit in _UNITS_US and _WHOLE.fullmatch(value):
+        return literal(int(value) * _UNITS_US[unit], INTERVAL)
+    return None
 
 
 def exact_float(value: Decimal | float) -> float | None:

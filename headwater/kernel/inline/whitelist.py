@@ -45,11 +45,17 @@ COMMON = (*_SAME, *_pairs(NUMBERS), *_EXACT)  # what is brought to one type with
 _TOO_LONG = ({"DECIMAL(20,0)"}, {"DECIMAL(20,0)", "BIGINT"})  # more than 38 digits as a product
 _PRODUCTS = tuple(pair for pair in _EXACT if set(pair) not in _TOO_LONG)
 
+_MOMENTS = (("TIMESTAMP", "TIMESTAMP"), ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ"))
+
 WHITELIST: tuple[Entry, ...] = (
     Entry("column", "{a}", _each(TYPES)),
     *(
         Entry(symbol, f"{{a}} {symbol} {{b}}", COMMON)
         for symbol in ("=", "<>", "<", "<=", ">", ">=", "<=>")
+    ),
+    *(
+        Entry("elapsed time", f"{{a}} - {{b}} < INTERVAL {length}", _MOMENTS)
+        for length in ("'0.2' SECOND", "90 SECONDS", "'5' MINUTE", "36 HOURS", "'40000' DAY")
     ),
     Entry("IS DISTINCT FROM", "{a} IS DISTINCT FROM {b}", COMMON),
     Entry("IS NULL", "{a} IS NULL", _each(TYPES)),
@@ -96,7 +102,7 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("NOT LIKE", "{a} NOT LIKE '_b%'", _each(("STRING",))),
     *(
         Entry(name, f"{name}({{a}})", _each(("DATE", "TIMESTAMP_NTZ")))
-        for name in ("year", "month", "day", "dayofmonth")
+        for name in ("year", "month", "day", "dayofmonth", "weekofyear")
     ),
     *(
         Entry(name, f"{name}({{a}})", _each(("TIMESTAMP_NTZ",)))

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.plan.continuous.folds import Leaf, StaticSource, StreamColumns, stream_view
+from headwater.plan.continuous.folds import Leaf, Life, StaticSource, StreamColumns, stream_view
 from headwater.plan.continuous.rendering import Rendering, Replacement
 from headwater.plan.continuous.scope import ColumnUse, Scope, inside, within
 from headwater.plan.continuous.shape import Block, conjuncts_of
@@ -18,6 +18,14 @@ from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
+
+
+@dataclass(frozen=True)
+class StateFunction:
+    """What the planner must know of a function with state."""
+
+    life: Life
+    type: pa.DataType
 
 
 class Tables(Protocol):
@@ -29,6 +37,9 @@ class Tables(Protocol):
     def standard(self, name: str) -> pa.Schema | None:
         """The columns of a standard table."""
 
+    def state_function(self, name: str) -> StateFunction | None:
+        """A function with state, by its name in lower case."""
+
 
 @dataclass(frozen=True)
 class Unfit(Exception):
@@ -38,13 +49,14 @@ class Unfit(Exception):
 
 
 @dataclass(frozen=True)
-class PreviousUse:
-    """One PREV: where it stands, what stands for it, and the columns of the earlier row in that."""
+class AddedUse:
+    """One PREV or call with state: where it stands, and what stands for it: a text over added columns."""
 
     span: Span
     text: str
     leaf: Leaf
-    columns: tuple[tuple[str, int], ...]
+    columns: tuple[str, ...]
+    named: bool = False  # an item of a select list without a name is called as it is written
 
 
 @dataclass
@@ -61,7 +73,7 @@ class Bound:
     sampling: Sampling
     foldable: frozenset[str]
     volatile: tuple[Span, ...]  # where the instant or PREV is read
-    previous: tuple[PreviousUse, ...] = ()
+    added: tuple[AddedUse, ...] = ()
     replaced: list[Replacement] = field(default_factory=list)  # blocks that are folded
 
     def nested(self, span: Span) -> list[Block]:
@@ -122,6 +134,17 @@ class Bound:
         for _, leaf in self.direct(scope):
             extra += leaf_edits(leaf, self.query, stream_view(leaf.number))
         return self.rendering.of(block.places["FROM"], extra)
+
+    def join_conditions(self, scope: Scope) -> tuple[str, ...]:
+        """The conjuncts of ON, and what USING says, of a block's streams."""
+        found: list[str] = []
+        for info in scope.sources:
+            if info.leaf is not None and info.source.on is not None:
+                found += [self.rendering.of(s) for s in conjuncts_of(self.text, info.source.on)]
+            if info.leaf is not None and info.source.using:
+                first = scope.sources[0].alias
+                found += [f"{first}.{name} = {info.alias}.{name}" for name in info.source.using]
+        return tuple(found)
 
     def statics(self, scope: Scope) -> tuple[tuple[int, StaticSource], ...]:
         """The sources of a block without a stream."""

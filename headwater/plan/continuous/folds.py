@@ -23,6 +23,7 @@ BEGIN = "headwater_begin"
 NEWEST = "headwater_newest"
 
 FoldKind = OneOf["aggregate", "rows", "ring", "join"]
+Life = OneOf["query", "chunk", "scan"]
 
 
 def stream_view(number: int) -> str:
@@ -45,6 +46,11 @@ def previous_column(column: str, steps: int) -> str:
     return f"_prev{steps}_{column}"
 
 
+def call_column(number: int) -> str:
+    """The column that holds the values of a call with state."""
+    return f"headwater_call_{number}"
+
+
 def fold_view(number: int) -> str:
     """The name under which the upper part reads a fold's result."""
     return f"headwater_fold_{number}"
@@ -63,6 +69,17 @@ class StreamColumns:
 
 
 @dataclass(frozen=True)
+class StateCall:
+    """A call of a function with state over the rows of one leaf; its values are a column of them."""
+
+    name: str  # in lower case
+    life: Life
+    arguments: tuple[str, ...]  # texts over the leaf's columns
+    column: str
+    type: pa.DataType
+
+
+@dataclass(frozen=True)
 class Leaf:
     """One windowed table of a query."""
 
@@ -75,6 +92,14 @@ class Leaf:
     previous: tuple[tuple[str, int], ...] = ()  # (x, n) of PREV(x, n): column _prevn_x
     cut: Cut | None = None  # the window is the kept chunks of a cut
     newest: bool = False  # PAIR NEWEST: rows carry whether they are of the newest chunk
+    calls: tuple[StateCall, ...] = ()
+
+    @property
+    def added(self) -> list[pa.Field[pa.DataType]]:
+        """The columns that PREV and functions with state add to the rows."""
+        stored = self.columns.schema
+        earlier = [pa.field(previous_column(c, n), stored.field(c).type) for c, n in self.previous]
+        return [*earlier, *(pa.field(call.column, call.type) for call in self.calls)]
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -172,3 +197,4 @@ class ContinuousPlan:
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
     pinned: str  # as `whole`, for a view: the tables below its folds under their static names
+    in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first

@@ -14,7 +14,7 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import Bound, PreviousUse, Tables, Unfit, leaf_edits
+from headwater.plan.continuous.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
 from headwater.plan.continuous.blocks import Sampling as Sampled
 from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
 from headwater.plan.continuous.folds import (
@@ -28,6 +28,7 @@ from headwater.plan.continuous.folds import (
     static_view,
     window_view,
 )
+from headwater.plan.continuous.leaves import find_leaves, view_leaves
 from headwater.plan.continuous.rendering import Rendering, Replacement
 from headwater.plan.continuous.rules.correlated import fold_correlated, lookup_text
 from headwater.plan.continuous.rules.first_last import edge_calls, edge_edits, ordered_leaf
@@ -39,12 +40,13 @@ from headwater.plan.continuous.scope import (
     Scope,
     SourceInfo,
     column_uses,
+    innermost,
     inside,
     within,
 )
 from headwater.plan.continuous.shape import Block, Source, blocks_of
-from headwater.sql.duration import Duration
-from headwater.sql.extensions import Cut, Previous, Relation, TableReference, Valid, Window
+from headwater.plan.continuous.state_calls import call_names, find_state_calls
+from headwater.sql.extensions import Previous, Relation, TableReference, Valid
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Span
@@ -66,60 +68,33 @@ def plan_query(
 
     A view has no windows: it reads all rows of its streams, and time is the wall's.
     """
-    blanked = without_clauses(query)
-    leaves = find_leaves(query, tables)
-    if view is not None:
-        leaves = view_leaves(query, tables, view == "rows at hand")
-    blocks = blocks_of(blanked, query.relations)
-    uses = column_uses(query.tree) if query.tree is not None else None
-    refuse_chance(query, blanked, text)
-    scopes = [_scope(query, block, tables, leaves) for block in blocks]
-    edits, volatile, leaves, previous = _function_edits(
-        query, blanked, leaves, blocks, scopes, uses or [], view
-    )
-    leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
-    scopes = [_scope(query, block, tables, leaves) for block in blocks]
-    gone = (*query.clauses.spans, *_cut_spans(query))
-    always = [*edits, *((span, " ") for span in gone)]
-    rendering = Rendering(query.text, always)
-    bound = Bound(
-        query,
-        blanked,
-        blocks,
-        scopes,
-        leaves,
-        uses or [],
-        rendering,
-        sampling,
-        foldable,
-        volatile,
-        previous,
-    )
+    bound = _bind(query, tables, sampling, foldable, text, view)
     whole_span = Span(0, len(query.text))
-    stream_names = {leaf.name.key for leaf in leaves}
+    stream_names = {leaf.name.key for leaf in bound.leaves}
     whole = _whole(bound, whole_span)
     found = ContinuousPlan(
-        leaves=leaves,
+        leaves=bound.leaves,
         folds=(),
         reason=None,
         upper=None,
         whole=whole,
         whole_fold=None,
         single=False,
-        reads_instant=bool(volatile),
+        reads_instant=bool(bound.volatile),
         identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
         stream_tables=(),
         pinned=whole,
+        in_order=_order_counts(bound),
     )
-    if uses is None:
+    if query.tree is None or column_uses(query.tree) is None:
         return replace(found, reason="the query is not understood well enough to be split")
     found = replace(found, whole_fold=_whole_fold(bound))
     try:
         folds = _split(bound)
     except Unfit as unfit:
         return replace(found, reason=unfit.reason)
-    upper = rendering.of(whole_span, bound.replaced)
-    single = len(blocks) == 1 and len(folds) == 1
+    upper = bound.rendering.of(whole_span, bound.replaced)
+    single = len(bound.blocks) == 1 and len(folds) == 1
     below = _below(bound, folds)
     return replace(
         found,
@@ -131,27 +106,75 @@ def plan_query(
     )
 
 
-def one_time_edits(query: Query, tables: Tables) -> tuple[list[Replacement], tuple[Leaf, ...]]:
-    """What stands for PREV and CURRENT_INSTANT in a one-time query, and its windowed tables.
+def _bind(
+    query: Query,
+    tables: Tables,
+    sampling: Sampled,
+    foldable: frozenset[str],
+    text: str,
+    view: ViewTimes | None,
+) -> Bound:
+    """The query with its blocks bound to tables, its functions replaced."""
+    blanked = without_clauses(query)
+    leaves = find_leaves(query, tables)
+    if view is not None:
+        leaves = view_leaves(query, tables, view == "rows at hand")
+    blocks = blocks_of(blanked, query.relations)
+    uses = column_uses(query.tree) if query.tree is not None else None
+    refuse_chance(query, blanked, text)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    edits, volatile, leaves, added = _function_edits(
+        query, blanked, leaves, blocks, scopes, uses or [], view
+    )
+    calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses)
+    edits, leaves, added = [*edits, *calls.edits], calls.bound(leaves), (*added, *calls.uses)
+    leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    gone = (*query.clauses.spans, *_cut_spans(query))
+    always = [*edits, *((span, " ") for span in gone)]
+    rendering = Rendering(query.text, always)
+    return Bound(
+        query,
+        blanked,
+        blocks,
+        scopes,
+        leaves,
+        uses or [],
+        rendering,
+        sampling,
+        foldable,
+        volatile,
+        added,
+    )
 
-    `*` is written out where PREV adds columns to a table.
+
+def one_time_edits(
+    query: Query, tables: Tables, statement: str
+) -> tuple[list[Replacement], tuple[Leaf, ...]]:
+    """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables.
+
+    `*` is written out where columns are added to a table.
     """
     leaves = find_leaves(query, tables)
     blocks = blocks_of(query.text, query.relations)
-    uses = (column_uses(query.tree) if query.tree is not None else None) or []
+    known = column_uses(query.tree) if query.tree is not None else None
+    uses = known or []
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    calls = find_state_calls(query, query.text, statement, tables, blocks, scopes, known)
     edits: list[Replacement] = [(call.span, INSTANT) for call in query.instants]
+    edits += calls.named_edits(query, blocks)
     previous: dict[int, list[tuple[str, int]]] = {}
     for use in query.previous:
         new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
         edits.append((use.span, new))
         previous.setdefault(leaf.number, []).extend(columns)
     for block, scope in zip(blocks, scopes, strict=True):
-        if any(info.leaf is not None and info.leaf.number in previous for info in scope.sources):
+        numbers = {info.leaf.number for info in scope.sources if info.leaf is not None}
+        if numbers & {*previous, *calls.leaves}:
             edits += _expanded_stars(block, scope)
     bound = [
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
-        for leaf in leaves
+        for leaf in calls.bound(leaves)
     ]
     return edits, tuple(bound)
 
@@ -166,61 +189,6 @@ def without_clauses(query: Query) -> str:
 
 def _cut_spans(query: Query) -> list[Span]:
     return [span for cut in query.cuts for span in cut.removals]
-
-
-def find_leaves(query: Query, tables: Tables) -> tuple[Leaf, ...]:
-    """The windowed tables of a query, in the order of the text."""
-    found: list[Leaf] = []
-    for reference in query.table_references:
-        columns = tables.stream(str(reference.name))
-        window = reference.window
-        if columns is not None and reference.cut is not None:
-            window = window_of(reference.cut, columns.time)
-        if columns is not None and window is not None:
-            alias = str(reference.alias or reference.name.rpartition(".")[2])
-            newest = query.pair_newest is not None
-            leaf = Leaf(len(found), reference.name, alias, window, columns, newest=newest)
-            found.append(replace(leaf, cut=reference.cut))
-    return tuple(found)
-
-
-def cut_by(cut: Cut, time: str) -> Sampled:
-    """What ends the chunks of a cut: the clock, a number of rows, or a new value of a column."""
-    if cut.kind == "rows":
-        return "rows"
-    on_time = cut.column is not None and cut.column.casefold() == time.casefold()
-    return "interval" if cut.kind == "interval" and on_time else "chunks"
-
-
-def view_leaves(query: Query, tables: Tables, at_hand: bool = False) -> tuple[Leaf, ...]:
-    """The streaming tables of a view: all rows of each; `at_hand`: rows that need not be kept."""
-    found: list[Leaf] = []
-    for reference in query.table_references:
-        columns = tables.stream(str(reference.name))
-        if columns is not None:
-            alias = str(reference.alias or reference.name.rpartition(".")[2])
-            end = reference.name.span.end
-            window = Window("interval" if at_hand else "landmark", Span(end, end))
-            found.append(Leaf(len(found), reference.name, alias, window, columns))
-    return tuple(found)
-
-
-def window_of(cut: Cut, time: str) -> Window:
-    """The window that the kept chunks of a cut are, at the end of the newest one."""
-    by = cut_by(cut, time)
-    if by == "rows":
-        assert cut.rows is not None
-        return Window("rows", cut.span, rows=cut.keep * cut.rows)
-    if by == "chunks":
-        return Window("chunks", cut.span, rows=cut.keep)
-    return Window("interval", cut.span, Duration(cut.keep * cut_length(cut)), before=True)
-
-
-def cut_length(cut: Cut) -> int:
-    """The length of a chunk in microseconds; a step without a unit counts seconds."""
-    if cut.duration is not None:
-        return cut.duration.microseconds
-    return (cut.step or 1) * 1_000_000
 
 
 def refuse_chance(query: Query, text: str, statement: str) -> None:
@@ -253,8 +221,7 @@ def _source_info(
         return SourceInfo(source, alias, None, (), None, streaming)
     for leaf in leaves:
         if leaf.name.span == relation.span:
-            previous = [pa.field(previous_column(c, n), _type(leaf, c)) for c, n in leaf.previous]
-            schema = pa.schema([*leaf.columns.schema, *previous])
+            schema = pa.schema([*leaf.columns.schema, *leaf.added])
             return SourceInfo(source, alias, schema, leaf.columns.visible, leaf, True)
     if any(reference.span == relation.span for reference in query.table_references):
         schema = tables.standard(name)
@@ -262,10 +229,6 @@ def _source_info(
         return SourceInfo(source, alias, schema, visible)
     body = cte_bodies(query.text).get(relation.name.key)
     return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
-
-
-def _type(leaf: Leaf, column: str) -> pa.DataType:
-    return leaf.columns.schema.field(column).type
 
 
 def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
@@ -302,7 +265,7 @@ def _function_edits(
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
     view: ViewTimes | None,
-) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[PreviousUse, ...]]:
+) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[AddedUse, ...]]:
     """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
     edits: list[Replacement] = []
     volatile: list[Span] = []
@@ -330,7 +293,8 @@ def _function_edits(
         edits.append((use.span, new))
         volatile.append(use.span)
         previous.setdefault(leaf.number, []).extend(c for c in columns)
-        found_uses.append(PreviousUse(use.span, new, leaf, tuple(columns)))
+        added = tuple(previous_column(column, steps) for column, steps in columns)
+        found_uses.append(AddedUse(use.span, new, leaf, added))
     bound = tuple(
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in leaves
@@ -360,7 +324,7 @@ def _previous_text(
 ) -> tuple[str, Leaf, list[tuple[str, int]]]:
     """PREV(x, n) as an expression over columns of the n-th earlier row, NULL if there is none."""
     within_use = inside(uses, use.argument)
-    block = _innermost(blocks, use.span)
+    block = innermost(blocks, use.span)
     scope = scopes[blocks.index(block)] if block is not None else None
     resolved = [] if scope is None else [(u, scope.resolve(u)) for u in within_use]
     found = [(u, column) for u, column in resolved if column is not None]
@@ -382,11 +346,6 @@ def _previous_text(
         return inner, leaf, columns
     text = f"CASE WHEN {prefix}.{marker} IS NOT NULL THEN {inner} END"
     return text, leaf, [*columns, ("_seq", use.steps)]
-
-
-def _innermost(blocks: Sequence[Block], span: Span) -> Block | None:
-    holding = [block for block in blocks if within(span, block.span)]
-    return min(holding, key=lambda block: len(block.span), default=None)
 
 
 def _with_needed(
@@ -465,15 +424,17 @@ def _replacement(bound: Bound, fold: FoldPlan) -> str:
 
 def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
     direct = bound.direct(scope)
+    for call in [call for _, leaf in direct for call in leaf.calls]:
+        raise Unfit(f"function {call.name} keeps state for the {call.life}")
     if len(direct) == 1 and not direct[0][1].newest and direct[0][1].window.kind != "rows":
         correlated = fold_correlated(bound, block, scope, number)
         if correlated is not None:
             return correlated
     bound.check_independent(block, scope)
-    if any(leaf.newest for _, leaf in direct):
-        raise Unfit("PAIR NEWEST is asked of the chunks at hand")
     if len(direct) > 2:
         raise Unfit("three or more streams are joined in one SELECT")
+    if len(direct) < 2 and any(leaf.newest for _, leaf in direct):
+        raise Unfit("PAIR NEWEST of one stream is asked of the chunks at hand")
     by_position = bound.sampling == "rows"
     rings = [leaf for _, leaf in direct if leaf.in_ring]
     counted = by_position and not any(leaf.window.keys or leaf.columns.ranged for leaf in rings)
@@ -526,6 +487,22 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
         return None
 
 
+def _order_counts(bound: Bound) -> bool:
+    """Whether the order of a window's rows reaches the result: of one stream, if no block groups them."""
+    if len(bound.leaves) > 1:
+        return False
+    place = bound.leaves[0].name.span
+    around = [block for block in bound.blocks if within(place, block.span)]
+    for block in sorted(around, key=lambda block: len(block.span)):
+        if block.unknown is not None:
+            return True
+        if _is_grouped(bound, block):
+            return False
+        if block.limit is not None:
+            return True
+    return True
+
+
 def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> str:
     """The query over all rows of its windows; some tables under their static names."""
     extra: list[Replacement] = []
@@ -541,11 +518,11 @@ def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> s
 
 def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
     """What changes in a block that Spark evaluates over rows of windows or rings."""
-    found = edge_edits(bound, block, scope)
+    found = [*edge_edits(bound, block, scope), *call_names(bound.query, block, bound.added)]
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
     if any(leaf.newest for leaf in leaves):
         found = [*found, *_newest_only(block, scope)]
-    shown = [leaf.in_ring or leaf.previous or leaf.newest or _hidden(leaf) for leaf in leaves]
+    shown = [leaf.in_ring or leaf.added or leaf.newest or _hidden(leaf) for leaf in leaves]
     return [*found, *(_expanded_stars(block, scope) if any(shown) else [])]
 
 

@@ -104,6 +104,12 @@ def inside(uses: Sequence[ColumnUse], span: Span) -> list[ColumnUse]:
     return [use for use in uses if span.start <= use.span.start and use.span.end <= span.end]
 
 
+def innermost(blocks: Sequence[Block], span: Span) -> Block | None:
+    """The block that a span stands in."""
+    holding = [block for block in blocks if within(span, block.span)]
+    return min(holding, key=lambda block: len(block.span), default=None)
+
+
 def within(inner: Span, outer: Span) -> bool:
     """Whether a span lies in another."""
     return outer.start <= inner.start and inner.end <= outer.end

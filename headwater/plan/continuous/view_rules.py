@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.plan.continuous.blocks import Tables
-from headwater.plan.continuous.planner import view_leaves
+from headwater.plan.continuous.leaves import view_leaves
 from headwater.plan.continuous.scope import within
 from headwater.plan.continuous.shape import blocks_of
 from headwater.sql.statements.query import Query

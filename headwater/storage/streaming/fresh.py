@@ -1,8 +1,8 @@
 """Rows that came since a reader last looked, in commit order: what feeds a basket.
 
 The usual answer is in the tail, made from the batches of the log without a search. A reader that fell
-behind a seal gets the rest from blocks, by their sequence numbers. Late rows are left out: windows and
-epochs of continuous queries never see them.
+behind a seal gets the rest from blocks, by their sequence numbers, one block at a time. Late rows are
+left out: windows and epochs of continuous queries never see them.
 
 Many readers ask for the same rows after a commit: the last answer of each table is kept for them.
 """
@@ -13,7 +13,7 @@ import contextlib
 import threading
 import weakref
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -29,14 +29,21 @@ MOST_KEPT_ROWS = 1_000_000  # of a table's last answer
 
 
 @dataclass(frozen=True)
-class Fresh:
-    """New rows of a table and where the table stands after them."""
+class Marks:
+    """Where a table stands."""
 
-    rows: pa.Table
     next_sequence: int
     clock: int | None
     closed: int | None
     generation: int
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """New rows of a table and where the table stands after them."""
+
+    rows: pa.Table
+    marks: Marks
 
 
 @dataclass
@@ -53,8 +60,8 @@ _lasts: weakref.WeakKeyDictionary[StreamingTable, _Last] = weakref.WeakKeyDictio
 _lasts_lock = threading.Lock()
 
 
-def fresh_rows(table: StreamingTable, sequence: int) -> Fresh:
-    """The rows with `_seq` at or after a number that came in time."""
+def fresh_rows(table: StreamingTable, sequence: int) -> Fresh | None:
+    """The rows with `_seq` at or after a number that came in time; None if some are in blocks."""
     with table._lock:
         state = table._visible
         batches = table._tail.batches
@@ -62,12 +69,11 @@ def fresh_rows(table: StreamingTable, sequence: int) -> Fresh:
         first = batches[0].stamp.base_sequence if batches else state.next_sequence
         wanted = batches[place:]
         generation = table.generation
-    marks = (state.next_sequence, state.time.clock, state.time.closed, generation)
-    if first <= sequence and not any(batch.files for batch in wanted):
-        asked = (sequence, state.next_sequence, generation)
-        return Fresh(_made_once(table, asked, wanted), *marks)
-    with table.reading() as snapshot:
-        return _from_blocks(snapshot, sequence)
+    if first > sequence or any(batch.files for batch in wanted):
+        return None
+    asked = (sequence, state.next_sequence, generation)
+    marks = Marks(state.next_sequence, state.time.clock, state.time.closed, generation)
+    return Fresh(_made_once(table, asked, wanted), marks)
 
 
 def _made_once(
@@ -149,18 +155,27 @@ def _in_time(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(rows.column(LATE)))
 
 
-def _from_blocks(snapshot: StreamSnapshot, sequence: int) -> Fresh:
-    parts = [piece.rows for piece in snapshot.tail]
-    for block in snapshot.blocks:
-        if block.high_sequence >= sequence:
-            parts.append(read_block(snapshot, block))
-    schema = snapshot.definition.stored_schema
-    rows = pa.concat_tables([schema.empty_table(), *(part.select(schema.names) for part in parts)])
-    rows = _in_time(rows.filter(pc.field(SEQUENCE) >= sequence))
-    rows = rows.sort_by(SEQUENCE)
-    closed = snapshot.closed
+def missed_rows(
+    snapshot: StreamSnapshot, sequence: int, columns: Sequence[str]
+) -> Iterator[pa.Table]:
+    """The rows with `_seq` at or after a number that came in time, block by block, in no order."""
+    names = tuple(dict.fromkeys([*columns, SEQUENCE, LATE]))
+    blocks = [block for block in snapshot.blocks if block.high_sequence >= sequence]
+    for block in blocks:
+        yield _since(read_block(snapshot, block, names), sequence, columns)
+    for piece in snapshot.tail:
+        yield _since(piece.rows, sequence, columns)
+
+
+def _since(rows: pa.Table, sequence: int, columns: Sequence[str]) -> pa.Table:
+    wanted = (pc.field(SEQUENCE) >= sequence) & ~pc.field(LATE)
+    return rows.filter(wanted).select(list(columns))
+
+
+def marks_of(snapshot: StreamSnapshot) -> Marks:
+    """Where a table stood when a snapshot was made."""
     clock = closed_clock(snapshot)
-    return Fresh(rows, snapshot.next_sequence, clock, closed, snapshot.generation)
+    return Marks(snapshot.next_sequence, clock, snapshot.closed, snapshot.generation)
 
 
 def closed_clock(snapshot: StreamSnapshot) -> int | None:

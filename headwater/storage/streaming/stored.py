@@ -414,12 +414,14 @@ class StoredTable:
         self._garbage.collect()
 
 
-def read_block(snapshot: StreamSnapshot, block: Block) -> pa.Table:
-    """All rows and columns of one block."""
+def read_block(
+    snapshot: StreamSnapshot, block: Block, columns: tuple[str, ...] | None = None
+) -> pa.Table:
+    """All rows of one block, at least these columns; None for all."""
     held = snapshot.memory.get(block.path)
     if held is not None:
         return held
-    columns = tuple(snapshot.definition.stored_schema.names)
+    columns = columns or tuple(snapshot.definition.stored_schema.names)
     alone = block_files.interval_index([block]).snapshot()
     one = StreamSnapshot(
         snapshot.definition, snapshot.folder, snapshot.version, alone, (), None, None, {}

@@ -10,7 +10,7 @@ import pytest
 from sqlglot import exp
 from sqlglot.parsers.spark import SparkParser
 
-from headwater.kernel.inline.expression import RULES, compile_predicate, filter_rows
+from headwater.kernel.inline.expression import RULES, ZONED, compile_predicate, filter_rows
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 from tests.kernel.inline.evaluation import compiled, parsed
 
@@ -37,6 +37,10 @@ NULL | x | a | a[0] | unknown | t.i | i = s | i = '1' | e = t | e = '2020-01-01'
 t > '2020-01-01' | e < z | t = z | b = 1 | m = d | m + d | m / 2 | m % 2 | i / 2.5 | w * w
 w + l * m * m | m + 10L | m + CAST(10 AS BIGINT) | d DIV 2 | m DIV 2 | i + NULL | NOT NULL | s + 1
 -s | e + 1 | e - e | t - t | e + INTERVAL 1 DAY | t + INTERVAL '1' HOUR | INTERVAL 1 DAY
+t - z < INTERVAL '1' SECOND | e - e < INTERVAL '1' DAY | t - t < INTERVAL '1' MONTH
+t - t < INTERVAL '1 2' DAY TO HOUR | t - t < INTERVAL '0.5' MINUTE | t - t < INTERVAL -1 SECOND
+t - t < INTERVAL '0.1234567' SECOND | t - t < INTERVAL 1 MINUTE 2 SECONDS | t - t + i > 0
+t - t < INTERVAL '1 second 2 minutes' | CAST(t - t AS STRING) | -(t - t) < INTERVAL '1' DAY
 i + 1 + 2 | (i + 1) + 2147483647 | i - 6 + 1 | 2 * i * 3 | 2 * (i * 3) | 1 / 0 | 1 % 0
 i > 0 OR 1 / 0 > 2 | 2147483647 + 1 | -128Y | i = l = b | i = l < b | b = i IN (1) | b = NOT b
 i IN (l) | i IN (SELECT 1) | EXISTS (SELECT 1) | (SELECT 1) | (i, l) IN ((1, 2)) | i IN ('1')
@@ -95,6 +99,7 @@ def test_a_deep_expression_is_refused() -> None:
         ("int(l)", "int"),
         ("IF(b, 1, 2)", "if"),
         ("b AND abs(i) > 1", "abs"),
+        ("t - t < INTERVAL '1' DAY", ZONED),
     ],
 )
 def test_a_user_function_takes_the_name(text: str, function: str) -> None:

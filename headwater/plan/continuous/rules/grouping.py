@@ -48,7 +48,7 @@ def fold_groups(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPl
         statics=bound.statics(scope),
         from_text=bound.from_text(block, scope),
         where=tuple(bound.rendering.of(span, bound.replaced) for span in below),
-        join_on=_join_conditions(bound, scope),
+        join_on=bound.join_conditions(scope),
         keys=tuple(grouped.key_texts),
         aggregates=tuple(grouped.aggregates),
         columns=(),
@@ -67,19 +67,6 @@ _NOT_JOINED = frozenset(
 
 def _limit(bound: Bound, block: Block) -> str | None:
     return None if block.limit is None else block.limit.of(bound.text)
-
-
-def _join_conditions(bound: Bound, scope: Scope) -> tuple[str, ...]:
-    from headwater.plan.continuous.shape import conjuncts_of
-
-    found: list[str] = []
-    for info in scope.sources:
-        if info.leaf is not None and info.source.on is not None:
-            found += [bound.rendering.of(s) for s in conjuncts_of(bound.text, info.source.on)]
-        if info.leaf is not None and info.source.using:
-            first = scope.sources[0].alias
-            found += [f"{first}.{name} = {info.alias}.{name}" for name in info.source.using]
-    return tuple(found)
 
 
 def _transformation(grouped: _Grouped, joined: bool) -> str:

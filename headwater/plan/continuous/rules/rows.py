@@ -6,13 +6,12 @@ everything that depends on the instant is finished above. Concatenation in DC4's
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import Bound, PreviousUse, Unfit
+from headwater.plan.continuous.blocks import AddedUse, Bound, Unfit
 from headwater.plan.continuous.folds import (
     Finish,
     FoldPlan,
     Output,
     SourceColumn,
-    previous_column,
 )
 from headwater.plan.continuous.rendering import Replacement
 from headwater.plan.continuous.rules.probe import check_probe
@@ -48,7 +47,7 @@ def fold_rows(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
         statics=bound.statics(scope),
         from_text=bound.from_text(block, scope),
         where=tuple(bound.rendering.of(span, bound.replaced) for span in below),
-        join_on=(),
+        join_on=bound.join_conditions(scope) if joined else (),
         keys=(),
         aggregates=(),
         columns=tuple(kept.columns),
@@ -74,10 +73,10 @@ class _Kept:
     def text(self, span: Span, by_alias: bool = False) -> str:
         """A piece of the block over the kept columns."""
         extra: list[Replacement] = [*self.bound.replaced]
-        earlier = [use for use in self.bound.previous if within(use.span, span)]
-        extra += [(use.span, self._previous_text(use)) for use in earlier]
+        added = [use for use in self.bound.added if within(use.span, span)]
+        extra += [(use.span, self._added_text(use)) for use in added]
         for use in self.bound.own_uses(self.block, span):
-            if any(within(use.span, other.span) for other in earlier):
+            if any(within(use.span, other.span) for other in added):
                 continue
             if by_alias and use.table is None and use.name.casefold() in self.aliases:
                 continue  # ORDER BY sees the output first
@@ -88,16 +87,15 @@ class _Kept:
                 raise Unfit(f"column {use.name} is not plainly one table's")
         return self.bound.rendering.of(span, extra)
 
-    def _previous_text(self, use: PreviousUse) -> str:
-        """PREV over the kept columns of the earlier row."""
+    def _added_text(self, use: AddedUse) -> str:
+        """PREV or a call with state over the kept columns."""
         number = next(
             n for n, leaf in self.bound.direct(self.scope) if leaf.number == use.leaf.number
         )
         text = use.text
-        for column, steps in use.columns:
-            kept = self.name(SourceColumn(number, previous_column(column, steps)))
-            written = f"{quoted(use.leaf.alias)}.{quoted(previous_column(column, steps))}"
-            text = text.replace(written, kept)
+        for column in use.columns:
+            kept = self.name(SourceColumn(number, column))
+            text = text.replace(f"{quoted(use.leaf.alias)}.{quoted(column)}", kept)
         return text
 
     def order_text(self, span: Span) -> str:

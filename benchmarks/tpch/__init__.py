@@ -1,0 +1,1 @@
+"""TPC-H with lineitem as a stream: five views (split maintenance §4.2; B6)."""

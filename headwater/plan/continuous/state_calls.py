@@ -1,0 +1,155 @@
+"""Calls of functions with state (EQ8): which leaf's rows each is made for, and what stands for it.
+
+A call belongs to the one windowed or cut table whose columns its arguments read, and becomes a column of
+that table's rows. Equal calls over one leaf are one call. Must never: look at rows, or at the function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from headwater.errors import BindError
+from headwater.plan.continuous.blocks import AddedUse, StateFunction, Tables, normal_tokens
+from headwater.plan.continuous.calls import Call, calls_in
+from headwater.plan.continuous.folds import Leaf, StateCall, call_column
+from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.scope import ColumnUse, Scope, innermost, inside, within
+from headwater.plan.continuous.shape import Block
+from headwater.sql.statements.query import Query
+from headwater.sql.text import Span
+from headwater.sql.types import quoted
+
+
+@dataclass(frozen=True)
+class StateCalls:
+    """All calls with state of one query."""
+
+    uses: tuple[AddedUse, ...] = ()
+    leaves: Mapping[int, Sequence[StateCall]] = field(default_factory=dict)
+
+    @property
+    def edits(self) -> list[Replacement]:
+        """The column of each call in its place."""
+        return [(use.span, use.text) for use in self.uses]
+
+    def named_edits(self, query: Query, blocks: Iterable[Block]) -> list[Replacement]:
+        """The same where items of a select list keep the name that they would have."""
+        named = dict(name for block in blocks for name in call_names(query, block, self.uses))
+        return [(span, named.get(span, text)) for span, text in self.edits]
+
+    def bound(self, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
+        """The leaves with their calls."""
+        return tuple(
+            replace(leaf, calls=tuple(self.leaves.get(leaf.number, ()))) for leaf in leaves
+        )
+
+
+def find_state_calls(
+    query: Query,
+    text: str,
+    statement: str,
+    tables: Tables,
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse] | None,
+) -> StateCalls:
+    """The calls with state in a query; BindError if one cannot be made for the rows of one table."""
+    binder = _Binder(query, statement, blocks, scopes, uses)
+    found = []
+    for call in calls_in(text, Span(0, len(text))):
+        function = tables.state_function(call.name.lower())
+        if function is not None:
+            found.append((call, function))
+    spans = [call.span for call, _ in found]
+    made = [binder.use(call, function, spans) for call, function in found]
+    return StateCalls(tuple(made), binder.calls)
+
+
+def call_names(query: Query, block: Block, uses: Iterable[AddedUse]) -> list[Replacement]:
+    """A call that is a whole item without a name: its column is called as it is written."""
+    items = {item.expression for item in block.items if item.name is None}
+    return [
+        (use.span, f"{use.text} AS `{use.span.of(query.text).replace('`', '``')}`")
+        for use in uses
+        if use.named and use.span in items
+    ]
+
+
+class _Binder:
+    """Finds the leaf of each call, and gives equal calls one column."""
+
+    def __init__(
+        self,
+        query: Query,
+        statement: str,
+        blocks: Sequence[Block],
+        scopes: Sequence[Scope],
+        uses: Sequence[ColumnUse] | None,
+    ) -> None:
+        self._query, self._statement, self._uses = query, statement, uses
+        self._blocks, self._scopes = blocks, scopes
+        self.calls: dict[int, list[StateCall]] = {}
+
+    def use(self, call: Call, function: StateFunction, others: Sequence[Span]) -> AddedUse:
+        """What stands for one call."""
+        self._check(call, others)
+        leaf, columns = self._leaf(call)
+        rendering = Rendering(self._query.text, columns)
+        arguments = tuple(rendering.of(span) for span in call.arguments)
+        made = self._made(leaf, call.name.lower(), arguments, function)
+        text = f"{quoted(leaf.alias)}.{quoted(made.column)}"
+        return AddedUse(call.span, text, leaf, (made.column,), named=True)
+
+    def _check(self, call: Call, others: Sequence[Span]) -> None:
+        plain = not (call.distinct or call.star or call.filter or call.windowed or call.within)
+        if not plain or call.ignore_nulls:
+            raise self._error(call, f"{call.name.lower()} takes plain arguments", None)
+        query = self._query
+        inner = [*others, *(call.span for call in query.previous)]
+        inner += [*(call.span for call in query.valid), *(call.span for call in query.instants)]
+        if any(within(span, call.span) and span != call.span for span in inner) or any(
+            within(call.span, previous.span) for previous in query.previous
+        ):
+            raise self._error(
+                call,
+                f"{call.name.lower()} keeps state and cannot be mixed with PREV, VALID,"
+                " CURRENT_INSTANT or another function with state",
+                "one function can do the work of both",
+            )
+
+    def _leaf(self, call: Call) -> tuple[Leaf, list[Replacement]]:
+        """The table that a call is made for, and its columns in the arguments by their bare names."""
+        block = innermost(self._blocks, call.span)
+        scope = None if block is None else self._scopes[self._blocks.index(block)]
+        if scope is not None and self._uses is not None:
+            within_call = inside(self._uses, call.span)
+            resolved = [(use, scope.resolve(use)) for use in within_call]
+            owners = {column.source for _, column in resolved if column is not None}
+            if not within_call:
+                owners = {n for n, info in enumerate(scope.sources) if info.leaf is not None}
+            leaf = scope.sources[owners.pop()].leaf if len(owners) == 1 else None
+            if leaf is not None and all(column is not None for _, column in resolved):
+                return leaf, [(use.span, quoted(c.name)) for use, c in resolved if c is not None]
+        raise self._error(
+            call,
+            f"{call.name.lower()} keeps state: it reads columns of one windowed or cut streaming"
+            " table of its SELECT",
+            "state needs an order of the rows: FROM t [INTERVAL '1' MINUTE], t [ROWS 100] or t CUT …",
+        )
+
+    def _made(
+        self, leaf: Leaf, name: str, arguments: tuple[str, ...], function: StateFunction
+    ) -> StateCall:
+        known = self.calls.setdefault(leaf.number, [])
+        wanted = [list(normal_tokens(argument)) for argument in arguments]
+        for call in known:
+            if call.name == name and [list(normal_tokens(a)) for a in call.arguments] == wanted:
+                return call
+        column = call_column(sum(len(calls) for calls in self.calls.values()))
+        known.append(StateCall(name, function.life, arguments, column, function.type))
+        return known[-1]
+
+    def _error(self, call: Call, message: str, hint: str | None) -> BindError:
+        place = call.span.shifted(self._query.offset).place(self._statement)
+        return BindError(f"function {message}", sqlstate="42P20", hint=hint, place=place)
