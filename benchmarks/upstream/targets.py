@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from benchmarks.datacell.targets import Target
+from benchmarks.targets import Target
 
 Figures = Mapping[str, Any]
 FRESHER_THAN_APPEND = 10.0

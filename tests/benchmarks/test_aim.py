@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from benchmarks.aim.targets import targets
 
 
 @pytest.fixture(autouse=True)
-def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Databases and reports go into a folder of the test."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
