@@ -16,7 +16,7 @@ from pathlib import Path
 
 import headwater
 
-LAST_SECOND = 210
+LAST_SECOND = 150
 CHUNK = 3  # seconds
 ROWS = 4  # of a chunk by rows
 SILENT = range(60, 90)  # seconds in which b has no rows and is carried by advances

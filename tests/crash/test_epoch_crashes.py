@@ -20,10 +20,10 @@ PATIENCE_S = 60
 Epoch = tuple[int, list[tuple[Any, ...]]]  # its `_t`, its rows
 
 
-@pytest.mark.parametrize("seed", [1])
-def test_every_epoch_is_in_the_table_once_whoever_is_killed(seed: int, tmp_path: Path) -> None:
+@pytest.mark.timeout(600)
+def test_every_epoch_is_in_the_table_once_whoever_is_killed(tmp_path: Path) -> None:
     """Killed in the middle of epochs, views and subscriptions have each epoch once and miss none."""
-    _feed_with_kills(tmp_path, random.Random(seed), kills=5)
+    _feed_with_kills(tmp_path, random.Random(1), kills=4)
     _check(tmp_path)
 
 
