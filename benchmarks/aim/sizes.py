@@ -34,8 +34,8 @@ QUICK = Sizes(
     slow_segment=20_000,
     slow_segments=3,
     read_every=100_000,
-    seconds=2.0,
-    alone_seconds=0.25,
+    seconds=1.5,
+    alone_seconds=0.2,
     checked=20_000,
 )
 FULL = Sizes(
