@@ -8,6 +8,7 @@ times, numbers and rows of every epoch, in subscriptions and in materialized vie
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,8 @@ from tests.harness.epochs.queries import CUT_ON_ANY_COLUMN
 from tests.harness.epochs.runner import run_seed
 
 QUERIES = 6  # over each history
-SEEDS = range(146, 154) if CUT_ON_ANY_COLUMN else range(48, 56)
+# Together they hold every construct, each in a query with results; found by trying.
+SEEDS = (26, 29, 41, 51, 1, 2) if CUT_ON_ANY_COLUMN else (9, 51, 120, 171, 1, 2)
 CONSTRUCTS = frozenset(
     [
         "cut by time",
@@ -27,6 +29,8 @@ CONSTRUCTS = frozenset(
         "PAIR NEWEST",
         "self-join",
         "three sources",
+        "time of two tables",
+        "rows of two tables",
         "standard table",
         "inner join",
         "left join",
@@ -67,7 +71,7 @@ def wanted_constructs() -> set[str]:
     return {*CONSTRUCTS, *(("cut by key", "cut by step") if CUT_ON_ANY_COLUMN else ())}
 
 
-def run(seeds: range, folder: Path) -> Counter[str]:
+def run(seeds: Iterable[int], folder: Path) -> Counter[str]:
     """Scenario by scenario; fails with what is needed to see the first disagreement again."""
     tried: Counter[str] = Counter()
     for seed in seeds:
@@ -80,7 +84,7 @@ def run(seeds: range, folder: Path) -> Counter[str]:
 
 @pytest.mark.timeout(600)
 def test_every_epoch_is_the_query_over_its_chunks(tmp_path: Path) -> None:
-    """EQ3, EQ4: 48 queries over eight histories, which hold everything that the generator knows."""
+    """EQ3, EQ4: 36 queries over six histories, which hold everything that the generator knows."""
     tried = run(SEEDS, tmp_path)
     assert tried["epochs with rows"] > 100
     assert not wanted_constructs() - tried.keys()

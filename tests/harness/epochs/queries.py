@@ -268,9 +268,10 @@ class Cases:
         random = self._random
         self._constructs: set[str] = set()
         cut = self._cut()
-        keeps = random.choice([(1,), (1, 2), (1, 2, 3, 4)])
-        chain = self._sources(random.choice([1, 2, 2, 2, 2, 3]), "abc", keeps)
         pair_newest = random.random() < 0.2
+        keeps = (2, 3) if pair_newest else random.choice([(1,), (1, 2), (1, 2, 3, 4)])
+        count = random.choice([2, 2, 3] if pair_newest else [1, 2, 2, 2, 2, 3])
+        chain = self._sources(count, "abc", keeps)
         if not pair_newest and random.random() < 0.15:
             place = random.randrange(len(chain))
             chain[place] = replace(chain[place], counts=True)
@@ -405,6 +406,7 @@ def _named(case: Case, tables: tuple[Table, ...]) -> set[str]:
     used = [source.table for source in case.sources]
     found |= {"self-join"} if len(set(used)) < len(used) else set()
     found |= {"three sources"} if len(used) > 2 else set()
+    found |= {f"{case.cut.kind} of two tables"} if len(set(used)) > 1 else set()
     found |= {"STREAM(…)" if source.as_call else "CUT" for source in case.sources}
     found |= {"kept chunks"} if any(source.keep > 1 for source in case.sources) else set()
     found |= {"PAIR NEWEST"} if case.pair_newest else set()

@@ -231,9 +231,10 @@ def run_seed(seed: int, queries: int, folder: Path, tried: Counter[str]) -> list
                 found.append(
                     f"query {number} ({case.mode}, {case.target}{begin})\n{case.text}\n{said}"
                 )
-            tried.update(case.constructs | _happened(scenario.history))
+            with_rows = sum(bool(epoch.rows) for epoch in wanted)
+            tried.update(case.constructs | _happened(scenario.history) if with_rows else ())
             tried["epochs"] += len(wanted)
-            tried["epochs with rows"] += sum(bool(epoch.rows) for epoch in wanted)
+            tried["epochs with rows"] += with_rows
     finally:
         oracle.close()
         run.close()

@@ -139,7 +139,7 @@ class Histories:
         dim = tuple(self.makes.dim_row() for _ in range(random.randint(0, 6)))
         if random.random() < 0.6:
             self.insert()
-        turns = self.views * 3
+        turns = self.views * 2
         restarts = set(random.sample(range(3, turns), 2))
         for turn in range(turns):
             if turn in restarts:
@@ -149,7 +149,7 @@ class Histories:
             self.something()
         for view in self.made:
             self.actions.append(Read(view))
-        for view in random.sample(self.made, min(4, len(self.made))):
+        for view in random.sample(self.made, min(2, len(self.made))):
             self.actions.append(Read(view, "verify"))
         constructs = frozenset(self.makes.constructs)
         return History(self.seed, self.sources, dim, self.actions, constructs)
@@ -175,7 +175,7 @@ class Histories:
         source = self.random.choice(self.sources)
         rows = rows_of(self.makes, source, self.now[source.name], self.random)
         self.now[source.name] = max(tick for tick, _ in rows) // source.unit
-        way = self.random.choice(["rows", "rows", "values", "select"])
+        way = self.random.choice(["rows", "rows", "rows", "values", "values", "select"])
         self.actions.append(Insert(source.name, tuple(rows), way))
 
     def advance(self) -> None:
