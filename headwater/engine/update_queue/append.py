@@ -148,7 +148,8 @@ class Append(Discipline):
         return self._joined(list(self._chunks))
 
     def next_slots(self, count: int) -> Slots:
-        return self.contents().slots[:count]
+        parts = [np.empty(0, np.int64), *(chunk.slots[:count] for chunk in self._chunks)]
+        return np.concatenate(parts)[:count]
 
     def restore(self, parts: Sequence[Arrivals]) -> int:
         for part in parts:

@@ -31,12 +31,16 @@ class PagePool:
 
     def take(self, count: int) -> None:
         """Give out pages, or refuse."""
+        self.require(count)
+        self.taken += count
+
+    def require(self, count: int) -> None:
+        """Refuse if there are not so many pages left."""
         if self.limit is not None and self.taken + count > self.limit:
             raise OverloadError(
                 "update queues have no memory left",
                 detail=f"{self.taken} of {self.limit} pages are taken, {count} more are needed",
             )
-        self.taken += count
 
     def give_back(self, count: int) -> None:
         """Take pages back."""
@@ -78,6 +82,10 @@ class RowStore:
         self._fit(first + count)
         return np.arange(first, first + count)
 
+    def require(self, count: int) -> None:
+        """Refuse if so many blocks more would not fit, before anything is changed."""
+        self._pool.require(max(0, self._pages(self._block_count + count) - self._page_count))
+
     def free(self, blocks: Slots) -> Moves:
         """Give blocks back. The last blocks take their places: says which went where."""
         kept = self._block_count - len(blocks)
@@ -116,9 +124,12 @@ class RowStore:
         for column in self._columns:
             column.copy(sources, targets)
 
+    def _pages(self, block_count: int) -> int:
+        return -(-block_count * self._block_rows // self._page_rows)
+
     def _fit(self, block_count: int) -> None:
         """Have exactly the pages that so many blocks need."""
-        pages = -(-block_count * self._block_rows // self._page_rows)
+        pages = self._pages(block_count)
         if pages > self._page_count:
             self._pool.take(pages - self._page_count)
         elif pages < self._page_count:

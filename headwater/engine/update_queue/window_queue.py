@@ -101,6 +101,7 @@ class WindowQueue:
         self._windows: list[KeyWindows] = []
         self._waits: Vector = np.empty(0, np.bool_)
         self._newest: Slots = np.empty(0, np.int64)  # by slot: T of the newest row
+        self._marks: Slots = np.empty(0, np.int64)  # by slot: no row up to it can come any more
         self._ready: deque[int] = deque()  # EAGER: committed keys that can go on
         self._last_seq = -1
         self._last_time = NONE
@@ -159,6 +160,7 @@ class WindowQueue:
             return
         if (times < np.r_[self._last_time, times[:-1]]).any():
             raise ValueError("rows must come in the order of their arrival")
+        self._store.require(2 * count)  # a row begins at most one block in each of two buffers
         self._last_time, self._last_seq = int(times[-1]), int(seqs[-1])
         self.ledger.came(count, waiting=count, superseded=0)
         self._arrive(rows, stamps, times, seqs, np.zeros(count, np.bool_))
@@ -181,6 +183,7 @@ class WindowQueue:
             numbers.extend([number] * len(step.places))
             steps.append((slot, at, step))
         self._newest[slots] = np.maximum(self._newest[slots], stamps)
+        self._marks[slots] = np.maximum(self._marks[slots], self.spec.mark_of(self._newest[slots]))
         if places:
             self._write(rows, stamps, seqs, np.array(numbers), places)
         self._blocks.give_back()
@@ -194,6 +197,7 @@ class WindowQueue:
             self._windows.append(self._kind(self.spec, self._blocks, self.ledger))
         self._waits = grown(self._waits, count, False)
         self._newest = grown(self._newest, count, NONE)
+        self._marks = grown(self._marks, count, NONE)
         self._policy.grow(len(self._waits))
         self.queue_staleness.grow(count)
         self.application_staleness.grow(count)
@@ -209,14 +213,10 @@ class WindowQueue:
 
     def advance(self, mark: int, now: int) -> None:
         """No row up to `mark` can come any more, for any key: windows close."""
-        limit = self.spec.closed(mark)
-        if limit is None or not self._windows:
-            return
-        steps = []
-        for slot in np.flatnonzero(self._newest[: self.key_count] != NONE).tolist():
-            windows = self._windows[slot]
-            if windows.mark is None or windows.mark < mark:
-                steps.append((slot, now, windows.advance(mark, now)))
+        count = self.key_count
+        slots = self.spec.closing_keys(self._marks[:count], mark, self._newest[:count])
+        self._marks[slots] = mark
+        steps = [(slot, now, self._windows[slot].advance(mark, now)) for slot in slots.tolist()]
         self._blocks.give_back()
         self._follow(steps)
 

@@ -8,6 +8,14 @@ a query's window becomes one: `[INTERVAL i]` at τ is closed, so size = i + 1 an
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from headwater.engine.update_queue.vectors import NONE
+from headwater.fold.columns import Slots
+
+Ticks = TypeVar("Ticks", int, Slots)
 
 
 @dataclass(frozen=True)
@@ -48,7 +56,7 @@ class WindowSpec:
         """Whether a window contains t."""
         return start is not None and start <= t < start + self.size
 
-    def mark_of(self, t: int) -> int:
+    def mark_of(self, t: Ticks) -> Ticks:
         """Up to where rows of a key are complete once one at t has come."""
         return t if self.closes_at_last_tick else t - 1
 
@@ -67,3 +75,20 @@ class WindowSpec:
             if self.holds(start, t) and (before is None or self.last_tick(start) > before):
                 return start
         return None
+
+    def closing_keys(self, marks: Slots, mark: int, newest: Slots) -> Slots:
+        """The keys of which a window with a row in it closes as all marks move on to one.
+
+        `marks`, `newest`: by key; NONE as the newest row's time of a key that has none.
+        """
+        limit = self.closed(mark)
+        if limit is None:
+            return np.empty(0, np.int64)
+        slots = np.flatnonzero((newest != NONE) & (marks < mark))
+        times = newest[slots]
+        starts = np.minimum(times - (times - self.origin) % self.slide, limit)
+        last = starts + self.size - 1
+        closes = (last > marks[slots]) & (times <= last)
+        if self.first is not None:
+            closes &= starts >= self.first
+        return slots[closes]

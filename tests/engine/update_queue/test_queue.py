@@ -237,6 +237,44 @@ def test_named_keys_are_refreshed_at_their_rate() -> None:
     assert served(64) == []
 
 
+class Scripted:
+    """Random numbers as told: 0 sheds a row, 1 keeps it."""
+
+    def __init__(self, *numbers: float) -> None:
+        self.numbers = list(numbers)
+
+    def random(self, count: int) -> np.ndarray:
+        taken, self.numbers = self.numbers[:count], self.numbers[count:]
+        return np.array(taken)
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_shed_row_makes_results_stale_but_does_not_wait(together: bool) -> None:
+    """Rows at 0 (kept), 2 and 3 (shed), 5 (kept), 20 (shed) of one key; another key between."""
+    chance = Scripted(1, 0, 1, 0, 1, 0)
+    queue = UpdateQueue(SCHEMA, ["key"], Choice("shedding", chance, 0.5))  # type: ignore[arg-type]
+    keys, times = [7, 7, 8, 7, 7], [0, 2, 2, 3, 5]
+    if together:
+        queue.enqueue(pa.table({"key": keys}), np.array(times))
+    else:
+        for key, time in zip(keys, times, strict=True):
+            queue.enqueue(pa.table({"key": [key]}), time)
+    queue.validate()
+    assert queue.ledger.shed == 2
+    first = queue.dequeue(1, 6)
+    assert queue.queue_staleness.now(6).tolist() == [6 - 5, 6 - 2]
+    queue.deliver(first, 10)
+    assert queue.application_staleness.now(10).tolist() == [10 - 2, 10 - 2]
+    rest = queue.dequeue(9, 11)
+    assert rest.rows["key"].to_pylist() == [8, 7]
+    queue.deliver(rest, 12)
+    assert queue.application_staleness.now(12).tolist() == [0, 0]
+    queue.enqueue(pa.table({"key": [7]}), 20)
+    queue.validate()
+    assert queue.queue_staleness.now(25).tolist() == [0, 0]
+    assert queue.application_staleness.now(25).tolist() == [5, 0]
+
+
 def test_switching_keeps_rows_counts_and_staleness() -> None:
     """Append to updates drops what is superseded; back again what waits is served in order."""
     queue = UpdateQueue(ROWS, ["key"], Choice("append"))

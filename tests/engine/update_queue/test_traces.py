@@ -86,6 +86,8 @@ def test_figure_6_where_the_new_value_goes(
         for time, row in enumerate(rows):
             queue.enqueue(quotes(row), time)
     queue.validate()
+    since = {"IBM": 0, "MSFT": 1, "ORCL": 2}  # the oldest update of each
+    assert queue.waiting_starts(2).tolist() == [since[symbol] for symbol, _ in expected[:2]]
     assert prices(queue.dequeue(10, 5)) == expected
     assert queue.ledger.superseded == len(rows) - len(expected)
 
@@ -194,6 +196,26 @@ def test_a_gap_makes_an_eager_key_idle() -> None:
     assert (finished.slots.tolist(), finished.complete.tolist()) == ([1], [True])
     assert finished.row_count == 0
     assert queue.states.steps[ENQ, WAIT] == 4
+
+
+def test_an_eager_key_goes_on_before_others_that_are_ready() -> None:
+    """The operator stays with a key as long as rows of its window are there (UpStream §6.2)."""
+    schema = pa.schema([("key", pa.string())])
+    queue = WindowQueue(schema, ["key"], WindowSpec(10, 10), "eager")
+
+    def arrive(key: str, now: int) -> None:
+        queue.enqueue(pa.table({"key": [key]}), np.array([now]), now)
+
+    for now, key in enumerate("xy", start=1):
+        arrive(key, now)
+        queue.deliver(queue.dequeue(1, now), now)  # committed, then idle
+    arrive("x", 3)
+    batch = queue.dequeue(1, 3)
+    arrive("y", 4)
+    arrive("x", 5)
+    queue.deliver(batch, 6)
+    queue.validate()
+    assert queue.dequeue(2, 6).slots.tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("kind", ["lazy", "eager"])

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from headwater.engine.update_queue import Choice, PagePool, WindowBatch, WindowQueue, WindowSpec
 from headwater.engine.update_queue.key_states import DONE, ENQ, IDLE, READY, WAIT, KeyStates
 from headwater.engine.update_queue.window_marks import OPEN
+from headwater.errors import OverloadError
 
 SCHEMA = pa.schema([("key", pa.int64()), ("t", pa.int64()), ("text", pa.string())])
 SMALLEST = -(10**6)
@@ -269,6 +270,20 @@ def test_rows_that_come_after_newer_ones_are_passed_over(kind: str) -> None:
     batch = queue.dequeue(1, 9)
     assert batch.rows["t"].to_pylist() == [5, 7]
     assert queue.ledger.superseded == 1
+
+
+def test_a_batch_that_may_not_fit_is_refused_as_a_whole() -> None:
+    """Nothing of it has come; a smaller one is taken."""
+    pool = PagePool(2)
+    spec = WindowSpec(4, 4)
+    queue = WindowQueue(SCHEMA, ["key"], spec, "eager", pool=pool, page_rows=4, block_rows=2)
+    rows = pa.table({"key": [1, 2, 3], "t": [1, 2, 3], "text": ["", "", ""]}, SCHEMA)
+    with pytest.raises(OverloadError, match="no memory"):
+        queue.enqueue(rows, np.array([1, 2, 3]), 3)
+    queue.validate()
+    queue.enqueue(rows.slice(0, 2), np.array([1, 2]), 3)
+    queue.validate()
+    assert queue.ledger.rows_in == 2
 
 
 def test_the_order_of_keys_is_the_policys() -> None:
