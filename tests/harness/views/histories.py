@@ -130,6 +130,7 @@ class Histories:
         self.actions: list[Action] = []
         self.now = {source.name: self.random.choice([0, 3, 17, -20]) for source in self.sources}
         self.made: list[int] = []
+        self.created = 0
         self.above: dict[int, int] = {}
         self.cases = seed * views
 
@@ -144,7 +145,8 @@ class Histories:
         for turn in range(turns):
             if turn in restarts:
                 self.actions.append(Restart())
-            if len(self.made) < self.views and (random.random() < 0.5 or turn < 2):
+            missing = self.views - self.created
+            if missing and (random.random() < 0.5 or turn < 2 or missing >= turns - turn):
                 self.create(len(self.made), replace=False)
             self.something()
         for view in self.made:
@@ -212,6 +214,7 @@ class Histories:
         self.actions.append(Create(view, case, *options, replace=replace))
         if not replace:
             self.made.append(view)
+            self.created += 1
 
     def read(self) -> None:
         """One view is read."""
@@ -233,7 +236,7 @@ class Histories:
 
     def stack(self) -> None:
         """A view on a view."""
-        if len(self.made) < self.views and self.made:
+        if len(self.made) < 2 * self.views and self.made:
             below = self.random.choice(self.made)
             self.above[len(self.made)] = below
             self.actions.append(CreateAbove(len(self.made), below))

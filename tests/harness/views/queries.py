@@ -87,9 +87,9 @@ class ViewWriter(Writer):
         """The whole query."""
         shapes = [
             self.groups, self.probe, self.derived, self.shared, self.scalar, self.both, self.above,
-            self.groups, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
-            self.shared, self.rows, self.cte, self.figure_2, self.groups, self.broken, self.shared,
-            self.correlated, self.static_cte,
+            self.breaks_r3, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
+            self.breaks_r5, self.rows, self.cte, self.figure_2, self.groups, self.breaks_r2, self.shared,
+            self.correlated, self.static_cte, self.breaks_r4,
         ]  # fmt: skip
         found = shapes[self.number % len(shapes)]()
         if "median(" in found or "sum(DISTINCT" in found:
@@ -304,34 +304,50 @@ class ViewWriter(Writer):
 
     # Shapes that are evaluated again
 
+    def kept_whole(self) -> tuple[str, str, list[Place]]:
+        """One table in FROM, most often the one that keeps everything."""
+        source = self.streams[0] if self.random.random() < 0.8 else self.random.choice(self.streams)
+        alias = self.alias()
+        self.folds = False
+        return self.window(source, alias), alias, self.places(source, alias)
+
     def rows(self) -> str:
         """Filter and projection: all rows are needed."""
-        source, _, places = self.table()
+        source, _, places = self.kept_whole()
         self.note("rows of a table")
-        self.folds = False
         return f"SELECT {self.named(self.items(places))} FROM {source}{self.where(places)}"
 
-    def broken(self) -> str:
-        """One of the rules R2 to R5 is broken."""
-        self.folds = False
-        kind = self.turn(["R5", "R3", "R4", "R2"])
-        self.note(f"breaks {kind}")
-        source, alias, _ = self.table()
-        if kind == "R5":
-            items = ["dd.label", "count(*)", f"max({alias}.i)"]
-            join = f"dim dd LEFT JOIN {source} ON dd.k = {alias}.k"
-            return f"SELECT {self.named(items)} FROM {join} GROUP BY dd.label"
-        if kind == "R3":
-            other, beside, _ = self.table()
-            items = [f"{alias}.k", "count(*)", f"sum({beside}.i)"]
-            join = f"{source} JOIN {other} ON {alias}.k = {beside}.k"
-            return f"SELECT {self.named(items)} FROM {join} GROUP BY {alias}.k"
-        if kind == "R4":
-            inner = f"SELECT {alias}.k AS k, {alias}.i AS i FROM {source}"
-            nulls = self.text.nulls(False, True)
-            cut = f"{inner} ORDER BY 1{nulls}, 2{nulls} LIMIT 3"
-            return f"SELECT {self.named(['d.k', 'sum(d.i)'])} FROM ({cut}) d GROUP BY d.k"
+    def breaks_r2(self) -> str:
+        """A subquery depends on the rows of the stream."""
+        source, alias, _ = self.kept_whole()
+        self.note("breaks R2")
         self.folds = None
         where = f"{alias}.i > (SELECT min(w) FROM {self.text.below()} dd WHERE dd.k = {alias}.k)"
         items = [f"{alias}.k", "count(*)"]
         return f"SELECT {self.named(items)} FROM {source} WHERE {where} GROUP BY {alias}.k"
+
+    def breaks_r3(self) -> str:
+        """A join of two tables below a grouping."""
+        source, alias, _ = self.kept_whole()
+        other, beside, _ = self.kept_whole()
+        self.note("breaks R3")
+        items = [f"{alias}.k", "count(*)", f"sum({beside}.i)"]
+        join = f"{source} JOIN {other} ON {alias}.k = {beside}.k"
+        return f"SELECT {self.named(items)} FROM {join} GROUP BY {alias}.k"
+
+    def breaks_r4(self) -> str:
+        """ORDER BY with LIMIT below a grouping."""
+        source, alias, _ = self.kept_whole()
+        self.note("breaks R4")
+        inner = f"SELECT {alias}.k AS k, {alias}.i AS i FROM {source}"
+        nulls = self.text.nulls(False, True)
+        cut = f"{inner} ORDER BY 1{nulls}, 2{nulls} LIMIT 3"
+        return f"SELECT {self.named(['d.k', 'sum(d.i)'])} FROM ({cut}) d GROUP BY d.k"
+
+    def breaks_r5(self) -> str:
+        """An outer join keeps the rows of the table."""
+        source, alias, _ = self.kept_whole()
+        self.note("breaks R5")
+        items = ["dd.label", "count(*)", f"max({alias}.i)"]
+        join = f"dim dd LEFT JOIN {source} ON dd.k = {alias}.k"
+        return f"SELECT {self.named(items)} FROM {join} GROUP BY dd.label"
