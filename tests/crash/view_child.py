@@ -232,7 +232,6 @@ def main(folder: str, log: str) -> None:
         raise failure[0]
     child.check(exact=True)
     child.db.close()
-    child.say(f"g {LAST}")
 
 
 if __name__ == "__main__":
