@@ -8,7 +8,7 @@ Compiled from the same texts that Spark gets, or not at all: a piece that is not
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,7 @@ from headwater.sql.types import TIMESTAMP
 INSTANT_COLUMN = "headwater_instant"
 PLACE, TICK, SEQUENCE = "headwater_place", "headwater_tick", "headwater_sequence"
 CARRIED = (PLACE, TICK, SEQUENCE)  # columns that go through a pipeline beside the block's own
+INNER = (",", "inner", "cross")
 
 
 class NotInLine(Exception):
@@ -97,22 +98,62 @@ class InlinePipeline:
         self.plan, self._functions = plan, functions
         self.source = plan.leaf_sources[0]
         self._schemas = source_schemas(plan)
+        statics, reordered = self._statics()
         conditions = list(plan.where)
+        if reordered:  # ON of an inner join says the same in WHERE
+            conditions += [*plan.join_on, *(c for _, s in statics for c in s.condition)]
+            statics = [(number, replace(s, condition=())) for number, s in statics]
         self._filters: list[Compiled] = []
         available = {self.source}
         for text in [c for c in conditions if self._reads(c) <= available]:
             self._filters.append(condition(text, self.resolve, functions))
             conditions.remove(text)
         self._steps: list[_ProbeStep] = []
-        for number, static in plan.statics:
-            if number < self.source:
-                raise NotInLine("the stream is not the first of FROM")
-            self._steps.append(self._step(number, static, available, conditions))
+        while statics:
+            place = self._next(statics if reordered else statics[:1], available, conditions)
+            number, static = statics.pop(place)
             if static.join not in ("semi", "anti"):
                 available.add(number)
         if conditions:
             raise NotInLine(conditions[0])
         self.columns = self._stream_columns()
+
+    def _statics(self) -> tuple[list[tuple[int, StaticSource]], bool]:
+        """The tables in the order of FROM; whether they may be probed in another.
+
+        Where the stream is not the first, all joins must be inner: then it may go first.
+        """
+        plan, source = self.plan, self.plan.block.sources[self.source]
+        found = [(n, replace(s, join=s.join or ",")) for n, s in plan.statics]
+        if all(number > self.source for number, _ in found):
+            return found, False
+        asked = source.on is not None
+        inner = source.join in INNER and all(static.join in INNER for _, static in found)
+        named = bool(source.using) or any(static.using for _, static in found)
+        if not inner or named or (asked and not plan.join_on):
+            raise NotInLine("the stream is not the first of FROM")
+        return found, True
+
+    def _next(
+        self,
+        statics: Sequence[tuple[int, StaticSource]],
+        available: set[int],
+        conditions: list[str],
+    ) -> int:
+        """Adds the step of the first table that can be probed with what is there; which it is."""
+        refusal: NotInLine | None = None
+        for place, (number, static) in enumerate(statics):
+            rest = list(conditions)
+            try:
+                step = self._step(number, static, available, rest)
+            except NotInLine as error:
+                refusal = refusal or error
+                continue
+            self._steps.append(step)
+            conditions[:] = rest
+            return place
+        assert refusal is not None
+        raise refusal
 
     def resolve(self, column: exp.Column) -> tuple[str, pa.DataType] | None:
         """A column of any source of the block."""

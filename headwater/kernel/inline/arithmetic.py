@@ -3,7 +3,7 @@
 Owns: result types (the wider integer; DOUBLE for `/`; Spark's digits for decimals) and the errors:
 an integer that does not fit and a divisor of zero raise, under Spark's SQLSTATE, unless the row has
 a NULL. Must never: wrap. Decimals whose result would need more than 38 digits are left to Spark,
-and so is `/` and `%` of decimals.
+if decimals beyond six digits must go, and so is `/` and `%` of decimals.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 _PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
+
+LEAST_SCALE = 6  # decimals that Spark keeps when digits run out
 
 
 def overflow(operation: str, type_: pa.DataType) -> DataError:
@@ -103,10 +105,30 @@ def _decimal(symbol: str, left: Operand, right: Operand) -> Operand | None:
     else:
         scale = max(one.scale, other.scale)
         digits = max(one.precision - one.scale, other.precision - other.scale) + scale + 1
-    if digits > MOST_DIGITS:
-        return None
     pair = [convert(left, one), convert(right, other)]
+    if digits > MOST_DIGITS:
+        return _capped(symbol, pair, digits, scale)
     return apply(pa.decimal128(digits, scale), pair, _PLAIN[symbol])
+
+
+def _capped(symbol: str, pair: list[Operand], digits: int, scale: int) -> Operand | None:
+    """Decimals that would need more than 38 digits: Spark keeps 38 and raises if they are too few.
+
+    It gives up whole digits first, and decimals beyond six: where those go, rounding is left to it.
+    """
+    kept = max(MOST_DIGITS - (digits - scale), min(scale, LEAST_SCALE))
+    if kept != scale or any(operand.constant for operand in pair):
+        return None
+    type_, wide = pa.decimal128(MOST_DIGITS, scale), pa.decimal256(MOST_DIGITS, scale)
+
+    def compute(left: Value, right: Value) -> Value:
+        both = [
+            value.cast(pa.decimal256(value.type.precision, value.type.scale))
+            for value in (left, right)
+        ]
+        return _PLAIN[symbol](*both).cast(wide).cast(type_)
+
+    return apply(type_, pair, checked(compute, symbol, type_), raises=True)
 
 
 def _numbers(left: Operand, right: Operand) -> pa.DataType | None:

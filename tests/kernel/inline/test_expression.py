@@ -335,3 +335,25 @@ def test_a_filter_does_not_ask_where_a_condition_before_is_unknown() -> None:
     assert value is not None
     with pytest.raises(DataError):
         value.evaluate(rows)
+
+
+@pytest.mark.parametrize("symbol", ["*", "+", "-"])
+@pytest.mark.parametrize("left", ["a_decimal_20_0_ * a_int", "a_decimal_20_0_ * b_decimal_10_2_"])
+def test_decimals_of_more_than_38_digits(oracle: Oracle, symbol: str, left: str) -> None:
+    """Spark's type, its values, and an error exactly where 38 digits are too few."""
+    text = f"({left}) {symbol} b_decimal_20_0_"
+    found = compiled(text, ROWS.schema)
+    attempts = {"*": "try_multiply", "+": "try_add", "-": "try_subtract"}
+    (answer,) = oracle.ask([f"{attempts[symbol]}({left}, b_decimal_20_0_)"])
+    if found is None:
+        pytest.skip("decimals would have to be rounded: left to Spark")
+    assert found.type == answer.type
+    values = answer.to_pylist()
+    for row in range(ROWS.num_rows):
+        one = ROWS.slice(row, 1)
+        missing = any(one.column(name)[0].as_py() is None for name in found.columns)
+        if values[row] is None and not missing:
+            with pytest.raises(DataError):
+                found.evaluate(one)
+        else:
+            assert found.evaluate(one).to_pylist() == [values[row]]
