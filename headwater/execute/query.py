@@ -104,7 +104,7 @@ def plain_scan(found: Reading) -> PlainScan | None:
     time_edits(found, edited)
     text = edited.text
     name = plain_source(text)
-    if name is None:
+    if name is None or not found.query.table_references:  # a function is no table
         return None
     context = found.context
     zone = context.settings.text("time_zone")
