@@ -64,6 +64,7 @@ DELETE FROM part_usage;
 CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts;
 INSERT INTO s VALUES (1, 'a', 1), (2, 'b', 2);
 CREATE VIEW sums AS SELECT k, count(*) AS n, sum(v) AS total, first(v) AS f, last(v) AS l FROM s GROUP BY k;
+--# CREATE VIEW
 -- sorted
 -- tier: inline
 SELECT * FROM sums;
