@@ -18,7 +18,7 @@ from tests.harness.epochs.runner import run_seed
 
 QUERIES = 6  # over each history
 # Together they hold every construct, each in a query with results; found by trying.
-SEEDS = (26, 29, 41, 51, 14, 2) if CUT_ON_ANY_COLUMN else (9, 51, 120, 171, 1, 2)
+SEEDS = (26, 14, 51, 41, 29, 2) if CUT_ON_ANY_COLUMN else (9, 51, 120, 171, 1, 2)
 CONSTRUCTS = frozenset(
     [
         "cut by time",
@@ -84,10 +84,15 @@ def run(seeds: Iterable[int], folder: Path) -> Counter[str]:
 
 @pytest.mark.timeout(600)
 def test_every_epoch_is_the_query_over_its_chunks(tmp_path: Path) -> None:
+    """EQ3, EQ4: 18 queries over three histories."""
+    assert run(SEEDS[:3], tmp_path)["epochs with rows"] > 50
+
+
+@pytest.mark.large
+@pytest.mark.timeout(0)
+def test_every_construct_is_tried(tmp_path: Path) -> None:
     """EQ3, EQ4: 36 queries over six histories, which hold everything that the generator knows."""
-    tried = run(SEEDS, tmp_path)
-    assert tried["epochs with rows"] > 100
-    assert not wanted_constructs() - tried.keys()
+    assert not wanted_constructs() - run(SEEDS, tmp_path).keys()
 
 
 @pytest.mark.large
