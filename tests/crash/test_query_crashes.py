@@ -51,7 +51,7 @@ def _results(folder: Path, names: list[str]) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("kind", ["STREAM", "STREAMING TABLE"])
-@pytest.mark.parametrize("end", [Kill, Restart])
+@pytest.mark.parametrize("end", [Kill, pytest.param(Restart, marks=pytest.mark.large)])
 def test_queries_go_on_after_a_restart_or_a_kill(kind: str, end: Any, tmp_path: Path) -> None:
     """Every kind of window gives the results of a run that nobody stopped, snapshots or not."""
     create = [Sql(f"CREATE {kind} s (ts INT, k STRING, v INT) TIMESTAMP BY ts")]

@@ -37,8 +37,8 @@ def report(counts: Counts) -> None:
 
 @pytest.mark.timeout(900)
 def test_every_tier_says_the_same(tmp_path: Path) -> None:
-    """DC4: 50 cases over five streams, in every tier that can run them."""
-    assert run(range(5), tmp_path).found
+    """DC4: 30 cases over three streams, in every tier that can run them."""
+    assert run(range(3), tmp_path).found
 
 
 @pytest.mark.large

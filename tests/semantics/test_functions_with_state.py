@@ -162,10 +162,10 @@ def _script(
 @pytest.mark.parametrize(
     ("kind", "end", "more"),
     [
-        ("STREAM", Kill, []),
+        pytest.param("STREAM", Kill, [], marks=pytest.mark.large),
         ("STREAM", Kill, [NoSnapshots()]),
-        ("STREAMING TABLE", Kill, [NoSnapshots()]),
-        ("STREAM", Restart, [NoSnapshots()]),
+        pytest.param("STREAMING TABLE", Kill, [NoSnapshots()], marks=pytest.mark.large),
+        pytest.param("STREAM", Restart, [NoSnapshots()], marks=pytest.mark.large),
         ("STREAMING TABLE", Restart, []),
     ],
 )

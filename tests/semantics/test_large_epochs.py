@@ -157,8 +157,12 @@ def ordered(name: str, rows: list[Any]) -> list[Any]:
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("time_type", "names"),
-    [("INT", set(CHECKED)), ("TIMESTAMP_NTZ", {"newest_rows", "median"})],
-    ids=["INT", "TIMESTAMP_NTZ"],
+    [
+        ("INT", {"newest_rows", "median"}),
+        ("TIMESTAMP_NTZ", {"newest_rows", "median"}),
+        pytest.param("INT", set(CHECKED), marks=pytest.mark.large),
+    ],
+    ids=["INT", "TIMESTAMP_NTZ", "every query"],
 )
 def test_windows_in_files_give_what_windows_in_memory_give(
     time_type: str, names: set[str], monkeypatch: pytest.MonkeyPatch
