@@ -50,7 +50,9 @@ def _results(folder: Path, names: list[str]) -> dict[str, list[Any]]:
         }
 
 
-@pytest.mark.parametrize("kind", ["STREAM", "STREAMING TABLE"])
+@pytest.mark.parametrize(
+    "kind", ["STREAM", pytest.param("STREAMING TABLE", marks=pytest.mark.large)]
+)
 @pytest.mark.parametrize("end", [Kill, pytest.param(Restart, marks=pytest.mark.large)])
 def test_queries_go_on_after_a_restart_or_a_kill(kind: str, end: Any, tmp_path: Path) -> None:
     """Every kind of window gives the results of a run that nobody stopped, snapshots or not."""

@@ -224,6 +224,7 @@ def test_a_damaged_snapshot_is_not_taken_for_the_truth(tmp_path: Path) -> None:
         assert not file.exists()
 
 
+@pytest.mark.large
 def test_rows_that_are_deleted_were_called_all_the_same(tmp_path: Path) -> None:
     """DELETE takes rows from windows, not from state, also if the process dies right after it."""
     before = [
