@@ -5,10 +5,12 @@ Their pins conflict with ours, or they are large; they are never needed to run o
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 INSTALL_TIMEOUT_S = 1800
 
@@ -36,6 +38,19 @@ def python_of(package: str, *extra: str, install: bool, size: str) -> Path:
     _run([str(python), "-m", "pip", "install", "--quiet", package, *extra])
     (folder / "ready").touch()
     return python
+
+
+def answer_of(command: list[str], environment: dict[str, str], timeout_s: float) -> Any:
+    """What a peer in a process of its own prints last, as JSON; Missing with the reason if it fails."""
+    try:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, timeout=timeout_s
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Missing(f"it took longer than {timeout_s:g} s") from error
+    if done.returncode:
+        raise Missing((done.stderr.strip().splitlines() or ["it failed"])[-1][:300])
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def _run(command: list[str]) -> None:

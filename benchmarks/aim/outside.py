@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -30,15 +29,7 @@ def performed(work: Work, install: bool) -> list[Figures]:
     python = installed.python_of(CHDB, "pyarrow", install=install, size="900 MB")
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     command = [str(python), "-m", "benchmarks.aim.outside", json.dumps(asdict(work))]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Missing(f"it took longer than {RUN_TIMEOUT_S} s") from error
-    if done.returncode:
-        raise Missing((done.stderr.strip().splitlines() or ["it failed"])[-1][:300])
-    found: list[Figures] = json.loads(done.stdout.strip().splitlines()[-1])
+    found: list[Figures] = installed.answer_of(command, environment, RUN_TIMEOUT_S)
     return found
 
 

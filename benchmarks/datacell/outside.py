@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -15,7 +13,6 @@ import pyarrow.parquet as pq
 
 from benchmarks import installed
 from benchmarks.datacell.series import Answers
-from benchmarks.installed import Missing
 from headwater.kernel.java import find_java, spark_java_home
 
 HERE = Path(__file__).parent
@@ -63,14 +60,6 @@ def structured_streaming(rows: pa.Table, bound: int, seconds: int) -> Rate:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> Rate:
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Missing(f"it took longer than {RUN_TIMEOUT_S} s") from error
-    if done.returncode:
-        raise Missing((done.stderr.strip().splitlines() or ["it failed"])[-1][:200])
-    found = json.loads(done.stdout.strip().splitlines()[-1])
+    found = installed.answer_of(command, environment, RUN_TIMEOUT_S)
     answers = {int(instant): tuple(values) for instant, values in found["answers"].items()}
     return Rate(found["rows_per_s"], answers)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -16,7 +15,7 @@ from benchmarks.datacell.outside import RUN_TIMEOUT_S
 from benchmarks.datacell.series import Series
 from benchmarks.ecq.data import chunk, end_of, hosts
 from benchmarks.ecq.ours import Work
-from benchmarks.installed import Missing
+from benchmarks.installed import answer_of
 from headwater.kernel.java import find_java, spark_java_home
 
 SCRIPT = Path(__file__).with_name("plain_spark.py")
@@ -47,13 +46,5 @@ def plain_spark(work: Work) -> Series:
 def _run(folder: Path) -> list[float]:
     environment = {**os.environ, "JAVA_HOME": str(spark_java_home(find_java({})))}
     command = [sys.executable, str(SCRIPT), str(folder)]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, timeout=RUN_TIMEOUT_S
-        )
-    except subprocess.TimeoutExpired as error:
-        raise Missing(f"it took longer than {RUN_TIMEOUT_S} s") from error
-    if done.returncode:
-        raise Missing((done.stderr.strip().splitlines() or ["it failed"])[-1][:200])
-    times: list[float] = json.loads(done.stdout.strip().splitlines()[-1])
+    times: list[float] = answer_of(command, environment, RUN_TIMEOUT_S)
     return times

@@ -143,12 +143,17 @@ class ViewPipeline:
 
     def _begin(self) -> None:
         """A fold that holds nothing, with the aggregates of all members."""
-        specs = list(self.members.values())
-        self.spec = united(specs, self.world.function_names()) if len(specs) > 1 else specs[0]
+        self._unite()
         self.forget_snapshot()
         self._clear()
 
+    def _unite(self) -> None:
+        """One fold for all members."""
+        specs = list(self.members.values())
+        self.spec = united(specs, self.world.function_names()) if len(specs) > 1 else specs[0]
+
     def _clear(self) -> None:
+        """Nothing is folded."""
         self.fold = FoldRun(
             self.spec,
             self.world,
@@ -169,8 +174,7 @@ class ViewPipeline:
         """After a restart: the members, and their state from the snapshot where it holds all of it."""
         with self.lock:
             self.members = dict(specs)
-            every = list(specs.values())
-            self.spec = united(every, self.world.function_names()) if len(every) > 1 else every[0]
+            self._unite()
             self._clear()
             kept = _Kept()
             position = None if self.snapshot is None else self.snapshot.read(kept)
