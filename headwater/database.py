@@ -7,7 +7,7 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +30,7 @@ from headwater.execute import (
     views,
 )
 from headwater.execute.context import Context, Running
-from headwater.execute.query_results import Out, Pusher, Subscription
+from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
@@ -350,17 +350,19 @@ class Database:
         after: str | None = None,
         timeout: float | None = 5.0,
         callback: Callable[[Out], object] | None = None,
+        conflate_by: Sequence[str] = (),
     ) -> Subscription | Pusher:
         """The results of a query as they come: a query's name, or a continuous select.
 
         `after`: None for results completed from now on, "earliest" for all kept ones, or the token
         of the last result that was processed. The iterator ends when `timeout` seconds pass
-        without a result. With a callback, a thread calls it for each result.
+        without a result. With a callback, a thread calls it for each result. `conflate_by`: key
+        columns; of the results that came since it last asked, a reader gets the newest row per key.
         """
         self._check_open()
         target = subscription_target(query)
         limit = timeout if callback is None else None
-        found = subscriptions.subscribe(self._context, target, emit, after, limit)
+        found = subscriptions.subscribe(self._context, target, emit, after, limit, conflate_by)
         return found if callback is None else Pusher(found, callback)
 
     def seal(self) -> None:
@@ -387,9 +389,9 @@ class Database:
             table = context.tables.get(item.id) or context.streams.find(item.id)
             if table is not None:
                 found[item.name] = list(table.schema.names)
-        for known in context.engine.all():
+        for known in context.engine.named():
             if not known.name.startswith(("_", "(")):
-                found[known.name] = list(known.evaluation.output.schema.names)
+                found[known.name] = list(output_of(known).names)
         return found
 
     @property

@@ -164,6 +164,18 @@ TABLE: tuple[Setting, ...] = (
         "rows that wait for a query beyond this, per table in it, are set aside on disk",
         minimum=1,
     ),
+    Setting(
+        "update_target_ms",
+        50.0,
+        "how long one run of an update query should take; it processes as many keys as fit",
+        minimum=0.1,
+    ),
+    Setting(
+        "update_queue_rows",
+        4_000_000,
+        "rows that wait in the queue of one update query; more wait in its basket",
+        minimum=1000,
+    ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
     Setting("view_versions", 8, "results kept per view for VERSION AS OF", minimum=1),
     Setting("results_mb", 256, "bytes of result sets kept per query, in MiB", minimum=1),

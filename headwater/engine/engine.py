@@ -12,10 +12,13 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 
+from headwater.engine.arrivals import Arrivals
 from headwater.engine.factory import Factory
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.scheduler import Scheduler
 from headwater.engine.sharing import Sharing
+from headwater.engine.update_query import UpdateQuery, monotonic_us
+from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
 from headwater.storage.streaming.table import StreamingTable
 
@@ -38,6 +41,7 @@ class Engine:
         self._queries: dict[str, Factory] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
         self._tables: dict[int, StreamingTable] = {}
+        self._arrivals: dict[int, Arrivals] = {}  # of tables that update queries read
         self._dirty: dict[int, float] = {}  # tables with something new, and since when
         self._since: dict[str, float] = {}  # by query: since when it was not pulled
         self._pulling: set[str] = set()
@@ -67,6 +71,9 @@ class Engine:
         with self._lock:
             if self._opened:
                 self._start()
+            if isinstance(query, UpdateQuery):
+                numbers = [table.definition.id for table in query.tables]
+                query.arrivals[:] = [self._arrivals.setdefault(n, Arrivals()) for n in numbers]
             if name in self._queries:
                 self._unread(name)  # it takes the place of another, at once
             else:
@@ -106,6 +113,9 @@ class Engine:
 
     def _teller(self, number: int) -> Callable[[], None]:
         def tell() -> None:
+            arrivals, table = self._arrivals.get(number), self._tables.get(number)
+            if arrivals is not None and table is not None:
+                arrivals.note(table.state.next_sequence, monotonic_us())
             with self._lock:
                 self._dirty.setdefault(number, time.perf_counter())
                 self._work.notify()
@@ -135,12 +145,23 @@ class Engine:
             if not self._readers[number]:
                 del self._readers[number]
                 self._tables.pop(number).on_show = None
+                self._arrivals.pop(number, None)
 
     def find(self, name: str) -> ContinuousQuery | None:
         """The query of that name."""
         with self._lock:
             found = self._queries.get(name.casefold())
         return found if isinstance(found, ContinuousQuery) else None
+
+    def find_update(self, name: str) -> UpdateQuery | None:
+        """The update query of that name."""
+        with self._lock:
+            found = self._queries.get(name.casefold())
+        return found if isinstance(found, UpdateQuery) else None
+
+    def find_named(self, name: str) -> ContinuousQuery | UpdateQuery | None:
+        """The query of that name, of either kind."""
+        return self.find(name) or self.find_update(name)
 
     def find_view(self, name: str) -> ContinuousView | None:
         """The view of that name."""
@@ -151,6 +172,14 @@ class Engine:
     def all(self) -> list[ContinuousQuery]:
         """All queries, by name."""
         return [query for query in self._factories() if isinstance(query, ContinuousQuery)]
+
+    def updates(self) -> list[UpdateQuery]:
+        """All update queries, by name."""
+        return [query for query in self._factories() if isinstance(query, UpdateQuery)]
+
+    def named(self) -> list[ContinuousQuery | UpdateQuery]:
+        """All queries of either kind."""
+        return [*self.all(), *self.updates()]
 
     def views(self) -> list[ContinuousView]:
         """All views, by name."""
@@ -225,6 +254,7 @@ class Engine:
             now = time.monotonic()
             fired = self._scheduler.next(now)
             if fired is not None:
+                fired = self._stalest(fired)
                 self._offered.discard(fired)
                 self._running.add(fired)
                 return False, fired
@@ -232,6 +262,23 @@ class Engine:
             self._work.wait(self._patience(now))
             self._look_at_wall()
         return None
+
+    def _stalest(self, first: str) -> str:
+        """Keys of all update queries compete: the one whose turn it is may give way (US10)."""
+        names = [first, *sorted(self._offered - {first})]
+        found = [(name, self._queries.get(name)) for name in names]
+        rivals = {name: query for name, query in found if isinstance(query, UpdateQuery)}
+        if first not in rivals or len(rivals) < 2:
+            return first
+        chosen = choose([query.offer() for query in rivals.values()], monotonic_us())
+        if chosen is None:
+            return first
+        name, count = str(chosen[0]), chosen[1]
+        rivals[name].wanted = count
+        if name != first:
+            self._scheduler.give_way(first, name)
+            self._offered.add(first)
+        return name
 
     def _patience(self, now: float) -> float:
         """How long nothing can become due without a commit."""

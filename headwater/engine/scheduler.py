@@ -126,6 +126,21 @@ class Scheduler:
         claimed.running = True
         return claimed.name
 
+    def give_way(self, claimed: str, other: str) -> None:
+        """Claims another ready factory in place of the one just claimed; they change places in line.
+
+        So their runs together count for no more than one's would have.
+        """
+        one, two = self._known(claimed), self._known(other)
+        if not one.running or not two.ready:
+            raise ValueError(f"{claimed!r} cannot give way to {other!r}")
+        one.running = False
+        self._clear(two)
+        two.running = True
+        one.virtual_time, two.virtual_time = two.virtual_time, one.virtual_time
+        one.offer = _Offer.ENOUGH
+        self._make_ready(one, idle=False)
+
     def finished(self, factory: str, now: float, cost: float) -> None:
         """Its run has ended and cost so much; what was offered meanwhile may fire now."""
         ended = self._factories.get(factory)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.engine.conflation import Conflation
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.results import ResultLog, ResultSet
 from headwater.engine.token import Token
@@ -97,13 +98,19 @@ class Subscription:
         token_of: Callable[[ResultSet], str],
         timeout: float | None,
         on_close: Callable[[], None] | None = None,
+        shown: Callable[[pa.Table], pa.Table] | None = None,
+        conflation: Conflation | None = None,
     ) -> None:
-        """`on_close` is called once, at the latest when nobody holds the subscription any more."""
+        """`on_close` is called once, at the latest when nobody holds the subscription any more.
+
+        `shown`: what readers see of a result that holds more; one of which nothing is left is passed over.
+        """
         self._log = log
         self._emit = emit
         self._position = start
         self._time_of, self._token_of = time_of, token_of
         self._timeout = timeout
+        self._shown, self._conflation = shown, conflation
         self._time_type = log.schema.field(len(log.schema) - 1).type
         self._turn = threading.Lock()  # two threads may take from one subscription
         self._ahead: deque[ResultSet] = deque()  # read from the table together
@@ -126,9 +133,12 @@ class Subscription:
     def __next__(self) -> Out:
         with self._turn:
             try:
-                result = self._following()
-                if result is not None:
-                    return self._out(result)
+                while (result := self._following()) is not None:
+                    out = self._out(result)
+                    if self._conflation is not None:
+                        out = self._conflated(self._conflation, out)
+                    if self._shown is None or out.table.num_rows:
+                        return out
             except Exception:
                 self.close()
                 raise
@@ -155,7 +165,20 @@ class Subscription:
         rows = emitted(self._emit, self._previous, result.rows, instant)
         if self._emit != "all":
             self._previous = result.rows
+        if self._shown is not None:
+            rows = self._shown(rows)
         return Out(self._time_of(result.instant), self._token_of(result), rows, result.epoch)
+
+    def _conflated(self, conflation: Conflation, out: Out) -> Out:
+        """One result for all that are there by now; its time and token are the last one's."""
+        conflation.add(out.table)
+        while self._ahead or self._position < self._log.next:
+            result = self._following()
+            if result is None:
+                break
+            out = self._out(result)
+            conflation.add(out.table)
+        return Out(out.time, out.token, conflation.take(), out.epoch)
 
     def close(self) -> None:
         """Ends the subscription; a thread that waits for a result is woken."""

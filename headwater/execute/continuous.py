@@ -18,6 +18,7 @@ from headwater.engine.query_parts import Beginning, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
 from headwater.engine.results import ResultLog
 from headwater.engine.sampling import MOST_INSTANTS
+from headwater.engine.update_query import UpdateQuery
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
@@ -25,6 +26,14 @@ from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_unread
 from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
+from headwater.execute.update_checks import is_update_query
+from headwater.execute.update_queries import (
+    MadeUpdate,
+    Place,
+    refuse_update_query,
+    result_log,
+    update_query,
+)
 from headwater.plan.continuous.leaves import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
@@ -68,7 +77,7 @@ def _options(given: Any) -> dict[str, Any]:
     return found
 
 
-def beginning_of(made: Made, from_beginning: bool) -> Beginning:
+def beginning_of(made: Made | MadeUpdate, from_beginning: bool) -> Beginning:
     """Where a query begins: after the rows that are released now, or before all of them."""
     cursors: list[Cursor | None] = []
     for table in made.tables:
@@ -91,6 +100,9 @@ def create_continuous_query(running: Running, statement: CreateContinuousQuery) 
         if context.find(statement.name) is not None and statement.if_not_exists:
             return Result("CREATE CONTINUOUS QUERY")
         context.catalog.check_free("continuous query", statement.name)
+        if is_update_query(statement.query):
+            _register_update(context, statement)
+            return Result("CREATE CONTINUOUS QUERY")
         _register(
             running,
             str(statement.name),
@@ -117,19 +129,30 @@ def _register(
         Checker(context, query, text).check()
         made = Made(context, query, text)
     refuse_twice(made.output.schema)
-    folder = context.table_folder(f"results of {name}", fresh_number(context))
-    stored = results.definition(0, name, folder.name)
     definition = {
-        "text": query.text,
         "options": options,
-        "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(made.plan.identifiers),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
+        "view": view,
+    }
+    item = _add_to_catalog(context, name, made, definition)
+    context.engine.add(_query(context, item, made))
+    return item
+
+
+def _add_to_catalog(
+    context: Context, name: str, made: Made | MadeUpdate, definition: dict[str, Any]
+) -> CatalogObject:
+    """A query with an empty table of results; its tables keep rows for it from now on."""
+    folder = context.table_folder(f"results of {name}", fresh_number(context))
+    stored = results.definition(0, name, folder.name)
+    definition |= {
+        "text": made.query.text,
+        "reads": sorted({table.definition.id for table in made.tables}),
         "results": stored.as_json(),
         "state": "running",
-        "view": view,
         "incarnation": uuid.uuid4().hex[:12],
     }
     try:
@@ -141,8 +164,38 @@ def _register(
         shutil.rmtree(folder, ignore_errors=True)
         raise
     context.streams.add(replace(stored, id=item.id))
-    context.engine.add(_query(context, item, made))
     return item
+
+
+def _register_update(context: Context, statement: CreateContinuousQuery) -> None:
+    """An update query: into the catalog, and to work."""
+    made = MadeUpdate(context, statement.query, statement.text)
+    refuse_twice(made.spec.shown)
+    definition = {
+        "options": _options(statement.options),
+        "tables": sorted(made.identifiers),
+        "functions": made.functions,
+        "beginning": beginning_of(made, statement.from_beginning).as_json(),
+        "types": made.types,
+        "view": None,
+    }
+    item = _add_to_catalog(context, str(statement.name), made, definition)
+    context.engine.add(_update_query(context, item, made))
+
+
+def _update_query(context: Context, item: CatalogObject, made: MadeUpdate) -> UpdateQuery:
+    """The update query of a catalog object."""
+    saved = item.definition
+    place = Place(
+        number=item.id,
+        name=item.name,
+        log=result_log(context, made, context.streams.find(item.id)),
+        beginning=Beginning.from_json(saved["beginning"]),
+        options=saved["options"],
+        state=saved["state"],
+        snapshot=context.snapshot_of(item),
+    )
+    return update_query(context, made, place)
 
 
 def _budget(made: Made) -> float | None:
@@ -210,6 +263,7 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
             return Result("CREATE MATERIALIZED VIEW")
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
+        refuse_update_query(statement.query, "a materialized view")
         Checker(context, statement.query, statement.text).check()
         made = Made(context, statement.query, statement.text)
         definition = _view_definition(context, statement, made)
@@ -306,19 +360,25 @@ def _read_by_dormant(context: Context) -> list[StreamingTable]:
 
 def _tell_readers(query: Factory) -> None:
     """Readers of a query that failed get its error."""
-    if not isinstance(query, ContinuousQuery) or query.error is None:
-        return
-    if isinstance(query.sink, LogSink):
-        query.sink.log.fail(query.error)
+    if query.error is not None and isinstance(query, ContinuousQuery | UpdateQuery):
+        if isinstance(query.sink, LogSink):
+            query.sink.log.fail(query.error)
 
 
 def _start(context: Context, item: CatalogObject) -> None:
     check_registered(context, item.definition.get("functions", []))
-    query = make_query(item.definition["text"])
-    made = Made(context, query, query.text, item.definition["types"])
+    query, known = make_query(item.definition["text"]), item.definition["types"]
+    made: Made | MadeUpdate
+    if is_update_query(query):
+        made = MadeUpdate(context, query, query.text, known)
+    else:
+        made = Made(context, query, query.text, known)
     for table in made.tables:
         table.kept = True
-    context.engine.add(_query(context, item, made))
+    if isinstance(made, MadeUpdate):
+        context.engine.add(_update_query(context, item, made))
+    else:
+        context.engine.add(_query(context, item, made))
     context.dormant.pop(item.key, None)
 
 
@@ -336,7 +396,7 @@ def wake_dormant(context: Context) -> None:
 def close_queries(context: Context) -> None:
     """Ends after the firings under way."""
     context.engine.close()
-    for query in context.engine.all():
+    for query in context.engine.named():
         if isinstance(query.sink, LogSink):
             query.sink.log.close()
 
@@ -376,7 +436,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
                 )
             _forget(context, item)
             return Result("KILL QUERY")
-        query = context.engine.find(item.name)
+        query = context.engine.find_named(item.name)
         if statement.action == "pause":
             if query is not None:
                 context.engine.pause(query)
@@ -399,7 +459,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
     context.catalog.remove(item)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
-    if isinstance(query, ContinuousQuery) and isinstance(query.sink, LogSink):
+    if isinstance(query, ContinuousQuery | UpdateQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
     context.snapshot_of(item).remove()
     context.functions_of(item).remove()

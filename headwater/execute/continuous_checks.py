@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.errors import BindError, Error, NotSupportedError
+from headwater.errors import BindError, Error
 from headwater.execute import system_tables
 from headwater.execute.context import Context, unknown_table
 from headwater.plan.continuous.blocks import Sampling as Sampled
@@ -21,14 +21,14 @@ from headwater.storage.streaming.definition import Definition, duration_ticks
 class Checker:
     """Refuses what a continuous query cannot be; errors stand at their place in the statement."""
 
+    needs_window = True  # on each streaming table
+
     def __init__(self, context: Context, query: Query, text: str) -> None:
         self._context, self._query, self._text = context, query, text
 
     def check(self) -> None:
         """All rules."""
         query = self._query
-        if query.update_mode is not None and query.update_mode.kind != "append":
-            raise NotSupportedError("WITH UPDATES is not supported yet")
         definitions = [d for d in map(self._reference, query.table_references) if d is not None]
         if not definitions:
             raise self._error(
@@ -61,7 +61,7 @@ class Checker:
                 return cut.rows
             if by == "chunks":
                 return 1
-            return self._ticks(time_type, cut_length(cut), cut.span)
+            return self.ticks(time_type, cut_length(cut), cut.span)
         sample = self._query.sample
         assert sample is not None
         if sample.kind == "rows":
@@ -70,9 +70,10 @@ class Checker:
         if sample.kind == "realtime":
             return 1
         assert sample.duration is not None
-        return self._ticks(time_type, sample.duration.microseconds, sample.span)
+        return self.ticks(time_type, sample.duration.microseconds, sample.span)
 
-    def _ticks(self, time_type: pa.DataType, microseconds: int, span: Span) -> int:
+    def ticks(self, time_type: pa.DataType, microseconds: int, span: Span) -> int:
+        """A length of time in ticks; an error at its place if it has none."""
         try:
             ticks = duration_ticks(time_type, microseconds)
         except Error as error:
@@ -80,6 +81,10 @@ class Checker:
         if ticks <= 0:
             raise self._error("the interval must be longer than nothing", span)
         return ticks
+
+    def refusal(self, message: str, span: Span, hint: str | None = None) -> BindError:
+        """The error of a rule that is broken, at its place."""
+        return self._error(message, span, hint)
 
     def _error(self, message: str, span: Span, hint: str | None = None) -> BindError:
         place = span.shifted(self._query.offset).place(self._text)
@@ -121,6 +126,8 @@ class Checker:
         if reference.cut is not None:
             self._check_cut_column(reference, stream.definition)
             return stream.definition
+        if reference.window is None and not self.needs_window:
+            return stream.definition
         if reference.window is None:
             raise self._error(
                 f"streaming table {name} needs a window in a continuous query",
@@ -135,7 +142,7 @@ class Checker:
         assert cut is not None
         by = cut_by(cut, definition.time)
         if by == "interval":
-            length = self._ticks(definition.time_type, cut_length(cut), cut.span)
+            length = self.ticks(definition.time_type, cut_length(cut), cut.span)
             self._check_reach(cut.keep * length, definition, cut.span, "the kept chunks are")
         if by != "chunks":
             return
@@ -204,7 +211,7 @@ class Checker:
             )
         if window.duration is None:
             return
-        ticks = self._ticks(definition.time_type, window.duration.microseconds, window.span)
+        ticks = self.ticks(definition.time_type, window.duration.microseconds, window.span)
         self._check_reach(ticks, definition, window.span, "the window is")
 
     def _check_reach(self, ticks: int, definition: Definition, span: Span, what: str) -> None:

@@ -226,6 +226,28 @@ class MadeView(Made):
         return view_output(list(zip(self._names, types, strict=True)))
 
 
+class MadeBranch(Made):
+    """One SELECT of an update query, over rows or windows that are all there."""
+
+    def __init__(
+        self,
+        context: Context,
+        query: Query,
+        text: str,
+        known: dict[str, list[list[str]]] | None = None,
+    ) -> None:
+        self.query = query
+        _refuse_system_names(query, text)
+        found = [context.stream(str(r.name)) for r in query.table_references]
+        self.tables = [table for table in found if table is not None]
+        tables = CatalogTables(context)
+        at_hand: ViewTimes | None = None if query.windows else "rows at hand"
+        self.plan = plan_query(query, tables, "interval", FOLDABLE, text, at_hand)
+        integers = pa.types.is_integer(self.tables[0].definition.time_type)
+        self.analyser = Analyser(context, "0L" if integers else TIMESTAMP_ZERO, known)
+        self._type_all(context, text)
+
+
 def _refuse_system_names(query: Query, text: str) -> None:
     """BindError for an alias that belongs to the system: `_t` is the instant, `_op` the change."""
     tree = query.tree

@@ -14,6 +14,9 @@ from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
+from headwater.execute.explain_updates import measured_update, update_lines
+from headwater.execute.update_checks import is_update_query
+from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.plan.continuous.planner import ViewTimes
@@ -33,6 +36,9 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
             hint="CREATE CONTINUOUS QUERY q AS …, then EXPLAIN ANALYZE QUERY q",
         )
     context = running.context
+    if is_update_query(query):
+        spec = MadeUpdate(context, query, statement.text).spec
+        return Result("EXPLAIN", pa.table({"plan": update_lines(context, spec)}))
     Checker(context, query, statement.text).check()
     made = Made(context, query, statement.text)
     lines = [_when(query), *_plan_lines(context, made.plan, made.specs, None)]
@@ -46,6 +52,12 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if statement.kind != "query":
         return _explain_view(running, statement)
     item = find_query(context, statement.name, statement.text)
+    update = context.engine.find_update(item.name)
+    if update is not None:
+        lines = [f"update query {item.name}, {update.state}"]
+        lines += update_lines(context, update.spec, update)
+        lines += measured_update(update) if statement.analyze else []
+        return Result("EXPLAIN", pa.table({"plan": lines}))
     query = context.engine.find(item.name)
     if query is None:
         raise context.dormant[item.key]

@@ -95,7 +95,7 @@ def registered(context: Context, call: StateCall) -> Any:
     return found.function if parse_type(found.returns) == call.type else None
 
 
-def check_registered(context: Context, needed: Sequence[Sequence[str]]) -> None:
+def check_registered(context: Context, needed: Sequence[tuple[str, str | None, str]]) -> None:
     """BindError unless each [name, life, type] is there: a query waits for its functions with state."""
     for name, life, type_ in needed:
         found = context.functions.get(name)
@@ -104,8 +104,9 @@ def check_registered(context: Context, needed: Sequence[Sequence[str]]) -> None:
             raise BindError(
                 f"function {name} is not registered as the query needs it",
                 sqlstate="42883",
-                hint=f'db.create_function("{name}", …, returns="{type_}", state="{life}")'
-                " lets it go on",
+                hint=f'db.create_function("{name}", …, returns="{type_}"'
+                + ("" if life is None else f', state="{life}"')
+                + ") lets it go on",
             )
 
 

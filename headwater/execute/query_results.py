@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import pyarrow as pa
 
+from headwater.engine.conflation import Conflation
+from headwater.engine.newest_results import shown_rows
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog, ResultSet
 from headwater.engine.subscription import Out, Pusher, Subscription, start_position
 from headwater.engine.token import decode, encode
+from headwater.engine.update_query import UpdateQuery
+from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.definition import EPOCH_NUMBER
@@ -29,9 +33,11 @@ def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table
     item = context.find(name)
     if item is None or item.kind != "continuous query":
         return None
-    query = context.engine.find(item.name)
+    query = context.engine.find_named(item.name)
     if query is None:
         raise context.dormant[item.key]
+    if isinstance(query, UpdateQuery):
+        return query.newest.shown()
     found = log_of(query).last()
     rows = query.evaluation.output.schema.empty_table() if found is None else found.rows
     if not numbered or not query.sampling.cut:
@@ -40,22 +46,36 @@ def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table
     return rows.append_column(EPOCH_NUMBER, pa.repeat(pa.scalar(epoch, pa.int64()), len(rows)))
 
 
-def log_of(query: ContinuousQuery) -> ResultLog:
+def log_of(query: ContinuousQuery | UpdateQuery) -> ResultLog:
     """The log of a query's results."""
     assert isinstance(query.sink, LogSink)
     return query.sink.log
 
 
 def open_subscription(
-    query: ContinuousQuery,
+    query: ContinuousQuery | UpdateQuery,
     incarnation: str,
     emit: Emit | None,
     after: str | None,
     timeout: float | None,
     on_close: Callable[[], None] | None = None,
+    conflate_by: Sequence[str] = (),
 ) -> Subscription:
-    """A reader of a query's results."""
+    """A reader of a query's results; `conflate_by`: the newest row per key of what came since it last asked."""
     log, what = log_of(query), emit or query.emit
+    if isinstance(query, UpdateQuery) and what != "all":
+        raise BindError(
+            f"{query.name} is an update query: it gives the newest result of each key",
+            sqlstate="42P20",
+            hint="leave EMIT out",
+        )
+    if conflate_by and what != "all":
+        raise BindError(
+            f"CONFLATE BY keeps the newest row of each key, so it does not go with EMIT {what.upper()}",
+            sqlstate="42P20",
+            hint="EMIT ALL CONFLATE BY …",
+        )
+    conflation = Conflation(output_of(query), conflate_by) if conflate_by else None
     known = partial(decode, query_id=query.number, incarnation=incarnation)
 
     def token_of(result: ResultSet) -> str:
@@ -69,7 +89,14 @@ def open_subscription(
         token_of=token_of,
         timeout=timeout,
         on_close=on_close,
+        shown=shown_rows if isinstance(query, UpdateQuery) else None,
+        conflation=conflation,
     )
+
+
+def output_of(query: ContinuousQuery | UpdateQuery) -> pa.Schema:
+    """The columns of a query's result."""
+    return query.output if isinstance(query, UpdateQuery) else query.evaluation.output.schema
 
 
 def remove_later(

@@ -183,7 +183,7 @@ def explain(running: Running, statement: Explain) -> Result:
         return explain_select(running, statement, inner.query)
     if isinstance(inner, CreateView):
         return explain_view(running, inner)
-    if isinstance(inner, Query) and (inner.sample is not None or inner.cuts):
+    if isinstance(inner, Query) and (inner.sample is not None or inner.cuts or inner.update_mode):
         return explain_select(running, statement, inner)
     if not isinstance(inner, Query):
         raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pyarrow as pa
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
+from headwater.engine.update_query import UpdateQuery
 from headwater.errors import DataError, NotSupportedError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import beginning_of, find_query, release_streams
@@ -18,8 +20,11 @@ from headwater.execute.query_results import (
     Subscription,
     fresh_name,
     open_subscription,
+    output_of,
     remove_later,
 )
+from headwater.execute.update_checks import is_update_query
+from headwater.execute.update_queries import MadeUpdate, Place, result_log, update_query
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.extensions import Emit
@@ -36,6 +41,7 @@ def subscribe(
     emit: Emit | None,
     after: str | None,
     timeout: float | None,
+    conflate_by: Sequence[str] = (),
 ) -> Subscription:
     """The results of a query, or of a continuous select that lives as long as its reader."""
     if emit is not None and emit not in EMITTED:
@@ -46,20 +52,32 @@ def subscribe(
         raise DataError(f"{after!r} is no token", sqlstate="22023", hint="out.token gives one")
     if isinstance(target, str):
         item = find_query(context, target)
-        query = context.engine.find(item.name)
-        if query is None:
+        named = context.engine.find_named(item.name)
+        if named is None:
             raise context.dormant[item.key]
-        return open_subscription(query, item.definition["incarnation"], emit, after, timeout)
-    Checker(context, target, target.text).check()
-    made = Made(context, target, target.text)
-    query = _passing_query(context, made)
+        incarnation = item.definition["incarnation"]
+        return open_subscription(named, incarnation, emit, after, timeout, None, conflate_by)
+    query = _passing(context, target)
     context.engine.add(query)
     gone = remove_later(context, query.name, partial(release_streams, context))
     try:
-        return open_subscription(query, "", emit, after, timeout, gone)
+        return open_subscription(query, "", emit, after, timeout, gone, conflate_by)
     except BaseException:
         gone()
         raise
+
+
+def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
+    """A query that is in no catalog."""
+    if is_update_query(target):
+        made = MadeUpdate(context, target, target.text)
+        for table in made.tables:
+            table.kept = True
+        begin, log = beginning_of(made, False), result_log(context, made, None)
+        options = {"priority": 0, "max_wait": None}
+        return update_query(context, made, Place(0, fresh_name(), log, begin, options))
+    Checker(context, target, target.text).check()
+    return _passing_query(context, Made(context, target, target.text))
 
 
 def _passing_query(context: Context, made: Made) -> ContinuousQuery:
@@ -94,18 +112,15 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
 
 def follow(context: Context, statement: Subscribe) -> Subscription:
     """The reader of a SUBSCRIBE statement; it waits for results without end."""
-    if statement.conflate_by:
-        raise NotSupportedError("CONFLATE BY is not supported yet")
     after = "earliest" if statement.earliest else statement.after
     target = str(statement.target) if isinstance(statement.target, Name) else statement.target
-    return subscribe(context, target, statement.emit, after, None)
+    keys = statement.conflate_by
+    return subscribe(context, target, statement.emit, after, None, keys)
 
 
 def subscribe_statement(running: Running, statement: Subscribe) -> Result:
     """SUBSCRIBE as a statement: what is there now; `db.subscribe` and the shell go on."""
     after = "earliest" if statement.earliest else statement.after
-    if statement.conflate_by:
-        raise NotSupportedError("CONFLATE BY is not supported yet")
     target = str(statement.target) if isinstance(statement.target, Name) else statement.target
     if isinstance(target, Query):
         raise NotSupportedError(
@@ -113,11 +128,12 @@ def subscribe_statement(running: Running, statement: Subscribe) -> Result:
             hint="or CREATE CONTINUOUS QUERY first",
         )
     running.context.engine.flush()
-    with subscribe(running.context, target, statement.emit, after, 0.0) as found:
+    keys = statement.conflate_by
+    with subscribe(running.context, target, statement.emit, after, 0.0, keys) as found:
         parts = [out.arrow() for out in found]
     if not parts:
         item = find_query(running.context, target)
-        query = running.context.engine.find(item.name)
+        query = running.context.engine.find_named(item.name)
         assert query is not None
-        parts = [query.evaluation.output.schema.empty_table()]
+        parts = [output_of(query).empty_table()]
     return Result("SUBSCRIBE", pa.concat_tables(parts))

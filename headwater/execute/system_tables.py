@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.execute.context import Context
 from headwater.storage.streaming.table import StreamingTable
@@ -35,6 +36,7 @@ TABLES = columns(
     closed=STRING,
     tail_rows=BIGINT,
     unsealed_bytes=BIGINT,
+    update_key=STRING,
 )
 BLOCKS = columns(
     table_name=STRING,
@@ -102,6 +104,21 @@ VIEWS = columns(
     error=STRING,
     statement=STRING,
 )
+STALENESS = columns(
+    query_name=STRING,
+    key=STRING,
+    queue_staleness_s=pa.float64(),
+    application_staleness_s=pa.float64(),
+    mean_queue_staleness_s=pa.float64(),
+    mean_application_staleness_s=pa.float64(),
+    policy=STRING,
+    rows_in=BIGINT,
+    processed=BIGINT,
+    superseded=BIGINT,
+    shed=BIGINT,
+    waiting=BIGINT,
+    in_process=BIGINT,
+)
 SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
 FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
@@ -147,7 +164,7 @@ def _stream_row(stream: StreamingTable) -> dict[str, Any]:
     definition = stream.definition
     with stream.reading() as snapshot:
         tail = sum(batch.rows.num_rows for batch in snapshot.tail)
-        clock, closed = snapshot.clock, snapshot.closed
+        clock, closed, key = snapshot.clock, snapshot.closed, definition.update_key
         return {
             "name": definition.name,
             "kind": definition.kind,
@@ -159,6 +176,7 @@ def _stream_row(stream: StreamingTable) -> dict[str, Any]:
             "closed": None if closed is None else str(definition.value(closed)),
             "tail_rows": tail,
             "unsealed_bytes": stream.tail_bytes,
+            "update_key": None if key is None else f"({', '.join(key)})",
         }
 
 
@@ -247,6 +265,9 @@ def sources(context: Context) -> pa.Table:
 def queries(context: Context) -> pa.Table:
     """All continuous queries: how they are kept, how far they are, and what is wrong with them."""
     rows = [_query_row(query) for query in context.engine.all()]
+    rows = sorted(
+        [*rows, *map(_update_row, context.engine.updates())], key=lambda r: str(r["name"])
+    )
     for item in context.catalog.all("continuous query"):
         if item.key in context.dormant:
             error = context.dormant[item.key]
@@ -279,6 +300,40 @@ def _query_row(query: ContinuousQuery) -> dict[str, Any]:
         "error": None if query.error is None else str(query.error),
         "statement": query.statement,
     }
+
+
+def _update_row(query: UpdateQuery) -> dict[str, Any]:
+    definition, last, timings = query.tables[0].definition, query.sink.last(), query.timings
+    return {
+        "name": query.name,
+        "state": query.state,
+        "mode": query.spec.describe(query.mode),
+        "tier": query.tier,
+        "sample": "row by row" if query.spec.window is None else "interval",
+        "last_instant": None if last is None else str(definition.value(last[0])),
+        "results": query.results,
+        "waiting_rows": query.waiting_rows,
+        "response_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
+        "worst_response_ms": round(1000 * timings.worst_s, 3),
+        "state_size": query.newest.count,
+        "error": None if query.error is None else str(query.error),
+        "statement": query.statement,
+    }
+
+
+def staleness(context: Context) -> pa.Table:
+    """How stale the keys of update queries are; per query the means over keys, and where its rows are."""
+    rows: list[dict[str, Any]] = []
+    kinds = [name.removesuffix("_s") for name in STALENESS.names if name.endswith("_s")]
+    for query in context.engine.updates():
+        table, counts = query.staleness()
+        seconds = {f"{kind}_s": table.column(kind).to_numpy() / 1e6 for kind in kinds}
+        every = {n: float(v.mean()) if len(v) else 0.0 for n, v in seconds.items()}
+        rows.append({"query_name": query.name, "policy": query.queue.policy, **every, **counts})
+        for number, key in enumerate(key_texts(table, query.spec.key)):
+            own = {name: float(values[number]) for name, values in seconds.items()}
+            rows.append({"query_name": query.name, "key": key, **own})
+    return _rows(rows, STALENESS)
 
 
 def _waits_for(query: ContinuousQuery) -> str | None:
@@ -383,6 +438,7 @@ NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "queries": queries,
     "settings": settings,
     "sources": sources,
+    "staleness": staleness,
     "tables": tables,
     "views": views,
 }

@@ -147,6 +147,10 @@ class Append(Discipline):
     def contents(self) -> Arrivals:
         return self._joined(list(self._chunks))
 
+    @property
+    def oldest_seq(self) -> int | None:
+        return int(self._chunks[0].seqs[0]) if self._chunks else None
+
     def next_slots(self, count: int) -> Slots:
         parts = [np.empty(0, np.int64), *(chunk.slots[:count] for chunk in self._chunks)]
         return np.concatenate(parts)[:count]

@@ -102,6 +102,11 @@ class Discipline(ABC):
     def contents(self) -> Arrivals:
         """All waiting rows, the next one first."""
 
+    @property
+    @abstractmethod
+    def oldest_seq(self) -> int | None:
+        """The smallest `_seq` of a waiting row; None if none waits."""
+
     @abstractmethod
     def next_slots(self, count: int) -> Slots:
         """The keys of the next rows."""

@@ -112,6 +112,10 @@ class Latest(Discipline):
     def contents(self) -> Arrivals:
         return self._read(self.policy.in_order())
 
+    @property
+    def oldest_seq(self) -> int | None:
+        return int(self._seqs[self._waits].min()) if self.waiting_count else None
+
     def next_slots(self, count: int) -> Slots:
         return self.policy.in_order()[:count]
 

@@ -26,7 +26,7 @@ from headwater.engine.update_queue.discipline import Arrivals, Batch
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.newest_only import NewestOnly
 from headwater.engine.update_queue.policies import Choice, make_discipline
-from headwater.engine.update_queue.staleness import Staleness
+from headwater.engine.update_queue.staleness import Staleness, staleness_table
 from headwater.engine.update_queue.store import PAGE_ROWS, PagePool
 from headwater.engine.update_queue.vectors import NONE
 from headwater.fold.columns import Column, Slots
@@ -112,6 +112,18 @@ class UpdateQueue:
         return self._last_seq
 
     @property
+    def oldest_seq(self) -> int | None:
+        """The smallest `_seq` of a row that is not yet processed or superseded; None if none is left."""
+        held = [int(batch.seqs.min()) for batch in self._in_process if len(batch)]
+        waiting = self._discipline.oldest_seq
+        return min(held if waiting is None else [*held, waiting], default=None)
+
+    @property
+    def last_time(self) -> int:
+        """When the newest row came."""
+        return self._last_time
+
+    @property
     def allocated_rows(self) -> int:
         """How many rows the memory that is taken has room for."""
         return self._discipline.allocated_rows
@@ -127,13 +139,7 @@ class UpdateQueue:
 
     def staleness(self, now: int) -> pa.Table:
         """Keys with both kinds of staleness, now and on average, in ticks."""
-        queue, application = self.queue_staleness, self.application_staleness
-        columns = dict(zip(self.key, self.keys(), strict=True))
-        columns["queue_staleness"] = pa.array(queue.now(now))
-        columns["application_staleness"] = pa.array(application.now(now))
-        columns["mean_queue_staleness"] = pa.array(queue.means(now))
-        columns["mean_application_staleness"] = pa.array(application.means(now))
-        return pa.table(columns)
+        return staleness_table(self, now)
 
     # Steps
 

@@ -9,10 +9,12 @@ pending until its result, or a newer one, is delivered. Must never: read a clock
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from headwater.engine.update_queue.vectors import NONE, grown
 from headwater.fold.columns import Slots, Vector
@@ -112,3 +114,25 @@ class Staleness:
         self.began, self._count = state["began"], len(state["starts"])
         self._starts, self._until = state["starts"].copy(), state["until"].copy()
         self._areas = state["areas"].copy()
+
+
+class _Stale(Protocol):
+    """A queue that measures both."""
+
+    key: tuple[str, ...]
+    queue_staleness: Staleness
+    application_staleness: Staleness
+
+    def keys(self) -> Sequence[pa.Array]:
+        """The key columns of all keys."""
+
+
+def staleness_table(queue: _Stale, now: int) -> pa.Table:
+    """Keys with both kinds of staleness, now and on average, in ticks."""
+    in_queue, application = queue.queue_staleness, queue.application_staleness
+    columns = dict(zip(queue.key, queue.keys(), strict=True))
+    columns["queue_staleness"] = pa.array(in_queue.now(now))
+    columns["application_staleness"] = pa.array(application.now(now))
+    columns["mean_queue_staleness"] = pa.array(in_queue.means(now))
+    columns["mean_application_staleness"] = pa.array(application.means(now))
+    return pa.table(columns)

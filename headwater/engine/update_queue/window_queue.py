@@ -33,7 +33,7 @@ from headwater.engine.update_queue.lazy import LazyKey
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.policies import Choice, make_policy
 from headwater.engine.update_queue.policy import News
-from headwater.engine.update_queue.staleness import Staleness
+from headwater.engine.update_queue.staleness import Staleness, staleness_table
 from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, RowStore
 from headwater.engine.update_queue.vectors import NONE, grown
 from headwater.engine.update_queue.window_buffer import Blocks
@@ -114,6 +114,11 @@ class WindowQueue:
         return len(self._lookup)
 
     @property
+    def policy(self) -> str:
+        """The policy's name."""
+        return self._policy.name
+
+    @property
     def waiting_keys(self) -> int:
         """How many keys have a window to commit to."""
         return int(self._waits.sum())
@@ -122,6 +127,12 @@ class WindowQueue:
     def ready_keys(self) -> int:
         """How many keys with a committed window can go on (EAGER)."""
         return len(self._ready)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether a dequeue would give something: not all keys wait for rows of a committed window."""
+        waiting = np.flatnonzero(self._waits).tolist()
+        return bool(self._ready) or any(not self.states.is_committed(s) for s in waiting)
 
     @property
     def used_rows(self) -> int:
@@ -135,9 +146,36 @@ class WindowQueue:
         """How many rows the memory that is taken has room for."""
         return self._store.allocated_rows
 
+    @property
+    def last_time(self) -> int:
+        """When the newest row came."""
+        return self._last_time
+
+    @property
+    def oldest_needed(self) -> int | None:
+        """T from which rows are held, or belong to a window that is being processed; None for none."""
+        held = [w.buffer.times[0] for w in self._windows if len(w.buffer)]
+        held += [w.committed for w in self._windows if w.committed is not None]
+        return min(held, default=None)
+
     def keys(self, slots: Slots | None = None) -> list[pa.Array]:
         """The key columns of all keys, or of the given ones."""
         return self._lookup.keys(slots)
+
+    def waiting_starts(self, count: int) -> Slots:
+        """Since when the next `count` keys have waited, in the order of the policy."""
+        return self.queue_staleness.starts[self._policy.in_order()[:count]]
+
+    def staleness(self, now: int) -> pa.Table:
+        """Keys with both kinds of staleness, now and on average, in ticks."""
+        return staleness_table(self, now)
+
+    def delivered(self, keys: Sequence[pa.Array], starts: Slots) -> None:
+        """The windows whose results keys have already; before any row comes."""
+        slots = self._slots(pa.Table.from_arrays(list(keys), names=list(self.key)))
+        for slot, start in zip(slots.tolist(), starts.tolist(), strict=True):
+            windows = self._windows[slot]
+            windows.delivered, windows.mark = start, self.spec.last_tick(start)
 
     # Arrivals
 

@@ -1,0 +1,109 @@
+"""From rows or windows that were dequeued to the results of their keys (US1, US4).
+
+Owns: which result belongs to which key, and `_t` of each. A row's results are found by its number,
+a window's by its key. Must never: keep rows, but those of windows that are not whole yet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.update_queue import Batch, WindowBatch
+from headwater.engine.update_spec import BRANCH, ROW_NUMBER, SEQ, TICK, UpdateSpec
+from headwater.engine.windows import WindowRows
+from headwater.engine.world import HeldTables
+from headwater.fold.columns import Column, Slots
+from headwater.fold.lookup import Lookup
+
+
+def results_of_rows(spec: UpdateSpec, batch: Batch, held: HeldTables) -> pa.Table:
+    """What the query gives for each of some rows, as results are kept."""
+    branches = batch.rows.column(BRANCH).to_numpy()
+    found = []
+    for number, branch in enumerate(spec.branches):
+        rows = batch.rows.filter(pa.array(branches == number))
+        if rows.num_rows:
+            windows = WindowRows({0: spec.taken(number, rows)}, {}, rows.num_rows)
+            given = branch.evaluation.over_rows(windows, 0, held)
+            found.append(_by_row(spec, rows, given))
+    return pa.concat_tables(found)
+
+
+def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> pa.Table:
+    numbers, ticks = rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()
+    order = np.argsort(numbers)
+    of = given.column(ROW_NUMBER).to_numpy()
+    places = order[np.searchsorted(numbers, of, sorter=order)]
+    return _stored(spec, rows, given, places, numbers, ticks)
+
+
+def _stored(
+    spec: UpdateSpec, rows: pa.Table, given: pa.Table, places: Slots, numbers: Slots, ticks: Slots
+) -> pa.Table:
+    """Results as they are kept; `places`: which of `rows`, one per key or row, each is of."""
+    without = np.ones(rows.num_rows, np.bool_)
+    without[places] = False
+    gone = np.flatnonzero(without)
+    names = spec.shown.names[:-1]
+    shown = given.select(names).rename_columns(names)
+    result = _with_places(spec, list(shown.columns), numbers[places], ticks[places], False)
+    if not len(gone):
+        return result
+    keys = dict(zip(spec.key, spec.key_columns, strict=True))
+    left = rows.take(pa.array(gone))
+    columns = [
+        left.column(keys[f.name]) if f.name in keys else pa.nulls(len(gone), f.type)
+        for f in list(spec.shown)[:-1]
+    ]
+    return pa.concat_tables([result, _with_places(spec, columns, numbers[gone], ticks[gone], True)])
+
+
+def _with_places(
+    spec: UpdateSpec, columns: Sequence[pa.ChunkedArray], numbers: Slots, ticks: Slots, gone: bool
+) -> pa.Table:
+    times = pa.array(ticks).cast(spec.shown.field(len(spec.shown) - 1).type)
+    flags = pa.array(np.full(len(numbers), gone))
+    return pa.Table.from_arrays([pa.array(numbers), flags, *columns, times], schema=spec.stored)
+
+
+class WindowResults:
+    """Results of windows: those of EAGER ones gather rows until they are whole."""
+
+    def __init__(self, spec: UpdateSpec) -> None:
+        self._spec = spec
+        self._parts: dict[int, list[pa.Table]] = {}  # by key: rows of a window that came so far
+
+    def results(self, batch: WindowBatch, held: HeldTables) -> pa.Table | None:
+        """What the query gives for each window that is whole now; None if none is."""
+        shape = self._spec.window
+        assert shape is not None
+        whole: list[pa.Table] = []
+        instants: list[int] = []
+        ends = np.cumsum(batch.row_counts)
+        for number, (slot, end) in enumerate(zip(batch.slots.tolist(), ends.tolist(), strict=True)):
+            count = int(batch.row_counts[number])
+            parts = [*self._parts.pop(slot, []), batch.rows.slice(end - count, count)]
+            if not batch.complete[number]:
+                self._parts[slot] = parts
+                continue
+            whole.append(pa.concat_tables(parts))
+            instants.append(int(batch.starts[number]) + shape.reach)
+        if not whole:
+            return None
+        return self._evaluated(whole, np.array(instants, np.int64), held)
+
+    def _evaluated(self, whole: list[pa.Table], instants: Slots, held: HeldTables) -> pa.Table:
+        spec = self._spec
+        rows = pa.concat_tables(whole)
+        order = np.lexsort((rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()))[::-1]
+        windows = WindowRows({0: spec.taken(0, rows.take(pa.array(order)))}, {}, rows.num_rows)
+        given = spec.branches[0].evaluation.over_rows(windows, 0, held)
+        last = pa.concat_tables([part.slice(part.num_rows - 1) for part in whole])
+        lookup = Lookup([last.schema.field(name).type for name in spec.key_columns])
+        lookup.slots([Column(last.column(name)) for name in spec.key_columns], last.num_rows)
+        keys = [Column(given.column(name)) for name in spec.key]
+        places = lookup.slots(keys, given.num_rows)
+        return _stored(spec, last, given, places, last.column(SEQ).to_numpy(), instants)

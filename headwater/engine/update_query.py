@@ -1,0 +1,431 @@
+"""An update query at work: a factory that keeps the results of keys as fresh as its speed allows (US1–US10).
+
+Owns: the queue of rows or windows between its tables and the query, how many keys a firing takes, and the
+newest result of each key. A firing takes the next keys in the order of the policy, runs the query over their
+rows, and stores the results before the queue counts the rows as processed. After a restart the queue is
+filled again from the tables, from the place that the last stored result names, without rows whose keys have
+a newer result. One thread at a time pulls or fires a query; others may ask how stale it is.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.arrivals import Arrivals
+from headwater.engine.evaluation import Evaluation
+from headwater.engine.feed import Cursor
+from headwater.engine.load import Load
+from headwater.engine.newest_results import NewestResults, times_of
+from headwater.engine.query_parts import Beginning, Evaluated, Timings
+from headwater.engine.query_sinks import LogSink
+from headwater.engine.sampling import Instant
+from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.update_evaluation import WindowResults, results_of_rows
+from headwater.engine.update_queue import (
+    BatchSizer,
+    LoadSwitch,
+    Offer,
+    PagePool,
+    UpdateQueue,
+    WindowBatch,
+    WindowQueue,
+)
+from headwater.engine.update_queue.discipline import Batch
+from headwater.engine.update_queue.store import PAGE_ROWS
+from headwater.engine.update_source import Cursors, Piece, Source
+from headwater.engine.update_spec import TICK, Mode, UpdateSpec
+from headwater.engine.world import World
+from headwater.errors import OverloadError
+from headwater.fold.columns import Column, Slots
+from headwater.sql.extensions import Emit
+from headwater.storage.streaming.table import StreamingTable
+
+LEAST_RESULTS = 64  # between two snapshots
+SEED = 20_060_402  # of the rows that are shed: the same for each start
+
+
+def monotonic_us() -> int:
+    """A clock that never goes back."""
+    return time.monotonic_ns() // 1000
+
+
+@dataclass
+class UpdateQuery:
+    """One registered update query."""
+
+    number: int
+    name: str
+    statement: str
+    spec: UpdateSpec
+    identifiers: frozenset[str]  # names that may mean standard tables
+    beginning: Beginning
+    sink: LogSink
+    world: World
+    priority: int = 0
+    max_wait_s: float | None = None
+    state: str = "running"
+    error: BaseException | None = None
+    snapshot: SnapshotFile | None = None
+    careful: bool = False  # after an error: one key at a time, so that good ones are answered
+    wall_due: int | None = None
+    results: int = 0
+    timings: Timings = field(default_factory=Timings)
+    wanted: int | None = None  # how many keys the next firing takes, where queries compete
+    clock: Callable[[], int] = monotonic_us
+    emit: Emit = "all"
+
+    def __post_init__(self) -> None:
+        self.tables: Sequence[StreamingTable] = [b.table for b in self.spec.branches]
+        self._lock = threading.Lock()  # around the queue: `headwater.staleness` looks at it
+        self.arrivals: list[Arrivals] = [Arrivals() for _ in self.spec.branches]
+        self.newest = NewestResults(self.spec.stored, self.spec.key)
+        self._taken_up = False
+        self._kept_at, self._kept_next = 0.0, 0
+        self._since: float | None = None
+
+    @property
+    def output(self) -> pa.Schema:
+        """The columns of its result."""
+        return self.spec.shown
+
+    @property
+    def evaluations(self) -> Sequence[Evaluation]:
+        """How its branches are evaluated."""
+        return [branch.evaluation for branch in self.spec.branches]
+
+    # Place
+
+    def attach(self) -> None:
+        """Takes up the place that the stored results say: the queue is filled again from there."""
+        self.sink.recover()
+        self._take_up()
+        last = self.sink.last()
+        saved = None if last is None else last[1].get("from")
+        cursors = self.beginning.cursors
+        if saved is not None and self.newest.next:
+            cursors = tuple(None if c is None else Cursor(*c) for c in saved)
+        self._low: Cursors = cursors
+        known = self._is_new if self.newest.next else None
+        with self._lock:
+            cursors = self._begin_queue(cursors)
+        self._source = Source(self.spec, self.world, self._reader, cursors, self.arrivals, known)
+        self._held_back: Piece | None = None
+
+    def _begin_queue(self, cursors: Cursors) -> Cursors:
+        """An empty queue; gives the places from which it is filled."""
+        now, spec = self.clock(), self.spec
+        self.mode: Mode = "append" if spec.behind_us is not None else spec.mode
+        self.sizer = BatchSizer(self.world.settings.number("update_target_ms") / 1000)
+        self._switch = None if spec.behind_us is None else LoadSwitch(spec.behind_us)
+        self._load = Load(now)
+        most = self.world.settings.integer("update_queue_rows")
+        self._pool = PagePool(max(1, most // PAGE_ROWS))
+        self._room = most
+        self._random = np.random.default_rng(SEED)
+        self._windows: WindowResults | None = None
+        self.queue: UpdateQueue | WindowQueue
+        if spec.window is not None:
+            return self._begin_windows(cursors, now)
+        self.queue = UpdateQueue(
+            spec.waiting,
+            spec.key_columns,
+            spec.choice(self.mode, self._random),
+            began=now,
+            pool=self._pool,
+            refresh=[] if spec.refresh is None else [([spec.refresh[0]], spec.refresh[1])],
+        )
+        return cursors
+
+    @property
+    def _reader(self) -> str:
+        return f"{self.number}"
+
+    def _begin_windows(self, cursors: Cursors, now: int) -> Cursors:
+        """A queue of windows; those that begin with rows that were there already see them."""
+        shape, choice = self.spec.window, self.spec.choice("updates", self._random)
+        assert shape is not None
+        began, first = self.beginning.cursors[0], None
+        if began is not None and not self.beginning.from_beginning:
+            first = shape.first_after(began.tick)
+        self._windows = WindowResults(self.spec)
+        keys, queue = self.spec.key_columns, WindowQueue
+        self.queue = queue(
+            self.spec.waiting,
+            keys,
+            shape.spec(first),
+            shape.kind,
+            choice,
+            began=now,
+            pool=self._pool,
+        )
+        known = self.newest.stored()
+        if known.num_rows:
+            columns = [known.column(name).combine_chunks() for name in self.spec.key]
+            self.queue.delivered(columns, times_of(known) - shape.reach)
+        if cursors == self.beginning.cursors and first is not None:
+            return (Cursor(first - 1),)
+        return cursors
+
+    def _is_new(self, number: int, rows: pa.Table, sequences: Slots) -> np.ndarray:  # noqa: ARG002
+        """Which rows have no result yet; rows of a union have one per key and time.
+
+        Windows know themselves which of them were delivered.
+        """
+        if self.spec.window is not None:
+            return np.ones(len(sequences), np.bool_)
+        keys = [Column(rows.column(name)) for name in self.spec.key_columns]
+        ticks = rows.column(TICK).to_numpy()
+        union = len(self.spec.branches) > 1
+        return self.newest.is_newer(keys, ticks, None if union else sequences)
+
+    def _take_up(self) -> None:
+        """The newest results: from the snapshot and the results stored after it, else from nothing."""
+        log = self.sink.log
+        if not self._taken_up:
+            self._taken_up = True
+            kept = None if self.snapshot is None else self.snapshot.read(self.newest)
+            self.newest.next = self._kept_next = 0 if kept is None else kept["next"]
+        if self.newest.next < log.first:  # its snapshot is lost: every key is processed again
+            self.newest = NewestResults(self.spec.stored, self.spec.key)
+            return
+        while self.newest.next < log.next:
+            for result in log.read_from(self.newest.next):
+                self.newest.take(result.rows, result.position)
+
+    def share(self, sharing: object) -> None:
+        """Each key's rows are processed once per query."""
+
+    def leave(self) -> None:
+        """It shares nothing."""
+
+    # Firing
+
+    def pull(self, since: float | None = None) -> bool:
+        """Puts what came into the queue; whether a key can be processed."""
+        if not self._source.pull():
+            self.attach()  # stored rows were changed
+        now = self.clock()
+        with self._lock:
+            self._fill(now)
+            if isinstance(self.queue, WindowQueue):
+                closed = self._source.closed
+                if closed is not None:
+                    self.queue.advance(closed, max(now, self.queue.last_time))
+                self._wait_for_wall(closed)
+            self._settle_mode(now)
+            ready = self._is_ready
+        if ready and self._since is None:
+            self._since = since
+        return ready
+
+    def _fill(self, now: int) -> None:
+        while True:
+            room = self._room - self.queue.ledger.waiting
+            every = self.mode != "updates"  # then each row needs a place
+            if every and room <= 0:
+                return
+            piece = self._held_back or self._source.take(room if every else self._room, now)
+            self._held_back = None
+            if piece is None:
+                return
+            try:
+                self._enqueue(piece)
+            except OverloadError:
+                if not self._is_ready:
+                    raise
+                self._held_back = piece  # there is room again after a firing
+                return
+
+    def _enqueue(self, piece: Piece) -> None:
+        times = np.maximum(piece.times, self.queue.last_time)
+        self._load.came(len(times))
+        if isinstance(self.queue, WindowQueue):
+            self.queue.enqueue(piece.rows, piece.ticks, times, piece.numbers)
+        else:
+            stamps = piece.ticks if len(self.spec.branches) > 1 else None
+            self.queue.enqueue(piece.rows, times, piece.numbers, stamps)
+
+    @property
+    def _is_ready(self) -> bool:
+        queue = self.queue
+        return queue.is_ready if isinstance(queue, WindowQueue) else queue.waiting_count > 0
+
+    def _wait_for_wall(self, closed: int | None) -> None:
+        """Over arrival times the wall clock closes windows."""
+        shape, table = self.spec.window, self.tables[0]
+        assert shape is not None
+        assert isinstance(self.queue, WindowQueue)
+        self.wall_due = None
+        if table.definition.by_arrival and closed is not None and self.queue.used_rows:
+            self.wall_due = (closed // shape.slide + 1) * shape.slide + 1
+
+    def _settle_mode(self, now: int) -> None:
+        """Append while the query keeps up, updates while it does not (US6)."""
+        queue = self.queue
+        if self._switch is None or not isinstance(queue, UpdateQueue):
+            return
+        starts = queue.queue_staleness.starts
+        pending = starts[starts >= 0]
+        behind = now - int(pending.min()) if len(pending) else 0
+        mode = self._switch.observe(now, behind, self._load.of(now, self.sizer.row_s))
+        if mode != self.mode:
+            self.mode = "append" if mode == "append" else "updates"
+            queue.switch(self.spec.choice(self.mode, self._random))
+
+    @property
+    def wants_early(self) -> bool:
+        """Nothing is early: a key that waits is due."""
+        return False
+
+    def fire(self) -> int:
+        """Processes the next keys; 1 if results were stored."""
+        started, now = time.perf_counter(), self.clock()
+        count = 1 if self.careful else self.wanted or self.sizer.count
+        self.wanted = None
+        with self._lock:
+            batch = self.queue.dequeue(count, max(now, self.queue.last_time))
+        with self.world.held(self.identifiers) as held:
+            if isinstance(batch, WindowBatch):
+                assert self._windows is not None
+                rows, taken = self._windows.results(batch, held), int(batch.complete.sum())
+            else:
+                rows, taken = results_of_rows(self.spec, batch, held), len(batch)
+            if rows is not None:
+                self._store(rows)
+        self._delivered(batch)
+        if taken:
+            self._measured(taken, time.perf_counter() - started)
+        if rows is None:
+            return 0
+        since, self._since = self._since or started, None
+        self.timings.add(time.perf_counter() - since, 1)
+        return 1
+
+    def _store(self, rows: pa.Table) -> None:
+        """Results are durable and readable when this returns."""
+        low, tick = self._needed(), int(times_of(rows).max())
+        note = {"from": [None if c is None else [c.tick, c.sequence] for c in low]}
+        position = self.sink.log.next
+        self.sink.append([Evaluated(Instant(tick, tick), rows, note)])
+        self.newest.take(rows, position)
+        self._low = low
+        self.results += 1
+        self._put_away_in_time()
+
+    def _needed(self) -> Cursors:
+        """From where rows must be read again, if the process ended now."""
+        with self._lock:
+            if not isinstance(self.queue, WindowQueue):
+                return self._source.before(self.queue.oldest_seq)
+            oldest, size = self.queue.oldest_needed, self.queue.spec.size
+        return self._source.cursors if oldest is None else (Cursor(oldest - size),)
+
+    def _delivered(self, batch: Batch | WindowBatch) -> None:
+        with self._lock:
+            now = max(self.clock(), self.queue.last_time)
+            self.queue.deliver(batch, now)  # type: ignore[arg-type]  # it is the queue's own
+            if self.careful and not self._is_ready:
+                self.careful = False
+
+    def _measured(self, count: int, seconds: float) -> None:
+        """How many keys a firing can take is learned from what this one took."""
+        self.sizer.observe(count, seconds)
+        if self.sizer.row_s is not None:
+            with self._lock:
+                self.queue.observe_cost(self.sizer.row_s * 1e6)
+
+    # What others ask
+
+    def offer(self) -> Offer:
+        """What the query could do next, where several compete (US10)."""
+        with self._lock:
+            starts = self.queue.waiting_starts(self.sizer.count)
+        row_s = self.sizer.row_s or self.sizer.target_s
+        weight = 2.0**self.priority
+        return Offer(self.name.casefold(), starts, row_s * 1e6, self.sizer.fixed_s * 1e6, weight)
+
+    def staleness(self) -> tuple[pa.Table, dict[str, int]]:
+        """Each key's staleness in seconds, and where all rows are."""
+        with self._lock:
+            now = max(self.clock(), self.queue.last_time)
+            table, counts = self.queue.staleness(now), self.queue.ledger.counts()
+        names = [*self.spec.key, *table.column_names[len(self.spec.key) :]]
+        return table.rename_columns(names), counts
+
+    @property
+    def waiting_rows(self) -> int:
+        """Rows that came and wait."""
+        return self.queue.ledger.waiting + self._source.waiting()
+
+    @property
+    def tier(self) -> str:
+        """Where the query runs."""
+        in_line = all(evaluation.evaluates_in_line for evaluation in self.evaluations)
+        return "in line" if in_line else "Spark"
+
+    # Snapshots
+
+    def put_away(self) -> None:
+        """Writes the newest result of each key."""
+        if self.snapshot is not None and self.newest.next > self._kept_next:
+            self.snapshot.write(self.newest, {"next": self.newest.next})
+            self._kept_at, self._kept_next = time.monotonic(), self.newest.next
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old."""
+        if time.monotonic() - self._kept_at >= period_s:
+            self._kept_at = time.monotonic()
+            self.put_away()
+
+    def _put_away_in_time(self) -> None:
+        """Results that the log will drop soon are in a snapshot before."""
+        log, next_ = self.sink.log, self.newest.next
+        middle = log.first + (next_ - log.first) // 2
+        if log.first and self._kept_next < middle and next_ - self._kept_next >= LEAST_RESULTS:
+            self.put_away()
+
+    def rows_will_change(self) -> None:
+        """Delivered results stay."""
+
+    # What is still needed of the tables
+
+    def needed_from(self, number: int) -> int | None:
+        """The oldest tick of a table that may be read again; None for all of it."""
+        places = [
+            cursor
+            for table, cursor in zip(self.tables, self._low, strict=True)
+            if table.definition.id == number
+        ]
+        ticks = [None if place is None else place.tick for place in places]
+        begins = self.spec.window is not None and self._low == self.beginning.cursors
+        if begins or None in ticks:
+            return None
+        return min(tick for tick in ticks if tick is not None)
+
+    def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
+        """Ticks say what is read again."""
+        return None
+
+    remembers = False
+    holds = True  # RANGE waits for it
+
+    @property
+    def held_after(self) -> int | None:
+        """The tick after which rows may be read again."""
+        ticks = [cursor.tick for cursor in self._low if cursor is not None]
+        return min(ticks) if len(ticks) == len(self._low) else None
+
+
+def key_texts(table: pa.Table, key: Sequence[str]) -> list[str]:
+    """Each key as one text; an empty one where each row replaces the one before."""
+    columns: list[list[Any]] = [table.column(name).to_pylist() for name in key]
+    return [", ".join(map(str, values)) for values in zip(*columns, strict=True)] or (
+        [""] * table.num_rows
+    )

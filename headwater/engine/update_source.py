@@ -1,0 +1,127 @@
+"""The tables of an update query: released rows in order, with when they arrived, and how far they are read.
+
+Owns: one feed per branch, and from where rows must be read again after a restart. Rows are numbered as
+they are handed on: 0, 1, 2, … over all branches. Must never: drop a row; the queue does, and counts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.arrivals import Arrivals
+from headwater.engine.feed import Cursor, Feed
+from headwater.engine.update_spec import TICK, UpdateSpec
+from headwater.engine.world import World
+from headwater.fold.columns import Slots
+from headwater.storage.streaming.definition import SEQUENCE
+
+PIECE_ROWS = 200_000  # that are handed on at once
+
+Cursors = tuple[Cursor | None, ...]
+IsNew = Callable[[int, pa.Table, Slots], np.ndarray]  # which rows of a branch have no result yet
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows on their way into the queue, in the order of their arrival."""
+
+    rows: pa.Table  # as they wait
+    times: Slots  # of arrival
+    numbers: Slots
+
+    @property
+    def ticks(self) -> Slots:
+        """T of the rows."""
+        ticks: Slots = self.rows.column(TICK).to_numpy()
+        return ticks
+
+
+class Source:
+    """Reads the tables of one query."""
+
+    def __init__(
+        self,
+        spec: UpdateSpec,
+        world: World,
+        name: str,
+        cursors: Sequence[Cursor | None],
+        arrivals: Sequence[Arrivals],
+        is_new: IsNew | None,
+    ) -> None:
+        """`is_new`: of rows that were there already, which ones have no result yet; None: all."""
+        self._spec, self._name, self._arrivals, self._is_new = spec, name, arrivals, is_new
+        self._ends = [branch.table.state.next_sequence for branch in spec.branches]
+        self._feeds = [
+            Feed(world, branch.table, cursor, name, branch.read)
+            for branch, cursor in zip(spec.branches, cursors, strict=True)
+        ]
+        self._cursors: list[Cursor | None] = list(cursors)
+        self._next = 0
+        self._pieces: deque[tuple[int, Cursors]] = deque()  # the first number, and where it stood
+
+    @property
+    def cursors(self) -> Cursors:
+        """The places up to which rows were handed on."""
+        return tuple(self._cursors)
+
+    @property
+    def closed(self) -> int | None:
+        """The tick up to which no row can come any more."""
+        marks = [feed.closed for feed in self._feeds]
+        return None if any(m is None for m in marks) else min(m for m in marks if m is not None)
+
+    def pull(self) -> bool:
+        """Takes over what the tables got; False if stored rows were changed meanwhile."""
+        return all(feed.pull() for feed in self._feeds)
+
+    def waiting(self) -> int:
+        """Released rows that were not handed on."""
+        return sum(feed.basket.waiting(self._name) for feed in self._feeds)
+
+    def take(self, most: int, now: int) -> Piece | None:
+        """The next rows, so many of each branch at most; None if there are none."""
+        before, parts, times = self.cursors, [], []
+        for number, feed in enumerate(self._feeds):
+            rows = feed.basket.take_rows(self._name, min(most, PIECE_ROWS))
+            if not rows.num_rows:
+                continue
+            definition = feed.table.definition
+            ticks = definition.ticks(rows.column(definition.time))
+            sequences = rows.column(SEQUENCE).to_numpy()
+            self._cursors[number] = Cursor(int(ticks[-1]), int(sequences[-1]))
+            came = np.maximum.accumulate(self._arrivals[number].times(sequences, now))
+            queued, kept = self._unseen(number, self._spec.queued(number, rows, ticks), sequences)
+            parts.append(queued)
+            times.append(came[kept])
+        if not parts:
+            return None
+        rows, came = pa.concat_tables(parts), np.concatenate(times)
+        if len(parts) > 1:
+            order = np.argsort(came, kind="stable")
+            rows, came = rows.take(pa.array(order)), came[order]
+        numbers = np.arange(self._next, self._next + len(came))
+        self._pieces.append((self._next, before))
+        self._next += len(came)
+        return Piece(rows, came, numbers)
+
+    def _unseen(
+        self, number: int, rows: pa.Table, sequences: Slots
+    ) -> tuple[pa.Table, np.ndarray | slice]:
+        """The rows that have no result yet; only rows that were there at the start may have one."""
+        if self._is_new is None or int(sequences.min()) >= self._ends[number]:
+            return rows, slice(None)
+        new = self._is_new(number, rows, sequences) | (sequences >= self._ends[number])
+        return rows.filter(pa.array(new)), new
+
+    def before(self, number: int | None) -> Cursors:
+        """The places from which a row, and all after it, can be read again; None: nothing is left."""
+        if number is None:
+            return self.cursors
+        while len(self._pieces) > 1 and self._pieces[1][0] <= number:
+            self._pieces.popleft()
+        return self._pieces[0][1] if self._pieces else self.cursors

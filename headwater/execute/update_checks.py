@@ -1,0 +1,368 @@
+"""What an update query must keep to: the rules of UpStream §3.2, checked before anything is made (US1).
+
+Filter and map keep the update key; GROUP BY contains it; the branches of a union have equal keys; a join is
+over the key. An error names the rule that is broken and says what to write instead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import BindError
+from headwater.execute.continuous_checks import Checker
+from headwater.kernel.functions import PythonFunction
+from headwater.plan.continuous.calls import AGGREGATES, calls_in
+from headwater.plan.continuous.planner import without_clauses
+from headwater.plan.continuous.shape import Block, Item, blocks_of
+from headwater.sql.extensions import TableReference, UpdateMode
+from headwater.sql.lexer import tokenize
+from headwater.sql.statements.query import Query, make_query
+from headwater.sql.text import Span
+from headwater.storage.streaming.definition import Definition
+
+
+def is_update_query(query: Query) -> bool:
+    """Whether rows wait in a queue of their own: WITH UPDATES, WITH SHEDDING, or WITH APPEND row by row."""
+    mode = query.update_mode
+    if mode is None:
+        return False
+    return mode.kind != "append" or not (query.windows or query.cuts or query.sample)
+
+
+@dataclass(frozen=True)
+class CheckedBranch:
+    """One SELECT over one streaming table."""
+
+    query: Query
+    block: Block  # in the text of `query`
+    reference: TableReference
+    definition: Definition
+    key: tuple[str, ...]  # the names that the key's columns have in the result
+
+
+class UpdateChecker(Checker):
+    """Refuses what an update query cannot be."""
+
+    needs_window = False
+
+    def branches(self) -> list[CheckedBranch]:
+        """The SELECTs of the query, each within the rules."""
+        query, mode = self._query, self._query.update_mode
+        assert mode is not None
+        self._check_clauses(query, mode)
+        found = [self._branch(part, offset) for part, offset in self._selects()]
+        self._check_times([branch.definition for branch in found])
+        self._check_windows(found, mode)
+        if len(found) > 1:
+            self._check_union(found)
+        return found
+
+    # Clauses
+
+    def _check_clauses(self, query: Query, mode: UpdateMode) -> None:
+        if query.cuts:
+            raise self._error(
+                "an update query takes no CUT: chunks hold every row",
+                query.cuts[0].span,
+                hint="leave CUT out, or leave WITH … out",
+            )
+        if query.emit is not None and query.emit.what != "all":
+            raise self._error(
+                "an update query gives the newest result of each key, so there is nothing to compare",
+                query.emit.span,
+                hint="leave EMIT out",
+            )
+        if mode.refresh is not None and query.windows:
+            raise self._error(
+                "REFRESH EVERY goes with queries row by row", mode.refresh.span, hint="no window"
+            )
+        if query.windows and (mode.when_behind is not None or mode.kind == "shedding"):
+            raise self._error(
+                "windows are always kept whole: no SHEDDING and no WHEN BEHIND with a window",
+                mode.span,
+                hint="WITH UPDATES WINDOWS LAZY, or leave the window out",
+            )
+        if not query.windows and mode.windows is not None:
+            raise self._error(
+                "WINDOWS LAZY | EAGER needs a window",
+                mode.span,
+                hint="FROM t [INTERVAL '1' MINUTE] … SAMPLE INTERVAL '10' SECOND",
+            )
+
+    def _check_windows(self, branches: Sequence[CheckedBranch], mode: UpdateMode) -> None:
+        query = self._query
+        windowed = [branch for branch in branches if branch.reference.window is not None]
+        if not windowed:
+            if query.sample is not None:
+                raise self._error(
+                    "SAMPLE needs a window", query.sample.span, hint="without both, row by row"
+                )
+            return
+        if len(branches) > 1:
+            raise self._error(
+                "branches of a UNION take no window in an update query",
+                query.windows[0].span,
+                hint="leave the windows out: rows are then processed one by one",
+            )
+        window = windowed[0].reference.window
+        assert window is not None
+        if window.kind != "interval":
+            raise self._error(
+                "windows of an update query are of time",
+                window.span,
+                hint="[INTERVAL '1' MINUTE] or [INTERVAL '1' MINUTE BEFORE]",
+            )
+        if query.sample is None or query.sample.kind != "interval":
+            raise self._error(
+                "an update query with a window needs SAMPLE INTERVAL",
+                mode.span if query.sample is None else query.sample.span,
+                hint="SAMPLE INTERVAL '10' SECOND before WITH UPDATES",
+            )
+
+    # SELECTs
+
+    def _selects(self) -> list[tuple[Query, int]]:
+        """The whole query, or the branches of its UNION ALL; with where they stand."""
+        query = self._query
+        tree = query.tree
+        if tree is None or tree.args.get("with_") is not None or tree.args.get("with") is not None:
+            raise self._refuse_shape("an update query is one SELECT, or a UNION ALL of several")
+        if isinstance(tree, exp.Select):
+            return [(query, 0)]
+        nodes = list(tree.find_all(exp.SetOperation))
+        plain = all(isinstance(n, exp.Union) and not n.args.get("distinct") for n in nodes)
+        if not plain or not isinstance(tree, exp.Union):
+            raise self._refuse_shape(
+                "a union of update streams is UNION ALL: it keeps one row per key and time itself"
+            )
+        text = without_clauses(query)
+        blocks = blocks_of(text, query.relations)
+        if len(blocks) != len(nodes) + 1:
+            raise self._refuse_shape("branches of a UNION are plain SELECTs")
+        parts = [block.span.of(query.text) for block in blocks]
+        return [(make_query(p), b.span.start) for p, b in zip(parts, blocks, strict=True)]
+
+    def _refuse_shape(self, message: str) -> BindError:
+        return self._error(
+            message,
+            Span(0, len(self._query.text)),
+            hint="SELECT key, … FROM t [WHERE …] WITH UPDATES",
+        )
+
+    def _branch(self, query: Query, offset: int) -> CheckedBranch:
+        streams = [
+            (reference, definition)
+            for reference in query.table_references
+            if (definition := self._stream_of(reference, offset)) is not None
+        ]
+        text = without_clauses(query)
+        blocks = blocks_of(text, query.relations)
+        block = blocks[0]
+        own = [s.relation.span for s in block.sources if s.relation is not None]
+        if len(streams) != 1 or streams[0][0].span not in own:
+            raise self._at(
+                "an update query reads one streaming table in its FROM",
+                Span(0, len(query.text)),
+                offset,
+                "read others WITH APPEND, through windows; UNION ALL brings equal streams together",
+            )
+        reference, definition = streams[0]
+        self._check_block(query, block, offset)
+        self._check_sources(block, reference, offset)
+        key = self._kept_key(query, block, reference, definition, offset)
+        self._check_grouping(query, block, reference, definition, offset)
+        return CheckedBranch(query, block, reference, definition, key)
+
+    def _stream_of(self, reference: TableReference, offset: int) -> Definition | None:
+        try:
+            definition = self._reference(reference)
+        except BindError as error:
+            if offset:  # the place is one in the branch
+                place = reference.span.shifted(offset + self._query.offset)
+                error.place = place.place(self._text)
+            raise
+        if definition is not None and definition.update_key is None:
+            raise self._at(
+                f"{definition.kind} {definition.name} has no update key",
+                reference.span,
+                offset,
+                "CREATE … UPDATE KEY (column), or UPDATE KEY () if each row replaces the one before",
+            )
+        return definition
+
+    def _check_block(self, query: Query, block: Block, offset: int) -> None:
+        """No clause in which keys would depend on each other."""
+        if block.unknown is not None:
+            raise self._at(
+                f"{block.unknown} cannot stand in an update query", block.span, offset, None
+            )
+        if block.order or block.limit is not None:
+            span = block.limit or block.order[0].span
+            raise self._at(
+                "an update query has no order and no LIMIT: keys come as they are processed",
+                span,
+                offset,
+                "SELECT … FROM q ORDER BY … LIMIT … when you read it",
+            )
+        text = without_clauses(query)
+        for call in calls_in(text, Span(0, len(text))):
+            if call.windowed:
+                raise self._at(
+                    f"{call.name.lower()}() OVER looks at rows that an update query may skip",
+                    call.span,
+                    offset,
+                    "aggregate over a window: GROUP BY the update key",
+                )
+
+    def _check_sources(self, block: Block, reference: TableReference, offset: int) -> None:
+        """Rows of a table that is joined come only with a row of the stream."""
+        stream = next(
+            number
+            for number, source in enumerate(block.sources)
+            if source.relation is not None and source.relation.span == reference.span
+        )
+        for number, source in enumerate(block.sources):
+            keeps = source.join not in ("right", "full") and not (number == stream and number)
+            if not keeps:
+                raise self._at(
+                    "the update key is kept by joins that begin with the stream",
+                    source.span,
+                    offset,
+                    f"FROM {reference.name} JOIN table … or LEFT JOIN table …",
+                )
+
+    # The key
+
+    def _kept_key(
+        self,
+        query: Query,
+        block: Block,
+        reference: TableReference,
+        definition: Definition,
+        offset: int,
+    ) -> tuple[str, ...]:
+        """Map keeps the key: its columns are in the result as they are."""
+        found = []
+        for column in definition.update_key or ():
+            name = _name_of_column(query, block.items, reference, column)
+            if name is None:
+                raise self._at(
+                    f"an update query keeps the update key: {column} is not in the result as it is",
+                    block.places["SELECT"],
+                    offset,
+                    f"SELECT {column}, …",
+                )
+            found.append(name)
+        return tuple(found)
+
+    def _check_grouping(
+        self,
+        query: Query,
+        block: Block,
+        reference: TableReference,
+        definition: Definition,
+        offset: int,
+    ) -> None:
+        """GROUP BY contains the key; aggregates are over windows."""
+        aggregates = self._aggregates(query, block)
+        if not aggregates and not block.group and not block.group_all:
+            return
+        span = aggregates[0] if aggregates else block.places["GROUP"]
+        if reference.window is None:
+            raise self._at(
+                "an aggregate of an update query is over a window",
+                span,
+                offset,
+                f"FROM {reference.name} [INTERVAL '1' MINUTE] … SAMPLE INTERVAL '10' SECOND",
+            )
+        if block.group_all:
+            return
+        grouped = [_expression(query, block, span) for span in block.group]
+        for column in definition.update_key or ():
+            if not any(_is_column(text, reference, column) for text in grouped):
+                raise self._at(
+                    f"GROUP BY contains the update key: {column} is not in it",
+                    block.places.get("GROUP", span),
+                    offset,
+                    f"GROUP BY {column}, …",
+                )
+
+    def _aggregates(self, query: Query, block: Block) -> list[Span]:
+        functions = self._context.functions
+        mine = {
+            name.upper()
+            for name, function in functions.items()
+            if isinstance(function, PythonFunction) and function.kind == "aggregate"
+        }
+        spans = [item.span for item in block.items]
+        spans += [] if block.having is None else [block.having]
+        text = without_clauses(query)
+        calls = [call for span in spans for call in calls_in(text, span)]
+        return [call.span for call in calls if call.name in AGGREGATES or call.name in mine]
+
+    def _check_union(self, branches: Sequence[CheckedBranch]) -> None:
+        """Branches have equal keys, in the same columns of the result."""
+        first = branches[0]
+        types = _key_types(first)
+        for branch in branches[1:]:
+            same = [n.casefold() for n in branch.key] == [n.casefold() for n in first.key]
+            if not same or _key_types(branch) != types:
+                raise self._error(
+                    "the branches of a union have the same update key: "
+                    f"({', '.join(first.key)}) and ({', '.join(branch.key)}) differ",
+                    Span(0, len(self._query.text)),
+                    hint="name the key's columns alike, with equal types",
+                )
+
+    def _at(self, message: str, span: Span, offset: int, hint: str | None) -> BindError:
+        return self._error(message, span.shifted(offset), hint)
+
+    def check_refresh(self, key: Sequence[str], mode: UpdateMode) -> None:
+        """REFRESH names the one column of the update key."""
+        refresh = mode.refresh
+        if refresh is not None and [refresh.key.casefold()] != [k.casefold() for k in key]:
+            raise self._error(
+                f"REFRESH is for keys: the update key is ({', '.join(key)})",
+                refresh.key.span,
+                hint="REFRESH EVERY INTERVAL '1' MINUTE FOR key IN (…), with a key of one column",
+            )
+
+
+def _key_types(branch: CheckedBranch) -> list[pa.DataType]:
+    schema = branch.definition.stored_schema
+    return [schema.field(name).type for name in branch.definition.update_key or ()]
+
+
+def _expression(query: Query, block: Block, span: Span) -> str:
+    """What an item of GROUP BY stands for: a place or an alias is that item of the select list."""
+    text = span.of(query.text)
+    if text.isdecimal() and 0 < int(text) <= len(block.items):
+        return block.items[int(text) - 1].expression.of(query.text)
+    return text
+
+
+def _is_column(text: str, reference: TableReference, column: str) -> bool:
+    """Whether a text is the bare column, perhaps with its table before it."""
+    names = [token.name for token in tokenize(text)[:-1] if token.is_name]
+    shape = [token.text for token in tokenize(text)[:-1] if not token.is_name]
+    if len(names) == 1 and not shape:
+        return names[0].casefold() == column.casefold()
+    alias = str(reference.alias or reference.name.rpartition(".")[2])
+    return shape == ["."] and [n.casefold() for n in names] == [alias.casefold(), column.casefold()]
+
+
+def _name_of_column(
+    query: Query, items: Sequence[Item], reference: TableReference, column: str
+) -> str | None:
+    """The name that a column has in the result; None if it is not there as it is."""
+    alias = str(reference.alias or reference.name.rpartition(".")[2])
+    for item in items:
+        if item.star and (item.star_of is None or item.star_of.casefold() == alias.casefold()):
+            return column
+        if not item.star and _is_column(item.expression.of(query.text), reference, column):
+            return str(item.name or tokenize(item.expression.of(query.text))[-2].name)
+    return None

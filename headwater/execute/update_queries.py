@@ -1,0 +1,236 @@
+"""Update queries made from their statements: planned, typed, and attached to their tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine.query_parts import Beginning
+from headwater.engine.query_sinks import LogSink
+from headwater.engine.results import ResultLog
+from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.update_query import UpdateQuery
+from headwater.engine.update_spec import ROW_NUMBER, Branch, UpdateSpec, WindowShape
+from headwater.errors import BindError
+from headwater.execute.context import Context
+from headwater.execute.continuous_plan import MadeBranch
+from headwater.execute.update_checks import CheckedBranch, UpdateChecker
+from headwater.kernel.functions import PythonFunction
+from headwater.kernel.kernel import Work
+from headwater.plan.continuous.calls import calls_in
+from headwater.settings import MEBIBYTE
+from headwater.sql.extensions import Refresh, UpdateMode
+from headwater.sql.literals import literal
+from headwater.sql.statements.query import Query, make_query
+from headwater.sql.text import EditedText, Span
+from headwater.sql.type_parser import parse_type
+from headwater.sql.types import name_of, quoted
+from headwater.storage.streaming.definition import SEQUENCE
+from headwater.storage.streaming.table import StreamingTable
+
+Known = Sequence[dict[str, list[list[str]]]]
+
+
+class MadeUpdate:
+    """An update query's plan with everything typed."""
+
+    def __init__(
+        self, context: Context, query: Query, text: str, known: Known | None = None
+    ) -> None:
+        """`known`: the types of each branch, where Spark was asked before."""
+        self.query, self._context, self._text = query, context, text
+        assert query.update_mode is not None
+        self._checker = UpdateChecker(context, query, text)
+        checked = self._checker.branches()
+        types = known or [{} for _ in checked]
+        self._made = [self._branch(c, t) for c, t in zip(checked, types, strict=True)]
+        self._check_types(checked)
+        self.spec = self._spec(checked, query.update_mode)
+
+    @property
+    def tables(self) -> list[StreamingTable]:
+        """The tables that are read, one per branch."""
+        return [made.tables[0] for made in self._made]
+
+    @property
+    def types(self) -> list[dict[str, list[list[str]]]]:
+        """The types of each branch, for the catalog."""
+        return [made.analyser.known for made in self._made]
+
+    @property
+    def identifiers(self) -> frozenset[str]:
+        """Names that may mean standard tables."""
+        return frozenset().union(*(made.plan.identifiers for made in self._made))
+
+    @property
+    def functions(self) -> list[tuple[str, str | None, str]]:
+        """Python functions that are called, for the catalog: the query waits for them at a start."""
+        names = {
+            call.name.lower() for call in calls_in(self.query.text, Span(0, len(self.query.text)))
+        }
+        found = [(name, self._context.functions.get(name)) for name in sorted(names)]
+        return [
+            (name, function.state, name_of(parse_type(function.returns)))
+            for name, function in found
+            if isinstance(function, PythonFunction) and function.kind == "scalar"
+        ]
+
+    def _branch(self, checked: CheckedBranch, known: dict[str, list[list[str]]]) -> MadeBranch:
+        """A SELECT with the number of its row beside the user's columns; windows go by their key."""
+        query = checked.query
+        if checked.reference.window is None:
+            alias = quoted(checked.reference.alias or checked.reference.name.rpartition(".")[2])
+            edited = EditedText(query.text)
+            end = checked.block.items[-1].span.end
+            edited.replace(end, end, f", {alias}.{SEQUENCE} AS {ROW_NUMBER}")
+            query = make_query(edited.text)
+        made = MadeBranch(self._context, query, query.text, known)
+        self._check_made(made)
+        return made
+
+    def _check_made(self, made: MadeBranch) -> None:
+        """Nothing in it looks at other rows, or at an instant that all keys would share."""
+        leaf = made.plan.leaves[0]
+        whole = Span(0, len(self.query.text))
+        if leaf.previous or leaf.calls:
+            raise self._checker.refusal(
+                "PREV and functions with state look at rows that an update query may skip",
+                whole,
+                "leave WITH UPDATES out: every row is then processed",
+            )
+        if made.plan.reads_instant:
+            raise self._checker.refusal(
+                "each key of an update query has a time of its own, so there is no current instant",
+                whole,
+                f"the time of a row is {leaf.columns.time}; _t in the result is it, or the window's end",
+            )
+
+    def _check_types(self, checked: Sequence[CheckedBranch]) -> None:
+        first = self._shown(self._made[0])
+        for made in self._made[1:]:
+            other = self._shown(made)
+            if other.types != first.types:
+                raise self._checker.refusal(
+                    "the branches of a union have the same columns",
+                    Span(0, len(self.query.text)),
+                    f"CAST … AS: {_types(first)} and {_types(other)} differ",
+                )
+        names = {name.casefold(): name for name in first.names}
+        missing = [name for name in checked[0].key if name.casefold() not in names]
+        assert not missing, "the checker found the key in the select list"
+
+    def _shown(self, made: MadeBranch) -> pa.Schema:
+        schema = made.output.schema
+        return pa.schema([field for field in schema if field.name != ROW_NUMBER])
+
+    def _spec(self, checked: Sequence[CheckedBranch], mode: UpdateMode) -> UpdateSpec:
+        shown = self._shown(self._made[0])
+        names = {name.casefold(): name for name in shown.names}
+        key = tuple(names[name.casefold()] for name in checked[0].key)
+        branches = [
+            Branch(
+                made.tables[0],
+                tuple(c.definition.update_key or ()),
+                made.plan.leaves[0].needed,
+                made.evaluation,
+            )
+            for made, c in zip(self._made, checked, strict=True)
+        ]
+        self._checker.check_refresh(key, mode)
+        types = [branches[0].table.definition.stored_schema.field(n).type for n in branches[0].key]
+        return UpdateSpec(
+            branches=branches,
+            shown=shown,
+            key=key,
+            mode=mode.kind,
+            schedule=mode.schedule or "inplace",
+            window=self._window(checked[0], mode),
+            behind_us=None if mode.when_behind is None else mode.when_behind.microseconds,
+            refresh=None if mode.refresh is None else self._refresh(mode.refresh, types[0]),
+            fraction=mode.fraction or 0.0,
+        )
+
+    def _window(self, checked: CheckedBranch, mode: UpdateMode) -> WindowShape | None:
+        window = checked.reference.window
+        if window is None:
+            return None
+        assert window.duration is not None
+        time_type = checked.definition.time_type
+        reach = self._checker.ticks(time_type, window.duration.microseconds, window.span)
+        return WindowShape(
+            reach, self._checker.slide(time_type), window.before, mode.windows or "lazy"
+        )
+
+    def _refresh(self, refresh: Refresh, type_: pa.DataType) -> tuple[pa.Array, int]:
+        """The named keys; what is no plain literal is evaluated by Spark."""
+        texts = [span.of(self.query.text) for span in refresh.values]
+        zone = self._context.settings.text("time_zone")
+        plain = [literal(text, zone) for text in texts]
+        values = [one.value for one in plain if one is not None and one.type == type_]
+        if len(values) == len(texts):
+            return pa.array(values, type_), refresh.every.microseconds
+        casts = ", ".join(f"CAST({text} AS {name_of(type_)})" for text in texts)
+        found = self._context.kernel.run(Work(f"SELECT {casts}", {}))
+        values = [column[0].as_py() for column in found.columns]
+        return pa.array(values, type_), refresh.every.microseconds
+
+
+def _types(schema: pa.Schema) -> str:
+    return ", ".join(name_of(field.type) for field in list(schema)[:-1])
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an update query belongs: its number and name, its results, and how it is scheduled."""
+
+    number: int
+    name: str
+    log: ResultLog
+    beginning: Beginning
+    options: dict[str, Any]
+    state: str = "running"
+    snapshot: SnapshotFile | None = None
+
+
+def update_query(context: Context, made: MadeUpdate, place: Place) -> UpdateQuery:
+    """The factory of an update query, attached to its tables."""
+    query = UpdateQuery(
+        number=place.number,
+        name=place.name,
+        statement=made.query.text,
+        spec=made.spec,
+        identifiers=made.identifiers,
+        beginning=place.beginning,
+        sink=LogSink(place.log),
+        world=context,
+        priority=place.options["priority"],
+        max_wait_s=place.options["max_wait"],
+        state=place.state,
+        snapshot=place.snapshot,
+    )
+    query.attach()
+    return query
+
+
+def result_log(context: Context, made: MadeUpdate, table: StreamingTable | None) -> ResultLog:
+    """The results of an update query; without a table in memory."""
+    return ResultLog(
+        table,
+        made.spec.stored,
+        keep=lambda: context.settings.integer("results_kept"),
+        keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
+    )
+
+
+def refuse_update_query(query: Query, what: str) -> None:
+    """BindError for a clause that does not fit where the query stands."""
+    mode = query.update_mode
+    if mode is not None and mode.kind != "append":
+        raise BindError(
+            f"{what} keeps every result, so it takes no WITH {mode.kind.upper()}",
+            sqlstate="42P20",
+            hint="CREATE CONTINUOUS QUERY … WITH UPDATES; SELECT * FROM it gives the newest per key",
+        )
