@@ -101,16 +101,24 @@ class NewestResults:
         `rows`: numbers that order rows of one time; None: one row per key and time.
         """
         known = self.stored()
-        own = self._slots(known)
-        count = len(self._lookup)
-        slots = self._lookup.slots(keys, len(ticks))
-        least = np.iinfo(np.int64).min
-        reached, last = np.full((2, max(len(self._lookup), 1)), least)
+        with self._lock:
+            own, slots = self._slots(known), self._lookup.slots(keys, len(ticks))
+            reached, last = np.full((2, max(len(self._lookup), 1)), np.iinfo(np.int64).min)
         reached[own], last[own] = times_of(known), known.column(ROW).to_numpy()
-        newer = ticks > reached[slots]
+        newer: np.ndarray = ticks > reached[slots]
         if rows is not None:
             newer |= (ticks == reached[slots]) & (rows > last[slots])
-        return newer | (slots >= count)
+        return newer
+
+    def times(self, keys: Sequence[Column], count: int) -> Slots:
+        """`_t` of the results of some keys; the least there is for a key without one."""
+        known = self.stored()
+        with self._lock:
+            own, slots = self._slots(known), self._lookup.slots(keys, count)
+            reached = np.full(max(len(self._lookup), 1), np.iinfo(np.int64).min)
+            reached[own] = times_of(known)
+            found: Slots = reached[slots]
+            return found
 
     # Snapshots
 

@@ -37,10 +37,10 @@ def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> pa.Table:
     order = np.argsort(numbers)
     of = given.column(ROW_NUMBER).to_numpy()
     places = order[np.searchsorted(numbers, of, sorter=order)]
-    return _stored(spec, rows, given, places, numbers, ticks)
+    return stored_results(spec, rows, given, places, numbers, ticks)
 
 
-def _stored(
+def stored_results(
     spec: UpdateSpec, rows: pa.Table, given: pa.Table, places: Slots, numbers: Slots, ticks: Slots
 ) -> pa.Table:
     """Results as they are kept; `places`: which of `rows`, one per key or row, each is of."""
@@ -106,4 +106,4 @@ class WindowResults:
         lookup.slots([Column(last.column(name)) for name in spec.key_columns], last.num_rows)
         keys = [Column(given.column(name)) for name in spec.key]
         places = lookup.slots(keys, given.num_rows)
-        return _stored(spec, last, given, places, last.column(SEQ).to_numpy(), instants)
+        return stored_results(spec, last, given, places, last.column(SEQ).to_numpy(), instants)

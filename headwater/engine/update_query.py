@@ -28,6 +28,7 @@ from headwater.engine.query_sinks import LogSink
 from headwater.engine.sampling import Instant
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.update_evaluation import WindowResults, results_of_rows
+from headwater.engine.update_join import results_of_join
 from headwater.engine.update_queue import (
     BatchSizer,
     LoadSwitch,
@@ -86,7 +87,7 @@ class UpdateQuery:
         self._lock = threading.Lock()  # around the queue: `headwater.staleness` looks at it
         self.arrivals: list[Arrivals] = [Arrivals() for _ in self.spec.branches]
         self.newest = NewestResults(self.spec.stored, self.spec.key)
-        self._taken_up = False
+        self._taken_up = self._warm = False
         self._kept_at, self._kept_next = 0.0, 0
         self._since: float | None = None
 
@@ -176,14 +177,13 @@ class UpdateQuery:
     def _is_new(self, number: int, rows: pa.Table, sequences: Slots) -> np.ndarray:  # noqa: ARG002
         """Which rows have no result yet; rows of a union have one per key and time.
 
-        Windows know themselves which of them were delivered.
+        Windows know themselves which of them were delivered; a join is made again from stored rows.
         """
-        if self.spec.window is not None:
+        if self.spec.window is not None or self.spec.join:
             return np.ones(len(sequences), np.bool_)
         keys = [Column(rows.column(name)) for name in self.spec.key_columns]
         ticks = rows.column(TICK).to_numpy()
-        union = len(self.spec.branches) > 1
-        return self.newest.is_newer(keys, ticks, None if union else sequences)
+        return self.newest.is_newer(keys, ticks, None if self.spec.is_union else sequences)
 
     def _take_up(self) -> None:
         """The newest results: from the snapshot and the results stored after it, else from nothing."""
@@ -249,7 +249,7 @@ class UpdateQuery:
         if isinstance(self.queue, WindowQueue):
             self.queue.enqueue(piece.rows, piece.ticks, times, piece.numbers)
         else:
-            stamps = piece.ticks if len(self.spec.branches) > 1 else None
+            stamps = piece.ticks if self.spec.is_union else None
             self.queue.enqueue(piece.rows, times, piece.numbers, stamps)
 
     @property
@@ -295,6 +295,8 @@ class UpdateQuery:
             if isinstance(batch, WindowBatch):
                 assert self._windows is not None
                 rows, taken = self._windows.results(batch, held), int(batch.complete.sum())
+            elif self.spec.join:
+                rows, taken = results_of_join(self.spec, batch, self.newest, held), len(batch)
             else:
                 rows, taken = results_of_rows(self.spec, batch, held), len(batch)
             if rows is not None:
@@ -335,7 +337,10 @@ class UpdateQuery:
                 self.careful = False
 
     def _measured(self, count: int, seconds: float) -> None:
-        """How many keys a firing can take is learned from what this one took."""
+        """How many keys a firing can take is learned from what this one took; not from the first on Spark."""
+        if not self._warm and self.tier == "Spark":
+            self._warm = True  # it started workers
+            return
         self.sizer.observe(count, seconds)
         if self.sizer.row_s is not None:
             with self._lock:
@@ -398,16 +403,18 @@ class UpdateQuery:
 
     def needed_from(self, number: int) -> int | None:
         """The oldest tick of a table that may be read again; None for all of it."""
-        places = [
-            cursor
-            for table, cursor in zip(self.tables, self._low, strict=True)
-            if table.definition.id == number
-        ]
-        ticks = [None if place is None else place.tick for place in places]
-        begins = self.spec.window is not None and self._low == self.beginning.cursors
-        if begins or None in ticks:
+        spec, low = self.spec, self._low
+        if not spec.join:
+            low = tuple(
+                cursor
+                for table, cursor in zip(self.tables, low, strict=True)
+                if table.definition.id == number
+            )
+        begins = spec.window is not None and low == self.beginning.cursors
+        ticks = [cursor.tick for cursor in low if cursor is not None]
+        if begins or len(ticks) < len(low):
             return None
-        return min(tick for tick in ticks if tick is not None)
+        return min(ticks) - max((side.reach for side in spec.join), default=0)
 
     def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
         """Ticks say what is read again."""

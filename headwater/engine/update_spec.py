@@ -19,6 +19,7 @@ Mode = OneOf["append", "updates", "shedding"]
 
 BRANCH, TICK, SEQ = "branch", "tick", "seq"  # of the rows that wait
 ROW_NUMBER = "headwater_row"  # what a select list gives beside the user's columns: `_seq`
+OTHER_ROW_NUMBER = "headwater_other_row"  # of a join's second stream
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,17 @@ class WindowShape:
 
 
 @dataclass(frozen=True)
+class JoinSide:
+    """One windowed table of a join; only its keys wait, its rows are read when a key is processed."""
+
+    table: StreamingTable
+    key: tuple[str, ...]
+    columns: tuple[str, ...]
+    reach: int  # ticks before the newest row of the key
+    before: bool
+
+
+@dataclass(frozen=True)
 class UpdateSpec:
     """An update query, planned and typed."""
 
@@ -71,11 +83,17 @@ class UpdateSpec:
     behind_us: int | None = None
     refresh: tuple[pa.Array, int] | None = None  # values of the key, and every how many µs
     fraction: float = 0.0  # of the rows that are shed
+    join: tuple[JoinSide, ...] = ()  # of two streams: its sides; the branches are their keys
 
     @property
     def stored(self) -> pa.Schema:
         """How results are kept."""
         return stored_schema(self.shown)
+
+    @property
+    def is_union(self) -> bool:
+        """Whether several streams are one."""
+        return len(self.branches) > 1 and not self.join
 
     @property
     def key_columns(self) -> tuple[str, ...]:

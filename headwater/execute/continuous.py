@@ -360,9 +360,10 @@ def _read_by_dormant(context: Context) -> list[StreamingTable]:
 
 def _tell_readers(query: Factory) -> None:
     """Readers of a query that failed get its error."""
-    if query.error is not None and isinstance(query, ContinuousQuery | UpdateQuery):
-        if isinstance(query.sink, LogSink):
-            query.sink.log.fail(query.error)
+    if query.error is None or not isinstance(query, ContinuousQuery | UpdateQuery):
+        return
+    if isinstance(query.sink, LogSink):
+        query.sink.log.fail(query.error)
 
 
 def _start(context: Context, item: CatalogObject) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+from headwater.engine.evaluation import Evaluation
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.update_spec import UpdateSpec, WindowShape
 from headwater.execute.context import Context
@@ -21,29 +24,36 @@ def update_lines(context: Context, spec: UpdateSpec, query: UpdateQuery | None =
     lines = [f"rows wait: {spec.describe(None if query is None else query.mode)}"]
     if spec.mode == "updates":
         lines.append(f"next is: {ORDERS[spec.schedule]}")
-    for branch in spec.branches:
-        definition = branch.table.definition
-        key = ", ".join(branch.key) or "none: each row replaces the one before"
-        lines.append(
-            f"stream: {definition.name}{_window(spec.window, definition)}, update key {key}"
-        )
-        in_line = branch.evaluation.evaluates_in_line
-        lines.append(
-            f"  evaluated over the rows of the next keys, {'in line' if in_line else 'Spark'}"
-        )
-    if len(spec.branches) > 1:
+    for branch in () if spec.join else spec.branches:
+        lines.append(_stream_line(branch.table.definition, branch.key, spec.window))
+        lines.append(f"  evaluated over the rows of the next keys, {_tier(branch.evaluation)}")
+    for side in spec.join:
+        shape = WindowShape(side.reach, 0, side.before, "lazy")
+        lines.append(_stream_line(side.table.definition, side.key, shape))
+    if spec.join:
+        lines.append(f"join: the latest match of each key, {_tier(spec.branches[0].evaluation)}")
+    if spec.is_union:
         lines.append("union: one row per key and time; older ones that come later are passed over")
     target = context.settings.number("update_target_ms")
     lines.append(f"keys in one run: as many as take {target:g} ms, measured")
     return lines
 
 
+def _tier(evaluation: Evaluation) -> str:
+    return "in line" if evaluation.evaluates_in_line else "Spark"
+
+
+def _stream_line(definition: Definition, key: Sequence[str], shape: WindowShape | None) -> str:
+    names = ", ".join(key) or "none: each row replaces the one before"
+    return f"stream: {definition.name}{_window(shape, definition)}, update key {names}"
+
+
 def _window(shape: WindowShape | None, definition: Definition) -> str:
     if shape is None:
         return ", row by row"
     ticks = 1 if pa.types.is_integer(definition.time_type) else 1_000_000
-    reach, slide = shape.reach / ticks, shape.slide / ticks
-    return f" [{reach:g} s{' BEFORE' if shape.before else ''}] every {slide:g} s"
+    every = f" every {shape.slide / ticks:g} s" if shape.slide else ""
+    return f" [{shape.reach / ticks:g} s{' BEFORE' if shape.before else ''}]{every}"
 
 
 def measured_update(query: UpdateQuery) -> list[str]:

@@ -61,7 +61,7 @@ def open_subscription(
     on_close: Callable[[], None] | None = None,
     conflate_by: Sequence[str] = (),
 ) -> Subscription:
-    """A reader of a query's results; `conflate_by`: the newest row per key of what came since it last asked."""
+    """A reader of a query's results; `conflate_by`: of what came since it last asked the newest per key."""
     log, what = log_of(query), emit or query.emit
     if isinstance(query, UpdateQuery) and what != "all":
         raise BindError(

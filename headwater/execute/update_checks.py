@@ -24,6 +24,9 @@ from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Span
 from headwater.storage.streaming.definition import Definition
 
+STREAM_JOINS = ("", ",", "inner")
+TABLE_JOINS = (*STREAM_JOINS, "left", "cross", "semi", "anti")
+
 
 def is_update_query(query: Query) -> bool:
     """Whether rows wait in a queue of their own: WITH UPDATES, WITH SHEDDING, or WITH APPEND row by row."""
@@ -42,6 +45,8 @@ class CheckedBranch:
     reference: TableReference
     definition: Definition
     key: tuple[str, ...]  # the names that the key's columns have in the result
+    columns: tuple[str, ...]  # the update key, of a join in the order of its first table's
+    joined: bool = False
 
 
 class UpdateChecker(Checker):
@@ -54,9 +59,12 @@ class UpdateChecker(Checker):
         query, mode = self._query, self._query.update_mode
         assert mode is not None
         self._check_clauses(query, mode)
-        found = [self._branch(part, offset) for part, offset in self._selects()]
+        found = [branch for part, start in self._selects() for branch in self._select(part, start)]
         self._check_times([branch.definition for branch in found])
-        self._check_windows(found, mode)
+        if found[0].joined:
+            self._check_join(found)
+        else:
+            self._check_windows(found, mode)
         if len(found) > 1:
             self._check_union(found)
         return found
@@ -153,29 +161,75 @@ class UpdateChecker(Checker):
             hint="SELECT key, … FROM t [WHERE …] WITH UPDATES",
         )
 
-    def _branch(self, query: Query, offset: int) -> CheckedBranch:
+    def _select(self, query: Query, offset: int) -> list[CheckedBranch]:
+        """The streams of one SELECT: one, or the two that it joins."""
         streams = [
             (reference, definition)
             for reference in query.table_references
             if (definition := self._stream_of(reference, offset)) is not None
         ]
-        text = without_clauses(query)
-        blocks = blocks_of(text, query.relations)
-        block = blocks[0]
+        block = blocks_of(without_clauses(query), query.relations)[0]
         own = [s.relation.span for s in block.sources if s.relation is not None]
-        if len(streams) != 1 or streams[0][0].span not in own:
+        above = all(reference.span in own for reference, _ in streams)
+        if not 1 <= len(streams) <= 2 or not above:
             raise self._at(
-                "an update query reads one streaming table in its FROM",
+                "an update query reads one streaming table in its FROM, or joins two",
                 Span(0, len(query.text)),
                 offset,
                 "read others WITH APPEND, through windows; UNION ALL brings equal streams together",
             )
-        reference, definition = streams[0]
         self._check_block(query, block, offset)
-        self._check_sources(block, reference, offset)
+        reference, definition = streams[0]
+        self._check_sources(block, [r for r, _ in streams], offset)
         key = self._kept_key(query, block, reference, definition, offset)
-        self._check_grouping(query, block, reference, definition, offset)
-        return CheckedBranch(query, block, reference, definition, key)
+        self._check_grouping(query, block, reference, definition, offset, len(streams) > 1)
+        columns, joined = tuple(definition.update_key or ()), len(streams) > 1
+        found = [CheckedBranch(query, block, reference, definition, key, columns, joined)]
+        if joined:
+            other, its = streams[1]
+            pairs = self._paired_keys(query, streams, offset)
+            found.append(CheckedBranch(query, block, other, its, key, pairs, joined))
+        return found
+
+    def _paired_keys(
+        self, query: Query, streams: Sequence[tuple[TableReference, Definition]], offset: int
+    ) -> tuple[str, ...]:
+        """A join is over the key: for each column of the first table's key the second's."""
+        (first, one), (second, two) = streams
+        equal = _equalities(query, _alias(first), _alias(second))
+        keys = {name.casefold(): name for name in two.update_key or ()}
+        pairs = [
+            next((keys[b] for a, b in equal if a == name.casefold() and b in keys), None)
+            for name in one.update_key or ()
+        ]
+        found = tuple(name for name in pairs if name is not None)
+        if len(found) < len(pairs) or len(found) < len(keys):
+            own, its = one.update_key or (), two.update_key or ()
+            raise self._at(
+                "a join of update streams is over their update keys: "
+                f"({', '.join(own)}) and ({', '.join(its)})",
+                second.span,
+                offset,
+                f"ON {_alias(first)}.{(own or ('key',))[0]} = {_alias(second)}.{(its or ('key',))[0]}",
+            )
+        return found
+
+    def _check_join(self, branches: Sequence[CheckedBranch]) -> None:
+        """Both sides have windows of time, and rows are processed as they come."""
+        for branch in branches:
+            window = branch.reference.window
+            if window is None or window.kind != "interval":
+                raise self._error(
+                    "a join of update streams takes the latest match in a window of each",
+                    branch.reference.span,
+                    hint=f"{branch.reference.name} [INTERVAL '1' MINUTE]",
+                )
+        if self._query.sample is not None:
+            raise self._error(
+                "a join of update streams is made for each row that comes",
+                self._query.sample.span,
+                hint="leave SAMPLE out",
+            )
 
     def _stream_of(self, reference: TableReference, offset: int) -> Definition | None:
         try:
@@ -218,21 +272,19 @@ class UpdateChecker(Checker):
                     "aggregate over a window: GROUP BY the update key",
                 )
 
-    def _check_sources(self, block: Block, reference: TableReference, offset: int) -> None:
-        """Rows of a table that is joined come only with a row of the stream."""
-        stream = next(
-            number
-            for number, source in enumerate(block.sources)
-            if source.relation is not None and source.relation.span == reference.span
-        )
+    def _check_sources(self, block: Block, streams: Sequence[TableReference], offset: int) -> None:
+        """Rows of a table that is joined come only with a row of the first stream."""
+        spans = [reference.span for reference in streams]
         for number, source in enumerate(block.sources):
-            keeps = source.join not in ("right", "full") and not (number == stream and number)
-            if not keeps:
+            streaming = source.relation is not None and source.relation.span in spans
+            first = streaming and source.relation is not None and source.relation.span == spans[0]
+            kept = STREAM_JOINS if streaming else TABLE_JOINS
+            if source.join not in kept or first != (number == 0):
                 raise self._at(
                     "the update key is kept by joins that begin with the stream",
                     source.span,
                     offset,
-                    f"FROM {reference.name} JOIN table … or LEFT JOIN table …",
+                    f"FROM {streams[0].name} JOIN table … or LEFT JOIN table …",
                 )
 
     # The key
@@ -266,12 +318,20 @@ class UpdateChecker(Checker):
         reference: TableReference,
         definition: Definition,
         offset: int,
+        joined: bool,
     ) -> None:
         """GROUP BY contains the key; aggregates are over windows."""
         aggregates = self._aggregates(query, block)
         if not aggregates and not block.group and not block.group_all:
             return
         span = aggregates[0] if aggregates else block.places["GROUP"]
+        if joined:
+            raise self._at(
+                "a join of update streams gives the latest match of each key, so there are no groups",
+                span,
+                offset,
+                "leave GROUP BY out, or leave WITH UPDATES out",
+            )
         if reference.window is None:
             raise self._at(
                 "an aggregate of an update query is over a window",
@@ -334,7 +394,38 @@ class UpdateChecker(Checker):
 
 def _key_types(branch: CheckedBranch) -> list[pa.DataType]:
     schema = branch.definition.stored_schema
-    return [schema.field(name).type for name in branch.definition.update_key or ()]
+    return [schema.field(name).type for name in branch.columns]
+
+
+def _alias(reference: TableReference) -> str:
+    return str(reference.alias or reference.name.rpartition(".")[2])
+
+
+def _equalities(query: Query, first: str, second: str) -> list[tuple[str, str]]:
+    """Columns of two tables that a query's conditions say are equal, in lower case."""
+    tree = query.tree
+    assert isinstance(tree, exp.Select)
+    found: list[tuple[str, str]] = []
+    conditions = [join.args.get("on") for join in tree.args.get("joins") or []]
+    where = tree.args.get("where")
+    conditions += [] if where is None else [where.this]
+    for join in tree.args.get("joins") or []:
+        found += [(n.name.casefold(), n.name.casefold()) for n in join.args.get("using") or []]
+    for condition in conditions:
+        for part in _conjuncts(condition):
+            sides = (part.left, part.right) if isinstance(part, exp.EQ) else ()
+            columns = [side for side in sides if isinstance(side, exp.Column)]
+            by_table = {column.table.casefold(): column.name.casefold() for column in columns}
+            if set(by_table) == {first.casefold(), second.casefold()}:
+                found.append((by_table[first.casefold()], by_table[second.casefold()]))
+    return found
+
+
+def _conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
+    if condition is None:
+        return []
+    plain = condition.unnest()
+    return list(plain.flatten()) if isinstance(plain, exp.And) else [plain]
 
 
 def _expression(query: Query, block: Block, span: Span) -> str:
@@ -351,7 +442,7 @@ def _is_column(text: str, reference: TableReference, column: str) -> bool:
     shape = [token.text for token in tokenize(text)[:-1] if not token.is_name]
     if len(names) == 1 and not shape:
         return names[0].casefold() == column.casefold()
-    alias = str(reference.alias or reference.name.rpartition(".")[2])
+    alias = _alias(reference)
     return shape == ["."] and [n.casefold() for n in names] == [alias.casefold(), column.casefold()]
 
 
@@ -359,7 +450,7 @@ def _name_of_column(
     query: Query, items: Sequence[Item], reference: TableReference, column: str
 ) -> str | None:
     """The name that a column has in the result; None if it is not there as it is."""
-    alias = str(reference.alias or reference.name.rpartition(".")[2])
+    alias = _alias(reference)
     for item in items:
         if item.star and (item.star_of is None or item.star_of.casefold() == alias.casefold()):
             return column

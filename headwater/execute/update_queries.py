@@ -13,7 +13,14 @@ from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.update_query import UpdateQuery
-from headwater.engine.update_spec import ROW_NUMBER, Branch, UpdateSpec, WindowShape
+from headwater.engine.update_spec import (
+    OTHER_ROW_NUMBER,
+    ROW_NUMBER,
+    Branch,
+    JoinSide,
+    UpdateSpec,
+    WindowShape,
+)
 from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeBranch
@@ -31,6 +38,8 @@ from headwater.sql.types import name_of, quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.table import StreamingTable
 
+ADDED = (ROW_NUMBER, OTHER_ROW_NUMBER)
+
 Known = Sequence[dict[str, list[list[str]]]]
 
 
@@ -45,15 +54,17 @@ class MadeUpdate:
         assert query.update_mode is not None
         self._checker = UpdateChecker(context, query, text)
         checked = self._checker.branches()
-        types = known or [{} for _ in checked]
-        self._made = [self._branch(c, t) for c, t in zip(checked, types, strict=True)]
-        self._check_types(checked)
+        self._joined = checked[0].joined
+        selects = checked[:1] if self._joined else checked
+        types = known or [{} for _ in selects]
+        self._made = [self._branch(c, t) for c, t in zip(selects, types, strict=True)]
+        self._check_types()
         self.spec = self._spec(checked, query.update_mode)
 
     @property
     def tables(self) -> list[StreamingTable]:
         """The tables that are read, one per branch."""
-        return [made.tables[0] for made in self._made]
+        return [table for made in self._made for table in made.tables]
 
     @property
     def types(self) -> list[dict[str, list[list[str]]]]:
@@ -81,11 +92,17 @@ class MadeUpdate:
     def _branch(self, checked: CheckedBranch, known: dict[str, list[list[str]]]) -> MadeBranch:
         """A SELECT with the number of its row beside the user's columns; windows go by their key."""
         query = checked.query
-        if checked.reference.window is None:
-            alias = quoted(checked.reference.alias or checked.reference.name.rpartition(".")[2])
+        if checked.joined or checked.reference.window is None:
+            aliases = [
+                quoted(r.alias or r.name.rpartition(".")[2])
+                for r in query.table_references
+                if self._context.stream(str(r.name)) is not None
+            ]
+            names = zip(aliases, (ROW_NUMBER, OTHER_ROW_NUMBER), strict=False)
+            added = [f", {alias}.{SEQUENCE} AS {name}" for alias, name in names]
             edited = EditedText(query.text)
             end = checked.block.items[-1].span.end
-            edited.replace(end, end, f", {alias}.{SEQUENCE} AS {ROW_NUMBER}")
+            edited.replace(end, end, "".join(added))
             query = make_query(edited.text)
         made = MadeBranch(self._context, query, query.text, known)
         self._check_made(made)
@@ -94,8 +111,9 @@ class MadeUpdate:
     def _check_made(self, made: MadeBranch) -> None:
         """Nothing in it looks at other rows, or at an instant that all keys would share."""
         leaf = made.plan.leaves[0]
+        others = [other for one in made.plan.leaves for other in (*one.previous, *one.calls)]
         whole = Span(0, len(self.query.text))
-        if leaf.previous or leaf.calls:
+        if others:
             raise self._checker.refusal(
                 "PREV and functions with state look at rows that an update query may skip",
                 whole,
@@ -108,7 +126,7 @@ class MadeUpdate:
                 f"the time of a row is {leaf.columns.time}; _t in the result is it, or the window's end",
             )
 
-    def _check_types(self, checked: Sequence[CheckedBranch]) -> None:
+    def _check_types(self) -> None:
         first = self._shown(self._made[0])
         for made in self._made[1:]:
             other = self._shown(made)
@@ -118,13 +136,10 @@ class MadeUpdate:
                     Span(0, len(self.query.text)),
                     f"CAST … AS: {_types(first)} and {_types(other)} differ",
                 )
-        names = {name.casefold(): name for name in first.names}
-        missing = [name for name in checked[0].key if name.casefold() not in names]
-        assert not missing, "the checker found the key in the select list"
 
     def _shown(self, made: MadeBranch) -> pa.Schema:
         schema = made.output.schema
-        return pa.schema([field for field in schema if field.name != ROW_NUMBER])
+        return pa.schema([field for field in schema if field.name not in ADDED])
 
     def _spec(self, checked: Sequence[CheckedBranch], mode: UpdateMode) -> UpdateSpec:
         shown = self._shown(self._made[0])
@@ -132,12 +147,9 @@ class MadeUpdate:
         key = tuple(names[name.casefold()] for name in checked[0].key)
         branches = [
             Branch(
-                made.tables[0],
-                tuple(c.definition.update_key or ()),
-                made.plan.leaves[0].needed,
-                made.evaluation,
+                table, c.columns, () if c.joined else made.plan.leaves[0].needed, made.evaluation
             )
-            for made, c in zip(self._made, checked, strict=True)
+            for c, (table, made) in zip(checked, self._by_branch(), strict=True)
         ]
         self._checker.check_refresh(key, mode)
         types = [branches[0].table.definition.stored_schema.field(n).type for n in branches[0].key]
@@ -151,18 +163,32 @@ class MadeUpdate:
             behind_us=None if mode.when_behind is None else mode.when_behind.microseconds,
             refresh=None if mode.refresh is None else self._refresh(mode.refresh, types[0]),
             fraction=mode.fraction or 0.0,
+            join=tuple(map(self._side, checked, range(2))) if self._joined else (),
         )
+
+    def _by_branch(self) -> list[tuple[StreamingTable, MadeBranch]]:
+        return [(table, made) for made in self._made for table in made.tables]
+
+    def _side(self, checked: CheckedBranch, number: int) -> JoinSide:
+        window, made = checked.reference.window, self._made[0]
+        assert window is not None
+        reach = self._reach(checked)
+        columns = made.plan.leaves[number].needed
+        return JoinSide(made.tables[number], checked.columns, columns, reach, window.before)
+
+    def _reach(self, checked: CheckedBranch) -> int:
+        window = checked.reference.window
+        assert window is not None
+        assert window.duration is not None
+        microseconds = window.duration.microseconds
+        return self._checker.ticks(checked.definition.time_type, microseconds, window.span)
 
     def _window(self, checked: CheckedBranch, mode: UpdateMode) -> WindowShape | None:
         window = checked.reference.window
-        if window is None:
+        if window is None or checked.joined:
             return None
-        assert window.duration is not None
-        time_type = checked.definition.time_type
-        reach = self._checker.ticks(time_type, window.duration.microseconds, window.span)
-        return WindowShape(
-            reach, self._checker.slide(time_type), window.before, mode.windows or "lazy"
-        )
+        slide = self._checker.slide(checked.definition.time_type)
+        return WindowShape(self._reach(checked), slide, window.before, mode.windows or "lazy")
 
     def _refresh(self, refresh: Refresh, type_: pa.DataType) -> tuple[pa.Array, int]:
         """The named keys; what is no plain literal is evaluated by Spark."""

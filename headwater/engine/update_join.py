@@ -1,0 +1,95 @@
+"""A join of two update streams: for each key the latest match in the windows of its newest row (US1).
+
+Owns: which rows can match when a key is processed, and which match is the latest. Only keys wait; rows
+are read from the tables, which have all of them. Must never: pair rows of two keys.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.engine.feed import Cursor, stored_until
+from headwater.engine.newest_results import NewestResults
+from headwater.engine.update_evaluation import stored_results
+from headwater.engine.update_queue import Batch
+from headwater.engine.update_spec import (
+    OTHER_ROW_NUMBER,
+    ROW_NUMBER,
+    SEQ,
+    TICK,
+    JoinSide,
+    UpdateSpec,
+)
+from headwater.engine.windows import WindowRows
+from headwater.engine.world import HeldTables
+from headwater.fold.columns import Column, Slots
+from headwater.fold.lookup import Lookup
+from headwater.storage.streaming.definition import SEQUENCE
+from headwater.storage.streaming.fresh import closed_clock
+
+
+def results_of_join(
+    spec: UpdateSpec, batch: Batch, newest: NewestResults, held: HeldTables
+) -> pa.Table:
+    """The latest match of each key, as results are kept; their time never goes back."""
+    rows = _newest_per_key(batch)
+    keys = [Column(rows.column(name)) for name in spec.key_columns]
+    instants = np.maximum(rows.column(TICK).to_numpy(), newest.times(keys, rows.num_rows))
+    lookup = Lookup([rows.schema.field(name).type for name in spec.key_columns])
+    lookup.slots(keys, rows.num_rows)
+    sides = [_side_rows(side, lookup, instants) for side in spec.join]
+    tables = {
+        n: part.select(list(side.columns))
+        for n, (side, (part, _)) in enumerate(zip(spec.join, sides, strict=True))
+    }
+    count = sum(table.num_rows for table in tables.values())
+    given = spec.branches[0].evaluation.over_rows(WindowRows(tables, {}, count), 0, held)
+    places = lookup.slots([Column(given.column(name)) for name in spec.key], given.num_rows)
+    times = [_times(sides[0], given, ROW_NUMBER), _times(sides[1], given, OTHER_ROW_NUMBER)]
+    latest = _latest(places, times, given)
+    numbers = rows.column(SEQ).to_numpy()
+    chosen = given.take(pa.array(latest))
+    return stored_results(spec, rows, chosen, places[latest], numbers, instants)
+
+
+def _newest_per_key(batch: Batch) -> pa.Table:
+    """One row per key: an append queue may give several, in order."""
+    _, last = np.unique(batch.slots[::-1], return_index=True)
+    return batch.rows.take(pa.array(np.sort(len(batch) - 1 - last)))
+
+
+def _side_rows(side: JoinSide, lookup: Lookup, instants: Slots) -> tuple[pa.Table, Slots]:
+    """The rows of the keys in their windows, the newest first, with their ticks."""
+    table, names = side.table, tuple(dict.fromkeys([*side.columns, *side.key]))
+    definition = table.definition
+    with table.reading() as snapshot:
+        clock = closed_clock(snapshot)
+        high = int(instants.max()) if clock is None else min(int(instants.max()), clock)
+        columns = tuple(dict.fromkeys([*names, definition.time, SEQUENCE]))
+        rows = stored_until(snapshot, int(instants.min()) - side.reach, Cursor(high), columns)
+    ticks = definition.ticks(rows.column(definition.time))
+    slots = lookup.find([Column(rows.column(name)) for name in side.key], rows.num_rows)
+    of = instants[np.maximum(slots, 0)]
+    inside = (slots >= 0) & (ticks >= of - side.reach) & (ticks <= of - side.before)
+    places = np.flatnonzero(inside)[::-1]
+    return rows.take(pa.array(places)), ticks[places]
+
+
+def _times(side: tuple[pa.Table, Slots], given: pa.Table, name: str) -> Slots:
+    """T of the row that each result has from one side."""
+    rows, ticks = side
+    numbers = rows.column(SEQUENCE).to_numpy()
+    order = np.argsort(numbers)
+    found: Slots = ticks[
+        order[np.searchsorted(numbers, given.column(name).to_numpy(), sorter=order)]
+    ]
+    return found
+
+
+def _latest(places: Slots, times: list[Slots], given: pa.Table) -> Slots:
+    """The result of each key with the newest rows."""
+    numbers = [given.column(name).to_numpy() for name in (ROW_NUMBER, OTHER_ROW_NUMBER)]
+    order = np.lexsort((numbers[1], numbers[0], np.minimum(*times), np.maximum(*times), places))
+    own = places[order]
+    return order[np.flatnonzero(np.r_[own[1:] != own[:-1], len(own) > 0])]
