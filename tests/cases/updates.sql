@@ -232,7 +232,7 @@ CREATE CONTINUOUS QUERY q AS SELECT symbol, price FROM ticks WITH UPDATES REFRES
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks EMIT CHANGES WITH UPDATES;
 --! 42P20 1:55 an update query gives the newest result of each key, so there is nothing to compare ~ leave EMIT out
 CREATE CONTINUOUS QUERY q AS SELECT n.symbol, t.symbol AS s FROM names n LEFT JOIN ticks t ON n.symbol = t.symbol WITH UPDATES;
---! 42P20 1:84 the update key is kept by joins that begin with the stream ~ FROM ticks JOIN table … or LEFT JOIN table …
+--! 42P20 1:66 the update key is kept by joins that begin with the stream ~ FROM ticks JOIN table … or LEFT JOIN table …
 CREATE CONTINUOUS QUERY q AS SELECT symbol, CURRENT_INSTANT() AS i FROM ticks WITH UPDATES;
 --! 42P20 1:30 each key of an update query has a time of its own, so there is no current instant ~ the time of a row is ts; _t in the result is it, or the window's end
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks CUT BY 10 ROWS WITH UPDATES;
