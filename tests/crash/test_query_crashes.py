@@ -75,14 +75,14 @@ def test_queries_go_on_after_a_restart_or_a_kill(kind: str, end: Any, tmp_path: 
 def test_a_reader_that_resumes_by_token_gets_each_result_once(tmp_path: Path) -> None:
     """Killed at random moments, a reader with its last token gets exactly the results that follow;
     a query over a materialized view sees every row of the view once."""
-    lines = _through_kills("query_child", tmp_path)
+    lines = through_kills("query_child", tmp_path)
     assert [line["time"] for line in lines] == list(range(3, query_child.LAST_SECOND + 1, 3))
     for line in lines:
         assert line["rows"] == _expected(int(str(line["time"]))), line["time"]
     assert len({line["token"] for line in lines}) == len(lines)
 
 
-def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
+def test_state_of_functions_goes_onthrough_kills(tmp_path: Path) -> None:
     """Killed at random moments, a query whose functions keep state goes on as in one long run (EQ8)."""
     rows = [row for second in range(query_child.LAST_SECOND) for row in query_child.rows_at(second)]
     total, per_chunk, wanted = 0, 0, {}
@@ -91,7 +91,7 @@ def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
         new_chunk = place == 0 or rows[place - 1][0] // 3 != second // 3
         per_chunk = 1 if new_chunk else per_chunk + 1
         wanted.setdefault(second // 3, []).append([place, key, total, per_chunk])
-    lines = _through_kills("function_child", tmp_path)
+    lines = through_kills("function_child", tmp_path)
     assert [line["time"] for line in lines] == list(range(3, query_child.LAST_SECOND + 1, 3))
     for line in lines:
         time = int(str(line["time"]))
@@ -99,12 +99,12 @@ def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
         assert line["rows"] == [[*row, time] for row in kept], time
 
 
-def _through_kills(module: str, tmp_path: Path) -> list[dict[str, Any]]:
+def through_kills(module: str, tmp_path: Path, kills: int = 4) -> list[dict[str, Any]]:
     """What a child has written that was killed at random moments, and in the end was not."""
     log, choose = tmp_path / "log", random.Random(3)
     command = [sys.executable, "-m", f"tests.crash.{module}", str(tmp_path / "db"), str(log)]
     root = Path(__file__).parents[2]
-    for _ in range(4):
+    for _ in range(kills):
         child = subprocess.Popen([*command, "60"], cwd=root, stderr=subprocess.PIPE)
         before = len(query_child.lines_of(log))
         until = time.monotonic() + 30
