@@ -25,6 +25,14 @@ def targets(found: Figures) -> Iterator[Target]:
     yield from _memory(found)
     rate = found["enqueue"]["integer keys"]
     yield Target("enqueue, 100 000 integer keys: rows/s", rate, ENQUEUE)
+    yield from _overload(found["overload"])
+
+
+def _overload(found: Figures) -> Iterator[Target]:
+    name = f"a live table at load 5, after {found['seconds']:g} s"
+    yield Target(f"{name}: append / updates", found["ratio"], FRESHER_THAN_APPEND)
+    yield Target(f"{name}: last quarter / quarter before", found["trend"], 1.5, at_least=False)
+    yield Target(f"{name}: rows missing", found["rows missing"], 0, at_least=False)
 
 
 def _loads(points: list[dict[str, Any]], name: str) -> Iterator[Target]:

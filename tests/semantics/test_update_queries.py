@@ -191,10 +191,14 @@ def test_what_the_rows_are_changed_to_is_processed_and_delivered_results_stay() 
         assert sorted(db.sql("SELECT * FROM q").rows()) == [("a", 3, 2), ("b", 2, 1)]
 
 
-def test_an_error_stops_the_query_after_the_good_keys_and_a_newer_row_replaces_the_bad_one() -> None:
+def test_an_error_stops_the_query_after_the_good_keys_and_a_newer_row_replaces_the_bad_one() -> (
+    None
+):
     """Keys before the failing one are answered; once its row is superseded, RESUME goes on."""
     with headwater.connect() as db:
-        db.sql("CREATE STREAMING TABLE s (ts INT, k STRING, v STRING) TIMESTAMP BY ts UPDATE KEY (k)")
+        db.sql(
+            "CREATE STREAMING TABLE s (ts INT, k STRING, v STRING) TIMESTAMP BY ts UPDATE KEY (k)"
+        )
         db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, CAST(v AS INT) AS i FROM s WITH UPDATES")
         db.insert("s", [(1, "a", "1"), (2, "b", "x"), (3, "c", "3")])
         db.flush()
