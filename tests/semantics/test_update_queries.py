@@ -117,7 +117,7 @@ WINDOWED = (
     [(4, 4, " BEFORE"), (7, 3, ""), pytest.param(2, 5, "", marks=pytest.mark.large)],
 )
 def test_windows_are_those_of_the_append_query(size: int, slide: int, before: str) -> None:
-    """Every LAZY and EAGER result is the append query's for that key and window; LAZY ends with its newest."""
+    """Every LAZY and EAGER result is the append query's for that window; LAZY ends with its newest."""
     text = WINDOWED.format(size=size, slide=slide, before=before)
     rows = rows_of(size, 300)
     with headwater.connect(settings=INLINE) as db:
@@ -147,7 +147,7 @@ def test_windows_are_those_of_the_append_query(size: int, slide: int, before: st
 
 @pytest.mark.parametrize("kind", ["STREAMING TABLE", "STREAM"])
 def test_a_restart_goes_on_where_each_key_stood(kind: str, tmp_path: Path) -> None:
-    """After restarts each row gives a result at most once, and each key ends with its newest row or window."""
+    """After restarts a row gives a result at most once; each key ends with its newest row or window."""
     rows = rows_of(5, 240)
     settings = {**INLINE, "snapshot_s": 0.1, "results_kept": 50}
     text = WINDOWED.format(size=6, slide=2, before="")
