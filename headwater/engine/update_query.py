@@ -33,13 +33,12 @@ from headwater.engine.update_queue import (
     BatchSizer,
     LoadSwitch,
     Offer,
-    PagePool,
     UpdateQueue,
     WindowBatch,
     WindowQueue,
 )
 from headwater.engine.update_queue.discipline import Batch
-from headwater.engine.update_queue.store import PAGE_ROWS
+from headwater.engine.update_queue.window_queue import BLOCK_ROWS
 from headwater.engine.update_source import Cursors, Piece, Source
 from headwater.engine.update_spec import TICK, Mode, UpdateSpec
 from headwater.engine.world import World
@@ -117,7 +116,6 @@ class UpdateQuery:
         with self._lock:
             cursors = self._begin_queue(cursors)
         self._source = Source(self.spec, self.world, self._reader, cursors, self.arrivals, known)
-        self._held_back: Piece | None = None
 
     def _begin_queue(self, cursors: Cursors) -> Cursors:
         """An empty queue; gives the places from which it is filled."""
@@ -126,9 +124,6 @@ class UpdateQuery:
         self.sizer = BatchSizer(self.world.settings.number("update_target_ms") / 1000)
         self._switch = None if spec.behind_us is None else LoadSwitch(spec.behind_us)
         self._load = Load(now)
-        most = self.world.settings.integer("update_queue_rows")
-        self._pool = PagePool(max(1, most // PAGE_ROWS))
-        self._room = most
         self._random = np.random.default_rng(SEED)
         self._windows: WindowResults | None = None
         self.queue: UpdateQueue | WindowQueue
@@ -139,7 +134,6 @@ class UpdateQuery:
             spec.key_columns,
             spec.choice(self.mode, self._random),
             began=now,
-            pool=self._pool,
             refresh=[] if spec.refresh is None else [([spec.refresh[0]], spec.refresh[1])],
         )
         return cursors
@@ -156,15 +150,13 @@ class UpdateQuery:
         if began is not None and not self.beginning.from_beginning:
             first = shape.first_after(began.tick)
         self._windows = WindowResults(self.spec)
-        keys, queue = self.spec.key_columns, WindowQueue
-        self.queue = queue(
+        self.queue = WindowQueue(
             self.spec.waiting,
-            keys,
+            self.spec.key_columns,
             shape.spec(first),
             shape.kind,
             choice,
             began=now,
-            pool=self._pool,
         )
         known = self.newest.stored()
         if known.num_rows:
@@ -226,22 +218,26 @@ class UpdateQuery:
         return ready
 
     def _fill(self, now: int) -> None:
-        while True:
-            room = self._room - self.queue.ledger.waiting
-            every = self.mode != "updates"  # then each row needs a place
-            if every and room <= 0:
-                return
-            piece = self._held_back or self._source.take(room if every else self._room, now)
-            self._held_back = None
+        """Rows go into the queue as far as there is room; the others wait in the basket."""
+        while (room := self._room) > 0:
+            piece = self._source.take(max(room // len(self.spec.branches), 1), now)
             if piece is None:
                 return
-            try:
-                self._enqueue(piece)
-            except OverloadError:
-                if not self._is_ready:
-                    raise
-                self._held_back = piece  # there is room again after a firing
-                return
+            self._enqueue(piece)
+        if not self._is_ready and self._source.waiting():
+            raise OverloadError(
+                "the windows of an update query hold too many rows",
+                detail=f"{self.queue.allocated_rows} rows have a place",
+                hint="raise update_queue_rows, or make the window shorter",
+            )
+
+    @property
+    def _room(self) -> int:
+        """How many rows may come; one that begins windows may take two blocks."""
+        most = self.world.settings.integer("update_queue_rows")
+        if isinstance(self.queue, WindowQueue):
+            return (most - self.queue.allocated_rows) // (2 * BLOCK_ROWS)
+        return most - self.queue.waiting_count
 
     def _enqueue(self, piece: Piece) -> None:
         times = np.maximum(piece.times, self.queue.last_time)

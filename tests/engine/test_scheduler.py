@@ -485,3 +485,21 @@ def test_ten_thousand_factories() -> None:
     for name in names:
         scheduler.remove(name)
     scheduler.validate()
+
+
+def test_a_factory_that_gives_way_changes_places_in_line() -> None:
+    """The other runs at its cost in the first one's place; both keep their share together."""
+    scheduler = Scheduler()
+    for name in ("a", "b", "c"):
+        scheduler.add(name)
+        scheduler.offer(name, 0.0, enough=True)
+    assert scheduler.next(0.0) == "a"
+    scheduler.give_way("a", "b")
+    scheduler.validate()
+    with pytest.raises(ValueError, match="cannot give way"):
+        scheduler.give_way("a", "c")  # it does not run
+    assert scheduler.next(0.0) in ("a", "c")
+    scheduler.finished("b", 1.0, 1.0)
+    assert scheduler.next(1.0) in ("a", "c")  # b has run and nothing more is offered
+    assert scheduler.next(1.0) is None
+    scheduler.validate()

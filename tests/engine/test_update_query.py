@@ -1,0 +1,161 @@
+"""How an update query works under load: modes by load, queries that compete, and the bound of its queue."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headwater
+from headwater.engine import update_query
+from headwater.engine.scheduler import Scheduler
+
+INLINE = {"eager_spark": False}
+TABLE = "CREATE STREAMING TABLE {} (k INT, v INT) UPDATE KEY (k)"
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each row costs 5 ms."""
+    quick = update_query.results_of_rows
+
+    def slowly(spec: Any, batch: Any, held: Any) -> pa.Table:
+        time.sleep(len(batch) * 0.005)  # not a wait for progress: it is the cost of the rows
+        return quick(spec, batch, held)
+
+    monkeypatch.setattr(update_query, "results_of_rows", slowly)
+
+
+def _mode(db: headwater.Database) -> str:
+    return str(db.sql("SELECT mode FROM headwater.queries").rows()[0][0])
+
+
+@pytest.mark.usefixtures("slow")
+def test_a_query_that_is_behind_skips_and_returns_to_every_row() -> None:
+    """WHEN BEHIND: append at first, updates under overload, append again when rows come slowly."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("s"))
+        clause = "WITH UPDATES WHEN BEHIND INTERVAL '0.2' SECOND"
+        db.sql(f"CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s {clause}")
+        assert _mode(db).endswith("now append")
+        until = time.monotonic() + PATIENCE_S
+        number = 0
+        while not _mode(db).endswith("now updates") and time.monotonic() < until:
+            db.insert("s", [(n % 5, n) for n in range(number, number + 40)])
+            number += 40
+        assert _mode(db).endswith("now updates")
+        db.flush()
+        while not _mode(db).endswith("now append") and time.monotonic() < until:
+            db.insert("s", [(0, number)])
+            number += 1
+            db.flush()
+            time.sleep(0.02)  # not a wait for progress: rows come slowly
+        assert _mode(db).endswith("now append")
+        text = "SELECT rows_in, processed, superseded FROM headwater.staleness WHERE key IS NULL"
+        rows_in, processed, superseded = db.sql(text).rows()[0]
+        assert rows_in == number == processed + superseded
+        assert superseded > 0
+
+
+@pytest.mark.usefixtures("slow")
+def test_keys_of_several_queries_compete(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One engine thread, two queries of unlike size under overload: the stalest keys are served first."""
+    swaps: list[str] = []
+    give_way = Scheduler.give_way
+
+    def noted(self: Scheduler, claimed: str, other: str) -> None:
+        swaps.append(other)
+        give_way(self, claimed, other)
+        self.validate()
+
+    monkeypatch.setattr(Scheduler, "give_way", noted)
+    with headwater.connect(settings={**INLINE, "engine_threads": 1}) as db:
+        for name, keys in (("few", 2), ("many", 20)):
+            db.sql(TABLE.format(name))
+            db.sql(f"CREATE CONTINUOUS QUERY of_{name} AS SELECT k, v FROM {name} WITH UPDATES")
+            db.insert(name, [(n, 0) for n in range(keys)])
+        until, number = time.monotonic() + 2.0, 0
+        while time.monotonic() < until:
+            number += 1
+            db.insert("few", [(n, number) for n in range(2)])
+            db.insert("many", [(n, number) for n in range(20)])
+        text = "SELECT query_name, mean_application_staleness_s, processed FROM headwater.staleness"
+        found = {row[0]: row[1:] for row in db.sql(f"{text} WHERE key IS NULL").rows()}
+        db.flush()
+        assert db.sql("SELECT k FROM of_many WHERE v = " + str(number)).arrow().num_rows == 20
+    assert swaps
+    assert found["of_many"][1] > found["of_few"][1] > 0
+    assert found["of_many"][0] < 10 * found["of_few"][0]
+
+
+def test_rows_beyond_the_bound_wait_in_the_basket() -> None:
+    """More keys than the queue may hold: all are processed, none is lost, and the counts add up."""
+    with headwater.connect(settings={**INLINE, "update_queue_rows": 1000}) as db:
+        db.sql(TABLE.format("s"))
+        db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH UPDATES")
+        db.sql("CREATE CONTINUOUS QUERY every AS SELECT k, v FROM s WITH APPEND")
+        db.insert("s", [(n, n) for n in range(5000)])
+        db.flush()
+        for name in ("q", "every"):
+            assert db.sql(f"SELECT k FROM {name}").arrow().num_rows == 5000
+        text = "SELECT rows_in, processed FROM headwater.staleness WHERE key IS NULL"
+        assert db.sql(text).rows() == [(5000, 5000), (5000, 5000)]
+
+
+def test_windows_that_hold_too_many_rows_stop_the_query() -> None:
+    """A window that cannot close is refused beyond the bound, with what to do."""
+    with headwater.connect(settings={**INLINE, "update_queue_rows": 1000}) as db:
+        db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        text = "SELECT k, count(*) AS n FROM s [INTERVAL 1 HOUR] GROUP BY k SAMPLE INTERVAL 1 HOUR"
+        db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES")
+        db.insert("s", [(1, n) for n in range(3000)])
+        db.flush()
+        state, error = db.sql("SELECT state, error FROM headwater.queries").rows()[0]
+        assert state == "failed"
+        assert "hold too many rows" in error
+
+
+def test_a_lost_snapshot_means_that_keys_are_processed_again(tmp_path: Any) -> None:
+    """Results that the log has dropped are made again from the table."""
+    settings = {**INLINE, "results_kept": 3}
+    with headwater.connect(tmp_path, settings=settings) as db:
+        db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH UPDATES")
+        for number in range(20):
+            db.insert("s", [(number, number % 7, number)])
+            db.flush()
+        before = sorted(db.sql("SELECT * FROM q").rows())
+    for file in (tmp_path / "snapshots").glob("*.snapshot"):
+        file.unlink()
+    with headwater.connect(tmp_path, settings=settings) as db:
+        db.flush()
+        assert (
+            sorted(db.sql("SELECT * FROM q").rows())
+            == before
+            == [(k, v, v) for k, v in sorted({n % 7: n for n in range(20)}.items())]
+        )
+
+
+def test_a_query_waits_for_its_python_function(tmp_path: Any) -> None:
+    """After a restart it is dormant until the function is registered again, then it catches up."""
+
+    def twice(v: int) -> int:
+        return 2 * v
+
+    with headwater.connect(tmp_path) as db:
+        db.create_function("twice", twice, returns="INT")
+        db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, twice(v) AS w FROM s WITH UPDATES")
+        db.insert("s", [(1, 1, 10)])
+        db.flush()
+        assert db.sql("SELECT * FROM q").rows() == [(1, 20, 1)]
+    with headwater.connect(tmp_path) as db:
+        with pytest.raises(headwater.Error, match="twice is not registered"):
+            db.sql("SELECT * FROM q")
+        db.insert("s", [(2, 1, 11), (3, 2, 12)])
+        db.create_function("twice", twice, returns="INT")
+        db.flush()
+        assert sorted(db.sql("SELECT * FROM q").rows()) == [(1, 22, 2), (2, 24, 3)]
