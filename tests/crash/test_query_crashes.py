@@ -82,7 +82,7 @@ def test_a_reader_that_resumes_by_token_gets_each_result_once(tmp_path: Path) ->
     assert len({line["token"] for line in lines}) == len(lines)
 
 
-def test_state_of_functions_goes_onthrough_kills(tmp_path: Path) -> None:
+def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
     """Killed at random moments, a query whose functions keep state goes on as in one long run (EQ8)."""
     rows = [row for second in range(query_child.LAST_SECOND) for row in query_child.rows_at(second)]
     total, per_chunk, wanted = 0, 0, {}
