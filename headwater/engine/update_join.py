@@ -6,6 +6,8 @@ are read from the tables, which have all of them. Must never: pair rows of two k
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pyarrow as pa
 
@@ -38,7 +40,11 @@ def results_of_join(
     instants = np.maximum(rows.column(TICK).to_numpy(), newest.times(keys, rows.num_rows))
     lookup = Lookup([rows.schema.field(name).type for name in spec.key_columns])
     lookup.slots(keys, rows.num_rows)
-    sides = [_side_rows(side, lookup, instants) for side in spec.join]
+    reach = max(side.reach for side in spec.join)
+    read = [_read(side, lookup, int(instants.min()) - reach) for side in spec.join]
+    for one in read:  # the row that waited may be older than one that it took the place of
+        np.maximum.at(instants, one.slots, one.ticks)
+    sides = [_in_window(side, one, instants) for side, one in zip(spec.join, read, strict=True)]
     tables = {
         n: part.select(list(side.columns))
         for n, (side, (part, _)) in enumerate(zip(spec.join, sides, strict=True))
@@ -59,21 +65,34 @@ def _newest_per_key(batch: Batch) -> pa.Table:
     return batch.rows.take(pa.array(np.sort(len(batch) - 1 - last)))
 
 
-def _side_rows(side: JoinSide, lookup: Lookup, instants: Slots) -> tuple[pa.Table, Slots]:
-    """The rows of the keys in their windows, the newest first, with their ticks."""
-    table, names = side.table, tuple(dict.fromkeys([*side.columns, *side.key]))
-    definition = table.definition
+@dataclass(frozen=True)
+class _Read:
+    """Rows of some keys, in order, with their ticks and keys."""
+
+    rows: pa.Table
+    ticks: Slots
+    slots: Slots
+
+
+def _read(side: JoinSide, lookup: Lookup, low: int) -> _Read:
+    """The released rows of the keys from a tick on."""
+    table, definition = side.table, side.table.definition
+    columns = tuple(dict.fromkeys([*side.columns, *side.key, definition.time, SEQUENCE]))
     with table.reading() as snapshot:
         clock = closed_clock(snapshot)
-        high = int(instants.max()) if clock is None else min(int(instants.max()), clock)
-        columns = tuple(dict.fromkeys([*names, definition.time, SEQUENCE]))
-        rows = stored_until(snapshot, int(instants.min()) - side.reach, Cursor(high), columns)
-    ticks = definition.ticks(rows.column(definition.time))
+        high = Cursor(low if clock is None else clock)
+        rows = stored_until(snapshot, low, high, columns)
     slots = lookup.find([Column(rows.column(name)) for name in side.key], rows.num_rows)
-    of = instants[np.maximum(slots, 0)]
-    inside = (slots >= 0) & (ticks >= of - side.reach) & (ticks <= of - side.before)
-    places = np.flatnonzero(inside)[::-1]
-    return rows.take(pa.array(places)), ticks[places]
+    known = np.flatnonzero(slots >= 0)
+    ticks = definition.ticks(rows.column(definition.time))
+    return _Read(rows.take(pa.array(known)), ticks[known], slots[known])
+
+
+def _in_window(side: JoinSide, read: _Read, instants: Slots) -> tuple[pa.Table, Slots]:
+    """The rows in the windows of their keys, the newest first, with their ticks."""
+    of, ticks = instants[read.slots], read.ticks
+    places = np.flatnonzero((ticks >= of - side.reach) & (ticks <= of - side.before))[::-1]
+    return read.rows.take(pa.array(places)), ticks[places]
 
 
 def _times(side: tuple[pa.Table, Slots], given: pa.Table, name: str) -> Slots:

@@ -327,8 +327,8 @@ def staleness(context: Context) -> pa.Table:
     kinds = [name.removesuffix("_s") for name in STALENESS.names if name.endswith("_s")]
     for query in context.engine.updates():
         table, counts = query.staleness()
-        seconds = {f"{kind}_s": table.column(kind).to_numpy() / 1e6 for kind in kinds}
-        every = {n: float(v.mean()) if len(v) else 0.0 for n, v in seconds.items()}
+        seconds = {f"{kind}_s": (table.column(kind).to_numpy() / 1e6).round(6) for kind in kinds}
+        every = {n: round(float(v.mean()), 6) if len(v) else 0.0 for n, v in seconds.items()}
         rows.append({"query_name": query.name, "policy": query.queue.policy, **every, **counts})
         for number, key in enumerate(key_texts(table, query.spec.key)):
             own = {name: float(values[number]) for name, values in seconds.items()}

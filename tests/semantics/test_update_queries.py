@@ -247,3 +247,71 @@ def test_a_select_with_updates_can_be_subscribed_to() -> None:
         with db.subscribe("SELECT k, v FROM s WITH UPDATES", timeout=10.0) as found:
             db.insert("s", [(1, "a", 1), (2, "a", 2)])
             assert next(found).rows() == [("a", 2, 2)]
+
+
+def test_a_union_delivers_the_youngest_row_of_each_key(tmp_path: Path) -> None:
+    """Per key T only rises, also through a restart; drained, a key shows a row of its newest time."""
+    rows = rows_of(8, 240)
+    halves = {"a": [r for r in rows if r[2] % 2], "b": [r for r in rows if not r[2] % 2]}
+    given: list[tuple[Any, ...]] = []
+    for part in range(2):
+        with headwater.connect(tmp_path, settings=INLINE) as db:
+            if part == 0:
+                for name in halves:
+                    columns = "(ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)"
+                    db.sql(f"CREATE STREAMING TABLE {name} {columns}")
+                text = "SELECT k, v FROM a UNION ALL SELECT k, v FROM b WHERE v % 3 <> 1"
+                db.sql(f"CREATE CONTINUOUS QUERY u AS {text} WITH UPDATES")
+            for number in range(6 * part, 6 * part + 6):
+                for name, own in halves.items():
+                    db.insert(name, own[10 * number : 10 * number + 10])
+            db.flush()
+            found = counts(db, "u")
+            assert found["rows_in"] == found["processed"] + found["superseded"] > 0
+            if part == 1:
+                given = results(db, "u")
+                shown = {row[0]: row for row in db.sql("SELECT * FROM u").rows()}
+    last: dict[str | None, int] = {}
+    for key, value, time in given:
+        assert (time, key, value) in rows
+        assert time > last.get(key, -1)
+        last[key] = time
+    for key, row in shown.items():
+        assert row[2] == max(ts for ts, k, _ in rows if k == key)
+
+
+def test_a_join_shows_the_latest_match_in_the_windows_of_the_newest_row() -> None:
+    """Drained, each key has the newest pair whose rows lie in the windows; a key without one is gone."""
+    choose = random.Random(4)
+    trades = sorted((choose.randint(0, 60), choose.choice("abcd"), n) for n in range(40))
+    quotes = sorted((choose.randint(0, 60), choose.choice("abc"), n) for n in range(25))
+    with headwater.connect() as db:
+        for name in ("trades", "quotes"):
+            columns = "(ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)"
+            db.sql(f"CREATE STREAMING TABLE {name} {columns}")
+        db.sql(
+            "CREATE CONTINUOUS QUERY j AS SELECT t.k, t.v, q.v AS w FROM trades [INTERVAL 9 SECONDS] t"
+            " JOIN quotes [INTERVAL 15 SECONDS BEFORE] q ON t.k = q.k AND (t.v + q.v) % 3 <> 0"
+            " WITH UPDATES"
+        )
+        for part in range(2):
+            db.insert("trades", trades[20 * part : 20 * part + 20])
+            db.insert("quotes", quotes[13 * part : 13 * part + 13])
+        db.flush()
+        expected = {}
+        for key in "abcd":
+            own = [row for row in trades if row[1] == key]
+            its = [row for row in quotes if row[1] == key]
+            now = max(ts for ts, _, _ in own + its)
+            pairs = [
+                ((max(a[0], b[0]), min(a[0], b[0])), (key, a[2], b[2], now))
+                for a in own
+                for b in its
+                if now - 9 <= a[0] <= now and now - 15 <= b[0] < now and (a[2] + b[2]) % 3
+            ]
+            if pairs:
+                newest_times = max(times for times, _ in pairs)
+                expected[key] = [row for times, row in pairs if times == newest_times]
+        shown = {row[0]: row for row in db.sql("SELECT * FROM j").rows()}
+        assert shown.keys() == expected.keys()
+        assert all(row in expected[key] for key, row in shown.items())
