@@ -47,7 +47,7 @@ from headwater.fold.columns import Column, Slots
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 
-LEAST_RESULTS = 64  # between two snapshots
+LEAST_RESULTS = 64  # between two snapshots, where bytes decide
 SEED = 20_060_402  # of the rows that are shed: the same for each start
 
 
@@ -286,6 +286,8 @@ class UpdateQuery:
         count = 1 if self.careful else self.wanted or self.sizer.count
         self.wanted = None
         with self._lock:
+            if not self._is_ready:
+                return 0
             batch = self.queue.dequeue(count, max(now, self.queue.last_time))
         with self.world.held(self.identifiers) as held:
             if isinstance(batch, WindowBatch):
@@ -387,13 +389,11 @@ class UpdateQuery:
 
     def _put_away_in_time(self) -> None:
         """Results that the log will drop soon are in a snapshot before."""
-        log, next_ = self.sink.log, self.newest.next
-        middle = log.first + (next_ - log.first) // 2
-        if log.first and self._kept_next < middle and next_ - self._kept_next >= LEAST_RESULTS:
+        first, new = self.sink.log.first, self.newest.next - self._kept_next
+        soon = new >= max(self.world.settings.integer("results_kept") // 2, 1)
+        late = first > 0 and 2 * new > self.newest.next - first  # its bytes are bounded too
+        if soon or (late and new >= LEAST_RESULTS):
             self.put_away()
-
-    def rows_will_change(self) -> None:
-        """Delivered results stay."""
 
     # What is still needed of the tables
 
@@ -429,6 +429,5 @@ class UpdateQuery:
 def key_texts(table: pa.Table, key: Sequence[str]) -> list[str]:
     """Each key as one text; an empty one where each row replaces the one before."""
     columns: list[list[Any]] = [table.column(name).to_pylist() for name in key]
-    return [", ".join(map(str, values)) for values in zip(*columns, strict=True)] or (
-        [""] * table.num_rows
-    )
+    texts = [["NULL" if value is None else str(value) for value in column] for column in columns]
+    return [", ".join(row[number] for row in texts) for number in range(table.num_rows)]

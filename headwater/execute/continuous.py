@@ -171,8 +171,14 @@ def _register_update(context: Context, statement: CreateContinuousQuery) -> None
     """An update query: into the catalog, and to work."""
     made = MadeUpdate(context, statement.query, statement.text)
     refuse_twice(made.spec.shown)
+    options = _options(statement.options)
+    if options["mode"] != "auto" or options["budget"] is not None:
+        raise SettingError(
+            "mode and budget are for queries that are evaluated at instants",
+            hint="an update query takes priority and max_wait",
+        )
     definition = {
-        "options": _options(statement.options),
+        "options": options,
         "tables": sorted(made.identifiers),
         "functions": made.functions,
         "beginning": beginning_of(made, statement.from_beginning).as_json(),

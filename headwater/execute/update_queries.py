@@ -21,10 +21,11 @@ from headwater.engine.update_spec import (
     UpdateSpec,
     WindowShape,
 )
-from headwater.errors import BindError
+from headwater.errors import BindError, NotSupportedError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeBranch
 from headwater.execute.update_checks import CheckedBranch, UpdateChecker
+from headwater.fold.lookup import Lookup
 from headwater.kernel.functions import PythonFunction
 from headwater.kernel.kernel import Work
 from headwater.plan.continuous.calls import calls_in
@@ -153,6 +154,7 @@ class MadeUpdate:
         ]
         self._checker.check_refresh(key, mode)
         types = [branches[0].table.definition.stored_schema.field(n).type for n in branches[0].key]
+        self._check_key(branches[0].key, types)
         return UpdateSpec(
             branches=branches,
             shown=shown,
@@ -165,6 +167,18 @@ class MadeUpdate:
             fraction=mode.fraction or 0.0,
             join=tuple(map(self._side, checked, range(2))) if self._joined else (),
         )
+
+    def _check_key(self, names: Sequence[str], types: Sequence[pa.DataType]) -> None:
+        """Keys must be comparable."""
+        for name, type_ in zip(names, types, strict=True):
+            try:
+                Lookup([type_])
+            except NotSupportedError:
+                raise self._checker.refusal(
+                    f"column {name} of type {name_of(type_)} cannot be an update key",
+                    Span(0, len(self.query.text)),
+                    "a key is a number, text, a time or a boolean",
+                ) from None
 
     def _by_branch(self) -> list[tuple[StreamingTable, MadeBranch]]:
         return [(table, made) for made in self._made for table in made.tables]

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.engine import update_query
 
 INLINE = {"eager_spark": False}
 Row = tuple[int, str | None, int]  # ts, k, v; v is the number of the row
@@ -176,6 +179,40 @@ def test_a_restart_goes_on_where_each_key_stood(kind: str, tmp_path: Path) -> No
                 assert {row[0]: row for row in db.sql("SELECT * FROM lazy").rows()} == windows
 
 
+def test_rows_that_wait_at_a_restart_are_processed_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Queries that are far behind when the database is closed: no row twice, none lost, no key goes back."""
+    quick = update_query.results_of_rows
+
+    def slowly(spec: Any, batch: Any, held: Any) -> pa.Table:
+        time.sleep(len(batch) * 0.002)  # not a wait for progress: it is the cost of the rows
+        return quick(spec, batch, held)
+
+    monkeypatch.setattr(update_query, "results_of_rows", slowly)
+    rows = rows_of(6, 600)
+    clauses = {name: ROW_BY_ROW[name] for name in ("fifo", "linecutting", "behind", "every")}
+    waited = False
+    for part in range(3):
+        with headwater.connect(tmp_path, settings=INLINE) as db:
+            if part == 0:
+                db.sql("CREATE STREAM s (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
+                for name, clause in clauses.items():
+                    text = f"SELECT k, v, v * 10 AS w FROM s {clause}"
+                    db.sql(f"CREATE CONTINUOUS QUERY {name} AS {text}")
+            for piece in pieces(rows[part * 200 : part * 200 + 200], part):
+                db.insert("s", piece)
+            waited |= counts(db, "every")["waiting"] > 0
+            if part == 2:
+                db.flush()
+                for name in clauses:
+                    check_results(rows, results(db, name))
+                    shown = {row[0]: row[1] for row in db.sql(f"SELECT * FROM {name}").rows()}
+                    assert shown == {k: v for k, (_, _, v) in newest(rows).items()}
+                assert [row[1] for row in results(db, "every")] == list(range(600))
+    assert waited
+
+
 def test_what_the_rows_are_changed_to_is_processed_and_delivered_results_stay() -> None:
     """A DELETE of waiting rows takes them out of the queue; results that were delivered are not touched."""
     with headwater.connect() as db:
@@ -272,10 +309,10 @@ def test_a_union_delivers_the_youngest_row_of_each_key(tmp_path: Path) -> None:
                 given = results(db, "u")
                 shown = {row[0]: row for row in db.sql("SELECT * FROM u").rows()}
     last: dict[str | None, int] = {}
-    for key, value, time in given:
-        assert (time, key, value) in rows
-        assert time > last.get(key, -1)
-        last[key] = time
+    for key, value, ts in given:
+        assert (ts, key, value) in rows
+        assert ts > last.get(key, -1)
+        last[key] = ts
     for key, row in shown.items():
         assert row[2] == max(ts for ts, k, _ in rows if k == key)
 
