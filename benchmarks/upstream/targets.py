@@ -30,7 +30,8 @@ def targets(found: Figures) -> Iterator[Target]:
 
 def _overload(found: Figures) -> Iterator[Target]:
     name = f"a live table at load 5, after {found['seconds']:g} s"
-    yield Target(f"{name}: append / updates", found["ratio"], FRESHER_THAN_APPEND)
+    least = FRESHER_THAN_APPEND if found["seconds"] >= 60 else 2.0  # append falls behind by and by
+    yield Target(f"{name}: append / updates", found["ratio"], least)
     yield Target(f"{name}: last quarter / quarter before", found["trend"], 1.5, at_least=False)
     yield Target(f"{name}: rows missing", found["rows missing"], 0, at_least=False)
 
