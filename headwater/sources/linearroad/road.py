@@ -62,9 +62,7 @@ class Cars:
 def no_cars() -> Cars:
     """An empty road."""
     nobody = np.zeros(0, np.int32)
-    return Cars(
-        nobody, nobody, nobody, nobody, nobody, nobody, np.zeros(0, np.float32), nobody
-    )
+    return Cars(nobody, nobody, nobody, nobody, nobody, nobody, np.zeros(0, np.float32), nobody)
 
 
 class Pool:

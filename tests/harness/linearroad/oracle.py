@@ -138,7 +138,9 @@ class Oracle:
                 following = reports[index + 1] if index + 1 < len(reports) else None
                 for minute in self._minutes_of(newest, following):
                     stopped[newest.segment, newest.place, minute].add(vid)
-        return {(segment, minute) for (segment, _, minute), cars in stopped.items() if len(cars) > 1}
+        return {
+            (segment, minute) for (segment, _, minute), cars in stopped.items() if len(cars) > 1
+        }
 
     def _minutes_of(self, newest: Report, following: Report | None) -> range:
         """The minutes at whose beginning a report is the newest one of its car."""
