@@ -206,7 +206,7 @@ def test_cars_come_back() -> None:
 def test_what_cannot_be_simulated_is_refused(wrong: dict[str, int]) -> None:
     """A scenario is checked when it is made."""
     with pytest.raises(SettingError, match="not between"):
-        Scenario(**wrong)  # type: ignore[arg-type]
+        Scenario(**wrong)
 
 
 def test_it_is_fast() -> None:
