@@ -77,7 +77,7 @@ def test_the_average_is_of_minutes_of_cars_of_reports() -> None:
     """Rules 6 and 7: cars weigh the same however often they report, minutes however many cars."""
     one = [report(1, 0, speed=10), report(1, 30, speed=20), report(2, 5, speed=45)]  # 15, 45: 30
     two = [report(3, 60, speed=51)]  # 51; of both minutes 40.5
-    assert Oracle(one).minute_average((0, 0, HOME), 1) == 30
+    assert Oracle(one).averages[(0, 0, HOME), 1] == 30
     assert Oracle([*one, *two]).lav((0, 0, HOME), 3) == 40
     assert Oracle([*one, *two]).lav((0, 0, HOME), 2) == 30
 

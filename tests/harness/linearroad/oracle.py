@@ -109,16 +109,17 @@ class Oracle:
             cars.setdefault(report.vid, []).append(report.speed)
         return found
 
-    def minute_average(self, segment: Segment, minute: int) -> Fraction | None:
-        """Rule 6."""
-        cars = self.speeds.get((segment, minute))
-        if not cars:
-            return None
-        return average([average([Fraction(s) for s in speeds]) for speeds in cars.values()])
+    @cached_property
+    def averages(self) -> Mapping[tuple[Segment, int], Fraction]:
+        """Rule 6, for each segment and minute with reports."""
+        return {
+            key: average([Fraction(sum(speeds), len(speeds)) for speeds in cars.values()])
+            for key, cars in self.speeds.items()
+        }
 
     def lav(self, segment: Segment, minute: int) -> int | None:
         """Rule 7."""
-        found = [self.minute_average(segment, k) for k in range(minute - 5, minute)]
+        found = [self.averages.get((segment, k)) for k in range(minute - 5, minute)]
         known = [value for value in found if value is not None]
         return floor(average(known) + ROUNDING) if known else None
 
