@@ -90,14 +90,12 @@ def test_the_average_looks_five_minutes_back() -> None:
 
 
 def test_an_average_a_hair_below_is_the_whole_number() -> None:
-    """Rule 7: thirds add up to 40, which is not below 40."""
-    speeds = [(40, 40, 41), (40, 40, 39), (40, 41, 41), (39, 39, 40), (40,)]
-    reports = [
-        report(vid, 60 * minute, speed=speed)
-        for minute, cars in enumerate(speeds)
-        for vid, speed in enumerate(cars)
-    ]
-    assert Oracle(reports).lav((0, 0, HOME), 6) == 40
+    """Rule 7: less than half a millionth below 40 is not below 40; more is."""
+    often = [report(1, second, speed=39 if second == 0 else 40) for second in range(60)]
+    others = [report(1, 60 * minute, speed=40) for minute in range(1, 5)]
+    for count, lav in [(7000, 40), (6000, 39)]:
+        crowded = [report(10 + i, 0, speed=40) for i in range(count - 1)]
+        assert Oracle([*often, *others, *crowded]).lav((0, 0, HOME), 6) == lav
 
 
 def test_only_the_previous_minute_counts_cars() -> None:
