@@ -21,7 +21,7 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
-from headwater.execute.dependents import check_unread
+from headwater.execute.dependents import check_unread, names_read
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
@@ -121,7 +121,7 @@ def _create_plain(
             f"the view names {len(names)} columns, its query has {len(columns)}", sqlstate="42601"
         )
     refuse_twice(pa.schema([pa.field(n, pa.null()) for n in names or [c for c, _ in columns]]))
-    reads = {r.name.key for r in statement.query.table_references}
+    reads = names_read(statement.query)
     found = [context.find(name) for name in sorted(reads)]
     definition = {
         "continuous": False,
@@ -178,7 +178,7 @@ def _create_continuous(
         "columns": names,
         **options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(names_read(statement.query) | names_read(query)),
         "types": made.analyser.known,
     }
     with contextlib.ExitStack() as stack:

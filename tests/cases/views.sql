@@ -163,7 +163,7 @@ SELECT * FROM both;
 --| 'one' | 'one' | 10
 --| 'zwei' | 'zwei' | 25
 DROP TABLE d;
---! 2BP01 table d is read by view above, below, both ~ DROP VIEW above first
+--! 2BP01 table d is read by views above, below, both ~ DROP VIEW above first
 ALTER VIEW nobody REFRESH STATIC;
 --! 42P01 1:12 table nobody does not exist ~ SHOW TABLES lists what there is
 
@@ -512,7 +512,7 @@ SELECT sums.* FROM sums JOIN largest ON sums.v = largest.v;
 CREATE VIEW mixed AS SELECT s.k, count(*) AS n FROM s JOIN sums ON s.k = sums.k GROUP BY s.k;
 --! 42P20 a view over a stream cannot read a continuous view or query beside it ~ make a view of the stream's part, and a third one that joins both
 DROP VIEW sums;
---! 2BP01 view sums is read by view largest, pairs ~ DROP VIEW largest first
+--! 2BP01 view sums is read by views largest, pairs ~ DROP VIEW largest first
 DROP VIEW known;
 --! 2BP01 view known is read by view sums ~ DROP VIEW sums first
 DROP TABLE s;
@@ -597,3 +597,30 @@ SELECT * FROM more_than_average;
 --| 2 | 10.5
 SELECT groups FROM headwater.views WHERE name = 'all_of_them';
 --| 2
+
+-- case: an error in one view's expression leaves views of the same grouping alone
+CREATE STREAMING TABLE s (k INT, v INT);
+CREATE VIEW good AS SELECT k, sum(v) AS v FROM s GROUP BY k;
+CREATE VIEW bad AS SELECT k, sum(1 / v) AS v FROM s GROUP BY k;
+INSERT INTO s VALUES (1, 2), (1, 0);
+SELECT * FROM bad;
+--! 22012 division by zero
+SELECT * FROM good;
+--| 1 | 2
+SELECT name, state FROM headwater.views WHERE name = 'good';
+--| 'good' | 'running'
+DROP VIEW bad;
+INSERT INTO s VALUES (1, 3);
+SELECT * FROM good;
+--| 1 | 5
+
+-- case: a column of the name of a table or view is no dependency
+CREATE STREAMING TABLE s (k INT, v INT);
+CREATE TABLE k (id INT);
+CREATE VIEW total AS SELECT k, sum(v) AS total FROM s GROUP BY k;
+CREATE VIEW other AS SELECT total FROM (SELECT sum(v) AS total FROM s);
+CREATE CONTINUOUS QUERY q AS SELECT k, count(*) AS n FROM s [INTERVAL '1' HOUR] GROUP BY k SAMPLE INTERVAL '1' HOUR;
+DROP TABLE k;
+--# DROP TABLE
+DROP VIEW total;
+--# DROP VIEW
