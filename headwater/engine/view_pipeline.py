@@ -2,9 +2,9 @@
 
 Owns: the groups and their aggregates, how far the table is folded, and the snapshot of both. Views whose
 pipelines have the same source, filter and keys share one, with their aggregates united; each gets its own
-columns of it. An argument that is more than a column may fail for some row, and that is to stop its own views
-alone: only views with the same such arguments share. Rows come by their sequence numbers, late ones too. Inserts take no lock of a pipeline: what is
-not folded yet waits in the table (CV5).
+columns of it. An argument that is more than a column may fail for some row, and that must stop its own views
+alone: only views with the same such arguments share. Rows come by their sequence numbers, late ones too.
+Inserts take no lock of a pipeline: what is not folded yet waits in the table (CV5).
 """
 
 from __future__ import annotations
