@@ -629,3 +629,21 @@ DROP TABLE k;
 --# DROP TABLE
 DROP VIEW total;
 --# DROP VIEW
+
+-- case: HAVING may name what the select list names
+CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
+INSERT INTO s VALUES (1, 1, 1), (2, 1, 3), (3, 2, 9);
+CREATE VIEW a AS SELECT k AS key, count(*) AS n, sum(v) + 1 AS t FROM s GROUP BY k HAVING n > 1 AND t * 2 = 10 AND key < 5;
+CREATE VIEW b AS SELECT k, sum(v) AS t FROM s GROUP BY ALL HAVING t > 5;
+CREATE VIEW c AS SELECT k, sum(v) AS t, t + 1 AS u FROM s GROUP BY k HAVING u > 5;
+SELECT * FROM a;
+--| 1 | 2 | 5
+SELECT * FROM b;
+--| 2 | 9
+SELECT * FROM c;
+--| 2 | 9 | 10
+CREATE CONTINUOUS QUERY q FROM BEGINNING AS SELECT k, count(*) AS n FROM s [INTERVAL 10 SECONDS] GROUP BY k HAVING n > 1 SAMPLE INTERVAL 4 SECONDS;
+ADVANCE s TO 5;
+FLUSH;
+SELECT * FROM q;
+--| 1 | 2 | 4
