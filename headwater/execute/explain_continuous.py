@@ -15,6 +15,7 @@ from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.view_text import with_views
+from headwater.execute.views import check_kept
 from headwater.plan.continuous.folds import INSTANT, ContinuousPlan, fold_view
 from headwater.plan.continuous.planner import ViewTimes
 from headwater.plan.continuous.view_rules import reason_of_view
@@ -67,8 +68,10 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         lines = ["plain view: its text stands in each query"]
     else:
         times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
-        made = MadeView(context, query, query.text, times)
+        text = statement.text if query is statement.query else query.text
+        made = MadeView(context, query, text, times)
         maintenance = str((statement.options or {}).get("maintenance", "split"))
+        check_kept(context, query, made, {"maintenance": maintenance})
         lines = _view_lines(context, made, maintenance)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 

@@ -171,7 +171,7 @@ def _create_continuous(
     text = statement.text if query is statement.query else query.text
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
-    notice = _check_kept(context, query, made, options)
+    notice = check_kept(context, query, made, options)
     definition = {
         "continuous": True,
         "text": query.text,
@@ -225,7 +225,7 @@ def _is_view(context: Context, name: str) -> bool:
     return item is not None and item.kind in ("view", "continuous query")
 
 
-def _check_kept(
+def check_kept(
     context: Context, query: Query, made: MadeView, options: dict[str, Any]
 ) -> str | None:
     """How the view will be kept: an error if it cannot be, a notice if only by re-evaluation."""

@@ -199,6 +199,10 @@ CREATE STREAM q (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
 CREATE VIEW v AS SELECT k, v FROM q WHERE v > 1;
 --! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
+EXPLAIN CREATE VIEW v AS SELECT k, v FROM q WHERE v > 1;
+--! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
+EXPLAIN CREATE VIEW v AS SELECT k, sum(w) AS w FROM q GROUP BY k;
+--! 42703 1:32 a column, variable, or function parameter with name `w` cannot be resolved ~ did you mean k or ts?
 CREATE VIEW v AS SELECT k, v FROM s WHERE v > 1;
 --# CREATE VIEW
 EXPLAIN VIEW v;
