@@ -101,7 +101,6 @@ class ViewPipeline:
     place: Place
     world: World
     probes: StaticProbes
-    identifiers: frozenset[str]
     snapshot: SnapshotFile | None
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
@@ -167,7 +166,6 @@ class ViewPipeline:
             None,
             (),
             self.probes,
-            self.identifiers,
             self.counters,
             now=_microseconds,
         )
@@ -205,6 +203,11 @@ class ViewPipeline:
         return self.place.table.state.next_sequence - self.sequence
 
     @property
+    def generation(self) -> int | None:
+        """The generation of the stored rows that are folded; None before any is."""
+        return self._generation
+
+    @property
     def changed(self) -> bool:
         """Whether stored rows were deleted or replaced since they were folded."""
         return self._generation is not None and self.place.table.generation != self._generation
@@ -230,7 +233,7 @@ class ViewPipeline:
             if not self._caught_up:
                 self._caught_up = True
                 self.recovery_s = time.perf_counter() - started
-                if self.place.at_insert:  # what is folded by reads only holds no writer back
+                if self.place.at_insert and self.members:  # else it holds no writer back
                     self.place.table.folded_by[self.number] = lambda: self.sequence
         self.place.table.made_room()
 
@@ -294,6 +297,8 @@ class ViewPipeline:
             replaced = self._replaced == self.place.table.generation
             if self.snapshot is None or self.sequence == self.kept or self.changed or replaced:
                 return
+            if not self.members:
+                return  # a reader of a view that was dropped meanwhile
             parts, distinct = part_keys(self.spec)
             position = {
                 "number": self.number,

@@ -121,7 +121,7 @@ def _create_plain(
             f"the view names {len(names)} columns, its query has {len(columns)}", sqlstate="42601"
         )
     refuse_twice(pa.schema([pa.field(n, pa.null()) for n in names or [c for c, _ in columns]]))
-    reads = {r.name.key for r in statement.query.table_references}
+    reads = context.names_read(statement.query)
     found = [context.find(name) for name in sorted(reads)]
     definition = {
         "continuous": False,
@@ -178,11 +178,12 @@ def _create_continuous(
         "columns": names,
         **options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(context.names_read(query)),
         "types": made.analyser.known,
     }
     with contextlib.ExitStack() as stack:
         stack.callback(release_streams, context, definition["reads"])  # if it does not come about
+        stack.callback(forget_static, context)
         for table in made.tables:
             stack.enter_context(table.holding())
             table.kept = True
@@ -270,7 +271,7 @@ def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView
         for number, spec in enumerate(made.specs):
             place = _place(context, made, spec, saved, static)
             member = member_name(saved["incarnation"], number)
-            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
+            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place)
             pipelines.append(context.pipelines.join(member, spec, place, make))
         return _view(context, name, saved, made, pipelines)
     except BaseException:
@@ -298,13 +299,12 @@ def _place(
     )
 
 
-def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> ViewPipeline:
+def _pipeline(context: Context, number: str, place: Place) -> ViewPipeline:
     return ViewPipeline(
         number,
         place,
         context,
         StaticProbes(context),
-        made.plan.identifiers,
         context.pipeline_snapshot(number),
     )
 
@@ -400,7 +400,7 @@ def _taken_up(
                 known.join(member, own)
         return known
     place = _place(context, made, spec, saved, held_static(context, saved["static"]))
-    pipeline = _pipeline(context, number, place, made)
+    pipeline = _pipeline(context, number, place)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)
     return pipeline
