@@ -19,12 +19,14 @@ import pyarrow as pa
 
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
-from headwater.engine.sharing import AggregateKey, aggregate_keys, united
+from headwater.engine.sharing import aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
 from headwater.errors import StorageError
 from headwater.plan.continuous.folds import stream_view
+from headwater.sql.lexer import tokenize
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
@@ -68,7 +70,13 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         plan.keys,
         spec.tier,
         files if plan.statics or plan.where else (),
+        frozenset(text for text in spec.argument_texts if not _is_column(text)),
     )
+
+
+def _is_column(text: str) -> bool:
+    """Whether an argument is a plain column: anything else may raise, which is its own views' affair."""
+    return all(token.is_name or token.text == "." for token in tokenize(text)[:-1])
 
 
 def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
@@ -277,12 +285,13 @@ class ViewPipeline:
 
     def result(self, spec: FoldSpec) -> pa.Table:
         """The groups with one member's aggregates."""
-        rows = self.fold.merge.result()
+        merge = self.fold.merge
         if spec is self.spec:
-            return rows
-        mine = {key: a.name for key, a in zip(*_named(self.spec), strict=True)}
-        names = [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
-        return rows.select(names).rename_columns(spec.schema.names)
+            return merge.result()
+        assert isinstance(merge, LandmarkMerge)
+        known = aggregate_keys(self.spec)
+        mine = [known.index(key) for key in aggregate_keys(spec)]
+        return merge.some(mine).rename_columns(spec.schema.names)
 
     @property
     def groups(self) -> int:
@@ -382,16 +391,6 @@ class Pipelines:
                 pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
                 pipeline.forget_snapshot()
-
-
-def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
-    assert spec.aggregation is not None
-    return spec.aggregation.keys
-
-
-def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
-    assert spec.aggregation is not None
-    return aggregate_keys(spec), spec.aggregation.aggregates
 
 
 def _rows_missing(table: str, count: int) -> StorageError:

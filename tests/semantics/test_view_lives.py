@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -302,3 +303,23 @@ def test_tables_that_functions_read(folder: Path, connect: Connect) -> None:
     assert (rows(db, "above"), rows(db, "below")) == ([(31, 2)], [(22,)])
     with pytest.raises(headwater.Error, match="table t is read by view"):
         db.sql("DROP TABLE t")
+
+
+def test_an_error_of_one_view_is_not_that_of_another(folder: Path, connect: Connect) -> None:
+    """Views with the same keys: a division by zero or a sum out of range stops only the view that has it."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAM s (k INT, v INT, c DECIMAL(38, 0))")
+    db.sql("CREATE VIEW divided AS SELECT k, max(100 / v) AS x FROM s GROUP BY k")
+    db.sql("CREATE VIEW summed AS SELECT k, sum(c) AS x FROM s GROUP BY k")
+    db.sql(f"CREATE VIEW counted AS {SUMS.format('s')}")
+    most = Decimal("9" * 38)
+    db.insert("s", [(1, 4, most)])
+    assert [rows(db, name) for name in ("divided", "counted")] == [[(1, 25.0)], [(1, 1)]]
+    db.insert("s", [(1, 0, most)])
+    assert rows(db, "counted") == [(1, 2)]
+    assert pipelines(db, "summed") == pipelines(db, "counted") != pipelines(db, "divided")
+    for name in ("divided", "summed"):
+        with pytest.raises(headwater.Error, match=r"division by zero|out of range"):
+            rows(db, name)
+    db.insert("s", [(2, 1, Decimal(1))])
+    assert rows(db, "counted") == [(1, 2), (2, 1)]
