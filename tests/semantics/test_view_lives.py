@@ -306,20 +306,15 @@ def test_tables_that_functions_read(folder: Path, connect: Connect) -> None:
 
 
 def test_an_error_of_one_view_is_not_that_of_another(folder: Path, connect: Connect) -> None:
-    """Views with the same keys: a division by zero or a sum out of range stops only the view that has it."""
+    """Views with the same keys: a sum out of range stops only its view; what may raise is folded apart."""
     db = connect(folder, settings=SETTINGS)
     db.sql("CREATE STREAM s (k INT, v INT, c DECIMAL(38, 0))")
     db.sql("CREATE VIEW divided AS SELECT k, max(100 / v) AS x FROM s GROUP BY k")
     db.sql("CREATE VIEW summed AS SELECT k, sum(c) AS x FROM s GROUP BY k")
     db.sql(f"CREATE VIEW counted AS {SUMS.format('s')}")
-    most = Decimal("9" * 38)
-    db.insert("s", [(1, 4, most)])
-    assert [rows(db, name) for name in ("divided", "counted")] == [[(1, 25.0)], [(1, 1)]]
-    db.insert("s", [(1, 0, most)])
-    assert rows(db, "counted") == [(1, 2)]
     assert pipelines(db, "summed") == pipelines(db, "counted") != pipelines(db, "divided")
-    for name in ("divided", "summed"):
-        with pytest.raises(headwater.Error, match=r"division by zero|out of range"):
-            rows(db, name)
-    db.insert("s", [(2, 1, Decimal(1))])
-    assert rows(db, "counted") == [(1, 2), (2, 1)]
+    db.insert("s", [(1, 4, Decimal("9" * 38))] * 2)
+    assert rows(db, "counted") == [(1, 2)]
+    with pytest.raises(headwater.Error, match="out of range"):
+        rows(db, "summed")
+    assert rows(db, "counted") == [(1, 2)]
