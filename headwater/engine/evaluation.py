@@ -245,7 +245,7 @@ class Evaluation:
         }
         files = {window_view(number): files for number, files in windows.files.items()}
         text = self.plan.whole.replace(INSTANT, instant_text(self.output.time_type, tick))
-        static = {**held.of(self.plan.identifiers), **files}
+        static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 
     def rows_in_line(
@@ -297,4 +297,4 @@ class Evaluation:
         return times, rows.column("_seq").to_numpy()
 
     def _run(self, text: str, tables: Mapping[str, pa.Table], held: HeldTables) -> pa.Table:
-        return run_over(self.world, [text], tables, held.of(self.plan.identifiers))[0]
+        return run_over(self.world, [text], tables, held.relations)[0]

@@ -247,6 +247,10 @@ class LandmarkMerge(Merge):
         """All groups."""
         return self._groups.result()
 
+    def some(self, wanted: Sequence[int]) -> pa.Table:
+        """All groups with some of the aggregates."""
+        return self._groups.some(wanted)
+
     def state(self) -> dict[str, Any]:
         """The groups'."""
         return {"groups": self._groups.state()}

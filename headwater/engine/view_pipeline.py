@@ -21,8 +21,9 @@ import pyarrow as pa
 
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
-from headwater.engine.sharing import AggregateKey, aggregate_keys, united
+from headwater.engine.sharing import aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
 from headwater.errors import StorageError
@@ -106,7 +107,6 @@ class ViewPipeline:
     place: Place
     world: World
     probes: StaticProbes
-    identifiers: frozenset[str]
     snapshot: SnapshotFile | None
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
@@ -172,7 +172,6 @@ class ViewPipeline:
             None,
             (),
             self.probes,
-            self.identifiers,
             self.counters,
             now=_microseconds,
         )
@@ -210,6 +209,11 @@ class ViewPipeline:
         return self.place.table.state.next_sequence - self.sequence
 
     @property
+    def generation(self) -> int | None:
+        """The generation of the stored rows that are folded; None before any is."""
+        return self._generation
+
+    @property
     def changed(self) -> bool:
         """Whether stored rows were deleted or replaced since they were folded."""
         return self._generation is not None and self.place.table.generation != self._generation
@@ -237,7 +241,7 @@ class ViewPipeline:
             if not self._caught_up:
                 self._caught_up = True
                 self.recovery_s = time.perf_counter() - started
-                if self.place.at_insert:  # what is folded by reads only holds no writer back
+                if self.place.at_insert and self.members:  # else it holds no writer back
                     self.place.table.folded_by[self.number] = lambda: self.sequence
         self.place.table.made_room()
 
@@ -281,12 +285,13 @@ class ViewPipeline:
 
     def result(self, spec: FoldSpec) -> pa.Table:
         """The groups with one member's aggregates."""
-        rows = self.fold.merge.result()
+        merge = self.fold.merge
         if spec is self.spec:
-            return rows
-        mine = {key: a.name for key, a in zip(*_named(self.spec), strict=True)}
-        names = [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
-        return rows.select(names).rename_columns(spec.schema.names)
+            return merge.result()
+        assert isinstance(merge, LandmarkMerge)
+        known = aggregate_keys(self.spec)
+        mine = [known.index(key) for key in aggregate_keys(spec)]
+        return merge.some(mine).rename_columns(spec.schema.names)
 
     @property
     def groups(self) -> int:
@@ -301,6 +306,8 @@ class ViewPipeline:
             replaced = self._replaced == self.place.table.generation
             if self.snapshot is None or self.sequence == self.kept or self.changed or replaced:
                 return
+            if not self.members:
+                return  # a reader of a view that was dropped meanwhile
             parts, distinct = part_keys(self.spec)
             position = {
                 "number": self.number,
@@ -384,16 +391,6 @@ class Pipelines:
                 pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
                 pipeline.forget_snapshot()
-
-
-def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
-    assert spec.aggregation is not None
-    return spec.aggregation.keys
-
-
-def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
-    assert spec.aggregation is not None
-    return aggregate_keys(spec), spec.aggregation.aggregates
 
 
 def _rows_missing(table: str, count: int) -> StorageError:

@@ -22,6 +22,7 @@ from headwater.kernel.relation import Relation
 from headwater.settings import Settings
 from headwater.sources.manager import Sources
 from headwater.sql.names import nearest
+from headwater.sql.statements.query import Query
 from headwater.sql.text import Name
 from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
 from headwater.storage.folder import DataFolder
@@ -143,35 +144,44 @@ class Context:
     @contextlib.contextmanager
     def relations(self, identifiers: Iterable[str]) -> Iterator[dict[str, Relation]]:
         """The tables that a text may mean by its identifiers, each at one version, kept while inside."""
-        found: dict[str, Relation] = {}
+        with self.held(identifiers) as held:
+            yield dict(held.relations)
+
+    @contextlib.contextmanager
+    def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
+        """The standard tables that names may mean, each at one version, kept while inside."""
+        relations: dict[str, Relation] = {}
+        versions: dict[str, int] = {}
         with contextlib.ExitStack() as stack:
             for name in sorted(self._with_those_of_functions(identifiers)):
                 item = self.find(name)
                 table = self.tables.get(item.id) if item is not None else None
                 if table is not None:
                     snapshot = stack.enter_context(table.reading())
-                    found[name] = Relation(snapshot.schema, snapshot.files)
-            yield found
-
-    @contextlib.contextmanager
-    def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
-        """The standard tables that names may mean, each at one version, kept while inside."""
-        with self.relations(identifiers) as relations:
-            versions: dict[str, int] = {}
-            for name in relations:
-                item = self.find(name)
-                table = None if item is None else self.tables.get(item.id)
-                if table is not None:
-                    versions[name] = table.snapshot.version
+                    relations[name] = Relation(snapshot.schema, snapshot.files)
+                    versions[name] = snapshot.version
             yield HeldTables(relations, versions)
 
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
         return scan_rows(relation.files, relation.schema)
 
-    def table_names(self) -> frozenset[str]:
-        """The standard tables, in lower case."""
-        return frozenset(item.key for item in self.catalog.all("table"))
+    def reads_tables(self, identifiers: Iterable[str]) -> bool:
+        """Whether a text with these identifiers may read a standard table, itself or by a function."""
+        return bool(self._with_those_of_functions(identifiers) & self._table_names())
+
+    def tables_of_functions(self, identifiers: Iterable[str]) -> frozenset[str]:
+        """The standard tables that functions among the identifiers read, in lower case."""
+        called = self.functions.keys() & set(identifiers)
+        return frozenset((self._with_those_of_functions(called) - called) & self._table_names())
+
+    def names_read(self, query: Query) -> set[str]:
+        """What a query reads, by the names in its text and in that of its functions."""
+        named = {reference.name.key for reference in query.table_references}
+        return named | self.tables_of_functions(query.identifiers)
+
+    def _table_names(self) -> set[str]:
+        return {item.key for item in self.catalog.all("table")}
 
     @property
     def has_state_functions(self) -> bool:

@@ -21,7 +21,7 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_table, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
-from headwater.execute.dependents import check_unread, names_read
+from headwater.execute.dependents import check_unread
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
@@ -121,7 +121,7 @@ def _create_plain(
             f"the view names {len(names)} columns, its query has {len(columns)}", sqlstate="42601"
         )
     refuse_twice(pa.schema([pa.field(n, pa.null()) for n in names or [c for c, _ in columns]]))
-    reads = names_read(statement.query)
+    reads = context.names_read(statement.query)
     found = [context.find(name) for name in sorted(reads)]
     definition = {
         "continuous": False,
@@ -178,11 +178,12 @@ def _create_continuous(
         "columns": names,
         **options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(names_read(statement.query) | names_read(query)),
+        "tables": sorted(context.names_read(statement.query) | context.names_read(query)),
         "types": made.analyser.known,
     }
     with contextlib.ExitStack() as stack:
         stack.callback(release_streams, context, definition["reads"])  # if it does not come about
+        stack.callback(forget_static, context)
         for table in made.tables:
             stack.enter_context(table.holding())
             table.kept = True
@@ -274,7 +275,7 @@ def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView
         for number, spec in enumerate(made.specs):
             place = _place(context, made, spec, saved, static)
             member = member_name(saved["incarnation"], number)
-            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
+            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place)
             pipelines.append(context.pipelines.join(member, spec, place, make))
         return _view(context, name, saved, made, pipelines)
     except BaseException:
@@ -302,13 +303,12 @@ def _place(
     )
 
 
-def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> ViewPipeline:
+def _pipeline(context: Context, number: str, place: Place) -> ViewPipeline:
     return ViewPipeline(
         number,
         place,
         context,
         StaticProbes(context),
-        made.plan.identifiers,
         context.pipeline_snapshot(number),
     )
 
@@ -404,7 +404,7 @@ def _taken_up(
                 known.join(member, own)
         return known
     place = _place(context, made, spec, saved, held_static(context, saved["static"]))
-    pipeline = _pipeline(context, number, place, made)
+    pipeline = _pipeline(context, number, place)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)
     return pipeline

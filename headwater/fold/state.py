@@ -148,6 +148,16 @@ class GroupState:
         self._grow(len(self.lookup), 0)
         return self._rows_of(self.aggregation.present(self._vectors))
 
+    def some(self, wanted: Sequence[int]) -> pa.Table:
+        """All groups with some of the aggregates, in that order: an overflow in another one is no error."""
+        self._grow(len(self.lookup), 0)
+        slots = self.aggregation.present(self._vectors)
+        distinct = [values.counts(slots) for values in self._distinct]
+        columns = self.aggregation.finish(take(self._vectors, slots), distinct, wanted)
+        names = [key.name for key in self.aggregation.keys]
+        names += [self.aggregation.aggregates[number].name for number in wanted]
+        return pa.Table.from_arrays([*self.lookup.keys(slots), *columns], names=names)
+
     def changed(self) -> pa.Table:
         """The groups touched since the last call, as they are now."""
         self._grow(len(self.lookup), 0)
