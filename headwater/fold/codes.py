@@ -8,13 +8,14 @@ by one. Serves DataCell §3 (group by, joins) and DESIGN §7: pyarrow rebuilds i
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.errors import OverloadError
-from headwater.fold.columns import INTEGER, Column, Slots, Vector
+from headwater.fold.columns import INTEGER, OBJECT_BYTES, Column, Slots, Vector
 
 MOST_CODES = 2**31 - 2
 DIRECT_RANGE = 1 << 16  # addressed directly in any case
@@ -37,6 +38,12 @@ class IntegerCodes:
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        direct = 0 if self._direct is None else self._direct.nbytes
+        return self._values.nbytes + self._table.nbytes + direct
 
     @property
     def values(self) -> Vector:
@@ -223,6 +230,12 @@ class ValueCodes:
 
     def __len__(self) -> int:
         return len(self._codes)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held: the dictionary, its texts, and the same texts in Arrow."""
+        texts = sum(chunk.nbytes for chunk in self._chunks)
+        return sys.getsizeof(self._codes) + OBJECT_BYTES * len(self._codes) + 2 * texts
 
     def take(self, codes: Slots) -> pa.Array:
         """The values of codes."""

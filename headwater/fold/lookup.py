@@ -33,6 +33,11 @@ class ColumnCodes:
     def __len__(self) -> int:
         return len(self._inner) + (self._null != NO_CODE)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return self._inner.nbytes
+
     def codes(self, column: Column, add: bool) -> Slots:
         """The codes of a column's rows; -1 for unknown ones unless they may be added."""
         valid = column.valid
@@ -101,6 +106,11 @@ class Lookup:
         if not self._columns:
             return 1  # the one group of a query without GROUP BY
         return len(self._pairs[-1]) if self._pairs else len(self._columns[0])
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return sum(codes.nbytes for codes in (*self._columns, *self._pairs))
 
     def slots(self, columns: Sequence[Column | pa.Array], row_count: int | None = None) -> Slots:
         """The slot of each row; unknown keys get the next slots."""
