@@ -597,3 +597,8 @@ SELECT * FROM more_than_average;
 --| 2 | 10.5
 SELECT groups FROM headwater.views WHERE name = 'all_of_them';
 --| 2
+-- case: a view with a column of its own name can be dropped
+CREATE STREAM q (k INT, v INT);
+CREATE VIEW v AS SELECT k, sum(v) AS s FROM q GROUP BY k;
+DROP VIEW v;
+--# DROP VIEW
