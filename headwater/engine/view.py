@@ -21,6 +21,7 @@ from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import HeldTables, World
+from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import INSTANT, ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
@@ -145,7 +146,11 @@ class ContinuousView:
         known = self._unchanged()
         if known is not None:
             return known
-        with self._reading, self.world.held(self.plan.identifiers) as held:
+        with (
+            self._reading,
+            self.world.held(self.plan.identifiers) as held,
+            contextlib.ExitStack() as files,
+        ):
             if not self.specs or self.maintenance == "deferred":
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
@@ -156,10 +161,11 @@ class ContinuousView:
                 known = self.versions.last
                 if known is not None and known.key == key:
                     return known
-                merged = [
-                    pipeline.result(spec)
-                    for pipeline, spec in zip(self.pipelines, self.specs, strict=True)
-                ]
+                merged = []
+                for pipeline, spec in zip(self.pipelines, self.specs, strict=True):
+                    merged.append(pipeline.result(spec))
+                    if isinstance(merged[-1], Relation):
+                        files.callback(self.world.kernel.staging.release, merged[-1])
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)

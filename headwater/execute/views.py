@@ -290,6 +290,7 @@ def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> Vi
         StaticProbes(context),
         made.plan.identifiers,
         context.pipeline_snapshot(number),
+        context.pipeline_runs(number),
     )
 
 
@@ -333,7 +334,10 @@ def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
 
 def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
-    _open(context, [i for i in context.catalog.all("view") if i.definition["continuous"]])
+    views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
+    numbers = {number for item in views for number in item.definition["pipelines"]}
+    context.forget_pipelines(numbers)
+    _open(context, views)
 
 
 def wake_views(context: Context) -> None:

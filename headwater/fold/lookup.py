@@ -110,7 +110,8 @@ class Lookup:
     @property
     def nbytes(self) -> int:
         """How much memory is held."""
-        return sum(codes.nbytes for codes in (*self._columns, *self._pairs))
+        pairs = sum(codes.nbytes for codes in self._pairs)
+        return pairs + sum(codes.nbytes for codes in self._columns)
 
     def slots(self, columns: Sequence[Column | pa.Array], row_count: int | None = None) -> Slots:
         """The slot of each row; unknown keys get the next slots."""

@@ -39,9 +39,7 @@ class StateColumns:
         ]
         self._types = [
             [self._vector_type(argument, np.dtype(dtype)) for dtype in family.dtypes]
-            for (_, argument), family in zip(
-                aggregation.parts, aggregation.families, strict=True
-            )
+            for (_, argument), family in zip(aggregation.parts, aggregation.families, strict=True)
         ]
         self._distinct = [f"distinct {name}" for name in distinct]
 

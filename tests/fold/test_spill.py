@@ -1,4 +1,4 @@
-"""States taken apart and merged again, against evaluating all rows anew and a state that was never spilled."""
+"""States taken apart and merged again, against evaluating all rows anew and a state that stayed whole."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def test_equal_keys_share_a_partition(type_: pa.DataType) -> None:
     whole = partitions_of([array], 60, 1 << 16)
     for start in range(0, 60, 7):
         part = array.slice(start, 7)
-        assert partitions_of([part], len(part), 1 << 16).tolist() == whole[start : start + 7].tolist()
+        assert (
+            partitions_of([part], len(part), 1 << 16).tolist() == whole[start : start + 7].tolist()
+        )
     places: dict[str, set[int]] = {}
     for value, place in zip(array.to_pylist(), whole.tolist(), strict=True):
         value = value + 0.0 if isinstance(value, float) else value
@@ -114,7 +116,10 @@ def test_partitions_are_even() -> None:
 
 def test_memory_is_told() -> None:
     """What a state says it holds grows with its groups, and a new one holds next to nothing."""
-    aggregates = [Aggregate("sum", 0, pa.int64(), "s"), Aggregate("count_distinct", 0, pa.int64(), "d")]
+    aggregates = [
+        Aggregate("sum", 0, pa.int64(), "s"),
+        Aggregate("count_distinct", 0, pa.int64(), "d"),
+    ]
     for type_ in (pa.int64(), pa.string()):
         state = GroupState(Aggregation([pa.field("k", type_)], aggregates), tracked=False)
         empty = state.nbytes
