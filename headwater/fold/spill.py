@@ -92,7 +92,35 @@ class StateColumns:
     def merge(self, state: GroupState, table: pa.Table) -> None:
         """Merge such a table into a state."""
         keys = [Column(table.column(name)) for name in self._keys]
-        slots = state.lookup.slots(keys, table.num_rows)
+        if keys and not len(state.lookup):
+            state.load(keys, self._partial(table, np.arange(table.num_rows)))
+        else:
+            slots = state.lookup.slots(keys, table.num_rows)
+            state.merge(self._partial(table, slots))
+
+    def merged(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """One table of the groups that are in some, the oldest first."""
+        return tables[0] if len(tables) == 1 else self.table(self._state(tables))
+
+    def result(self, tables: Sequence[pa.Table]) -> pa.Table:
+        """The rows of the groups that are in some tables, the oldest first."""
+        return self._finished(tables[0]) if len(tables) == 1 else self._state(tables).result()
+
+    def _state(self, tables: Sequence[pa.Table]) -> GroupState:
+        state = GroupState(self.aggregation, tracked=False)
+        for table in tables:
+            self.merge(state, table)
+        return state
+
+    def _finished(self, table: pa.Table) -> pa.Table:
+        """The rows of one table: no group is in it twice."""
+        partial = self._partial(table, np.arange(table.num_rows))
+        counts = [np.bincount(p.slots, minlength=table.num_rows) for p in partial.pairs]
+        keys = [Column(table.column(name)).array for name in self._keys]
+        columns = self.aggregation.finish(partial.vectors, counts)
+        return self.aggregation.table(keys, columns)
+
+    def _partial(self, table: pa.Table, slots: Slots) -> Partial:
         vectors = [
             [
                 _vector(table.column(name), np.dtype(dtype), type_)
@@ -107,7 +135,7 @@ class StateColumns:
             lists = table.column(name).combine_chunks()
             lengths = lists.value_lengths().to_numpy()
             pairs.append(Pairs(np.repeat(slots, lengths), lists.flatten()))
-        state.merge(Partial(slots, vectors, tuple(pairs)))
+        return Partial(slots, vectors, tuple(pairs))
 
 
 class _ByPlace:

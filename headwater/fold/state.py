@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.fold.aggregation import Aggregation, Partial, pairs_of, take
+from headwater.fold.aggregation import Aggregation, Partial, copied, pairs_of, take
 from headwater.fold.chunk import Chunk, Grouper, Groups
 from headwater.fold.columns import Column, Slots, Vector, size_of
 from headwater.fold.distinct import DistinctValues
@@ -137,6 +137,17 @@ class GroupState:
         """Fold in a partial that was made elsewhere."""
         self._grow(len(self.lookup), int(partial.vectors[0][0].sum()))
         self.aggregation.merge_at(self._vectors, partial.slots, partial.vectors)
+        if self._tracked:
+            self._changed.add(partial.slots, len(self.lookup))
+        for values, pairs in zip(self._distinct, partial.pairs, strict=True):
+            values.push(0, pairs)
+
+    def load(self, keys: Sequence[Column], partial: Partial) -> None:
+        """Begin with groups that were made elsewhere: their distinct keys are the slots."""
+        self.clear()
+        self.lookup.load(keys)
+        self._vectors = copied(partial.vectors)
+        self._rows = int(partial.vectors[0][0].sum())
         if self._tracked:
             self._changed.add(partial.slots, len(self.lookup))
         for values, pairs in zip(self._distinct, partial.pairs, strict=True):

@@ -21,7 +21,6 @@ from headwater.errors import DataError, StorageError
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.spill import StateColumns
-from headwater.fold.state import GroupState
 from headwater.kernel.kernel import Kernel, Work
 from headwater.sql.types import canonical
 from headwater.storage.disk import storage_error
@@ -139,11 +138,9 @@ def unite_here(job: MergeJob, rest: Mapping[int, pa.Table]) -> tuple[Merged, pa.
     columns, kept = job.shape.columns(), []
     found = [columns.aggregation.schema.empty_table()]
     for part in sorted({*job.parts, *rest}):
-        state, written = _merged(job, columns, part)
-        if part in rest:
-            columns.merge(state, rest[part])
+        tables, written = _merged(job, columns, part)
         kept += [] if written is None else [written]
-        found.append(state.result())
+        found.append(columns.result([*tables, *([rest[part]] if part in rest else [])]))
     return Merged(tuple(kept)), pa.concat_tables(found)
 
 
@@ -181,25 +178,26 @@ class _Task:
 
     def _merge(self, part: int) -> list[tuple[str, Written]]:
         job, columns = self.job, self.job.shape.columns()
-        state, kept = _merged(job, columns, part)
+        tables, kept = _merged(job, columns, part)
         made = [] if kept is None else [(KEPT, kept)]
         if job.result is not None:
             rest = job.rest[part] if job.rest else None
             if rest is not None:
-                columns.merge(state, read_part(rest, columns))
-            rows = state.result().cast(job.shape.result)
+                tables = [*tables, read_part(rest, columns)]
+            rows = columns.result(tables).cast(job.shape.result)
             made.append((RESULT, write_part(rows, job.result, part)))
         return made
 
 
-def _merged(job: MergeJob, columns: StateColumns, part: int) -> tuple[GroupState, Written | None]:
-    """One partition of the sources as a state; written, if it is to be kept."""
-    state = GroupState(columns.aggregation, tracked=False)
-    for path in job.sources[part]:
-        columns.merge(state, read_part(path, columns))
-    if job.kept is None or not job.sources[part]:
-        return state, None
-    return state, write_part(columns.table(state), job.kept, part)
+def _merged(
+    job: MergeJob, columns: StateColumns, part: int
+) -> tuple[list[pa.Table], Written | None]:
+    """The tables of one partition; merged into one that is written, if that is to be kept."""
+    tables = [read_part(path, columns) for path in job.sources[part]]
+    if job.kept is None or not tables:
+        return tables, None
+    table = columns.merged(tables)
+    return [table], write_part(table, job.kept, part)
 
 
 def _told(error: DataError | StorageError) -> str:

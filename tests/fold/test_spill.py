@@ -33,12 +33,7 @@ def united(columns: StateColumns, runs: list[dict[int, pa.Table]], state: GroupS
         tables = [run[part] for run in runs if part in run]
         if not tables and (aggregation.keys or part):
             continue
-        middle, whole = GroupState(aggregation), GroupState(aggregation)
-        for table in tables[:2]:
-            columns.merge(middle, table)
-        for table in [columns.table(middle), *tables[2:]]:
-            columns.merge(whole, table)
-        found.append(whole.result())
+        found.append(columns.result([columns.merged(tables[:2]), *tables[2:]]))
     return pa.concat_tables([aggregation.schema.empty_table(), *found])
 
 
