@@ -4,7 +4,7 @@ Owns: which runs there are, from the oldest to the newest, and their files. A ru
 when memory had no more room for it, in partitions of the key. Four runs of one level become one of the next,
 so that a group is written about log₄ of the number of spills times. Runs that the snapshot on disk
 names stay until the next one has taken its place. Must never: fold rows, or remove a file that a
-snapshot, a reader or a writer of a snapshot needs. Callers hold the pipeline's lock.
+snapshot, a reader or a writer of a snapshot needs. Callers hold the pipeline's lock unless it says otherwise.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,8 @@ from headwater.kernel.state_merge import (
 )
 from headwater.storage.disk import storage_error
 from headwater.storage.folder import sync_file, sync_folder
+
+Lock = AbstractContextManager[Any]  # the pipeline's
 
 PARTITIONS = 32  # a merge holds one of them in memory
 FAN_IN = 4  # runs of one level that become one of the next
@@ -114,7 +117,7 @@ class StateRuns:
         self._make_folder()
         number = self._number()
         prefix = self._prefix(number)
-        with self._removed_unless_done(prefix):
+        with _removed_unless_done(prefix):
             tables = shape.columns().tables(state, PARTITIONS)
             files = [write_part(table, prefix, part) for part, table in tables]
         return self._made(number, 0, files)
@@ -122,7 +125,7 @@ class StateRuns:
     def _merge(self, shape: StateShape, runs: Sequence[Run], level: int) -> Run:
         number = self._number()
         job = MergeJob(shape, self._sources(runs), kept=self._prefix(number))
-        with self._removed_unless_done(self._prefix(number)):
+        with _removed_unless_done(self._prefix(number)):
             if self._is_large(runs, 0):
                 made = merge_on_spark(self._world.kernel, job)
             else:
@@ -149,55 +152,78 @@ class StateRuns:
 
     # Reading
 
-    def result(self, shape: StateShape, state: GroupState) -> pa.Table | Relation:
-        """The groups of all runs and of the state in memory; in files, to be released, if many.
+    @contextlib.contextmanager
+    def reading(
+        self, shape: StateShape, state: GroupState, lock: Lock
+    ) -> Iterator[Callable[[], pa.Table | Relation]]:
+        """The groups of all runs and of the state in memory, as they are now.
 
-        Where several runs were read, the one that they make together takes their place.
+        What is given makes the result, once and without the lock; a result in files goes at the end.
         """
-        number, level = self._number(), max(run.level for run in self._runs)
-        several = len(self._runs) > 1
-        kept = self._prefix(number) if several else None
-        job = MergeJob(shape, self._sources(self._runs), kept=kept)
-        with self._removed_unless_done(self._prefix(number)):
-            if self._is_large(self._runs, len(state)):
-                made, found = self._united_on_spark(job, state)
-            else:
-                rest = dict(shape.columns().tables(state, PARTITIONS))
-                made, found = unite_here(job, rest)
-        if several:
-            self._runs = (self._made(number, level, made.kept),)
-            self._sweep()
-        return found
-
-    def _united_on_spark(self, job: MergeJob, state: GroupState) -> tuple[Merged, Relation]:
         mark = uuid.uuid4().hex[:12]  # Spark may remember files by their names
-        prefix, rest = (str(self._folder / f"{name}-{mark}") for name in ("result", "rest"))
-        try:
-            tables = job.shape.columns().tables(state, PARTITIONS)
-            files: list[str | None] = [None] * PARTITIONS
-            for part, table in tables:
-                write_part(table, rest, part)
-                files[part] = part_path(rest, part)
-            job = MergeJob(job.shape, job.sources, job.kept, tuple(files), prefix)
-            with self._removed_unless_done(prefix):
-                made = merge_on_spark(self._world.kernel, job)
-        finally:
-            _remove(rest)
-        paths = tuple(part_path(prefix, file.part) for file in made.results)
+        result, rest = (str(self._folder / f"{name}-{mark}") for name in ("result", "rest"))
+        tables = dict(shape.columns().tables(state, PARTITIONS))
+        large = self._is_large(self._runs, len(state))
+        with self._held_runs(lock) as mine:
+            number = self._number()
+            kept = self._prefix(number) if len(mine) > 1 else None
+            job = MergeJob(shape, self._sources(mine), kept=kept)
+
+            def make() -> pa.Table | Relation:
+                with _removed_unless_done(self._prefix(number)):
+                    if large:
+                        made, found = self._united_on_spark(job, tables, rest, result)
+                    else:
+                        made, found = unite_here(job, tables)
+                if kept is not None:
+                    with lock:
+                        self._put_in_place(mine, number, made)
+                return found
+
+            try:
+                yield make
+            finally:
+                _remove(rest)
+                _remove(result)
+
+    def _united_on_spark(
+        self, job: MergeJob, tables: Mapping[int, pa.Table], rest: str, result: str
+    ) -> tuple[Merged, Relation]:
+        for part, table in tables.items():
+            write_part(table, rest, part)
+        files = [part_path(rest, n) if n in tables else None for n in range(PARTITIONS)]
+        job = replace(job, rest=tuple(files), result=result)
+        made = merge_on_spark(self._world.kernel, job)
+        paths = tuple(part_path(result, file.part) for file in made.results)
         return made, Relation(job.shape.result, paths)
+
+    def _put_in_place(self, old: tuple[Run, ...], number: int, made: Merged) -> None:
+        """One run instead of several, unless these were merged or dropped meanwhile."""
+        run = self._made(number, max(run.level for run in old), made.kept)
+        if self._runs[: len(old)] == old:
+            self._runs = (run, *self._runs[len(old) :])
+        self._sweep()
 
     # Snapshots
 
     @contextlib.contextmanager
-    def held(self) -> Iterator[list[dict[str, Any]]]:
-        """The runs as a snapshot names them; their files stay while inside, without the lock too."""
-        mine = list(self._runs)
+    def _held_runs(self, lock: Lock) -> Iterator[tuple[Run, ...]]:
+        """The present runs, whose files stay while inside, without the lock too."""
+        mine = self._runs
         self._held += mine
         try:
-            yield [asdict(run) for run in mine]
+            yield mine
         finally:
-            for run in mine:
-                self._held.remove(run)
+            with lock:
+                for run in mine:
+                    self._held.remove(run)
+                self._sweep()
+
+    @contextlib.contextmanager
+    def held(self, lock: Lock) -> Iterator[list[dict[str, Any]]]:
+        """The runs as a snapshot names them; their files stay while inside."""
+        with self._held_runs(lock) as mine:
+            yield [asdict(run) for run in mine]
 
     def sync(self, record: Sequence[dict[str, Any]]) -> None:
         """Makes the files of a record durable; needs no lock."""
@@ -280,13 +306,14 @@ class StateRuns:
         except OSError as error:
             raise storage_error("make folder", str(self._folder), error) from error
 
-    @contextlib.contextmanager
-    def _removed_unless_done(self, prefix: str) -> Iterator[None]:
-        try:
-            yield
-        except BaseException:
-            _remove(prefix)
-            raise
+
+@contextlib.contextmanager
+def _removed_unless_done(prefix: str) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        _remove(prefix)
+        raise
 
 
 def _run(record: dict[str, Any]) -> Run:

@@ -21,7 +21,6 @@ from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import HeldTables, World
-from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import INSTANT, ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
@@ -149,7 +148,7 @@ class ContinuousView:
         with (
             self._reading,
             self.world.held(self.plan.identifiers) as held,
-            contextlib.ExitStack() as files,
+            contextlib.ExitStack() as reading,
         ):
             if not self.specs or self.maintenance == "deferred":
                 return self._read_stored(held)
@@ -161,11 +160,11 @@ class ContinuousView:
                 known = self.versions.last
                 if known is not None and known.key == key:
                     return known
-                merged = []
-                for pipeline, spec in zip(self.pipelines, self.specs, strict=True):
-                    merged.append(pipeline.result(spec))
-                    if isinstance(merged[-1], Relation):
-                        files.callback(self.world.kernel.staging.release, merged[-1])
+                results = [
+                    reading.enter_context(pipeline.reading(spec))
+                    for pipeline, spec in zip(self.pipelines, self.specs, strict=True)
+                ]
+            merged = [make() for make in results]
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)

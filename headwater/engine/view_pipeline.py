@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -310,18 +310,26 @@ class ViewPipeline:
             visible = snapshot.oldest_visible
         return visible is not None and self.oldest is not None and self.oldest < visible
 
-    def result(self, spec: FoldSpec) -> pa.Table | Relation:
-        """The groups with one member's aggregates; as files, to be released, where they are many."""
-        spilled = bool(self.runs)
-        rows = self.runs.result(self._shape, self._groups) if spilled else self.fold.merge.result()
+    @contextlib.contextmanager
+    def reading(self, spec: FoldSpec) -> Iterator[Callable[[], pa.Table | Relation]]:
+        """The groups as they are now, with one member's aggregates; entered under the lock.
+
+        What is given makes them, without the lock; as files, which stay while inside, if they are many.
+        """
+        names = self._names_of(spec)
+        if not self.runs:
+            rows = _renamed(self.fold.merge.result(), spec, names)
+            yield lambda: rows
+            return
+        with self.runs.reading(self._shape, self._groups, self.lock) as make:
+            yield lambda: _renamed(make(), spec, names)
+
+    def _names_of(self, spec: FoldSpec) -> list[str] | None:
+        """The columns of a member among all; None if it is the only one."""
         if spec is self.spec:
-            return rows
+            return None
         mine = {key: a.name for key, a in zip(*_named(self.spec), strict=True)}
-        names = [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
-        if isinstance(rows, Relation):
-            renamed = zip(spec.schema.names, map(quoted, names), strict=True)
-            return replace(rows, columns=(), computed=tuple(renamed))
-        return rows.select(names).rename_columns(spec.schema.names)
+        return [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
 
     @property
     def groups(self) -> int:
@@ -345,7 +353,7 @@ class ViewPipeline:
                 same = self.sequence == self.kept and self.runs.are_named
                 if same or not self._may_put_away:
                     return
-                runs = stack.enter_context(self.runs.held())
+                runs = stack.enter_context(self.runs.held(self.lock))
                 state, position = detached(self.fold.merge.state()), self._position(runs)
                 forgotten, sequence = self._forgotten, self.sequence
             self.runs.sync(runs)
@@ -453,6 +461,17 @@ class Pipelines:
                 pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
                 pipeline.remove()
+
+
+def _renamed(
+    rows: pa.Table | Relation, spec: FoldSpec, names: Sequence[str] | None
+) -> pa.Table | Relation:
+    if names is None:
+        return rows
+    if isinstance(rows, Relation):
+        renamed = zip(spec.schema.names, map(quoted, names), strict=True)
+        return replace(rows, columns=(), computed=tuple(renamed))
+    return rows.select(names).rename_columns(spec.schema.names)
 
 
 def _keys(spec: FoldSpec) -> Sequence[pa.Field]:

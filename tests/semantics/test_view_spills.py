@@ -191,7 +191,7 @@ def test_a_failed_spill_loses_nothing(
         db.insert("q", [(3, 1, 1)])
         with pytest.raises(StorageError):
             db.sql("SELECT * FROM v")
-    assert (pipeline.kept, files(folder)) == (kept, held)
+        assert (pipeline.kept, pipeline.sequence, files(folder)) == (kept, kept, held)
     assert db.sql("SELECT * FROM v ORDER BY k").rows() == [(1, 2, 2), (2, 1, 1)]
 
 
