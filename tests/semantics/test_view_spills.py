@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import psutil
+import pyarrow as pa
 import pytest
 
 import headwater
@@ -22,6 +26,7 @@ EVERYTHING = (
     "stddev(f) AS dev FROM r GROUP BY k, name"
 )
 SUMS = "SELECT k, count(*) AS n, sum(v) AS s FROM {} GROUP BY k"
+PATIENCE_S = 60.0
 Connect = Callable[..., headwater.Database]
 Row = tuple[Any, ...]
 
@@ -128,6 +133,73 @@ def test_an_unchanged_read_runs_nothing(db: headwater.Database) -> None:
     assert row[2] == runs.byte_count > 0
     plan = "\n".join(line for (line,) in db.sql("EXPLAIN ANALYZE VIEW v").rows())
     assert f"spilled: {row[2]} bytes in 1 runs" in plan
+
+
+def elsewhere(work: Callable[[], object]) -> None:
+    """Runs in another thread, which must not have to wait for a lock of this one."""
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join(PATIENCE_S)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("spills", [1, 3])
+def test_rows_are_folded_while_runs_are_merged(
+    spills: int, db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A read shows what was there when it began; runs that were merged meanwhile stay as they are."""
+    db.sql("SET view_state_mb = 0")
+    db.sql(DDL)
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    for turn in range(2):
+        db.insert("r", [(turn, 1, "a", 1, 0.0)])
+        db.flush()
+    pipeline, unite = pipeline_of(db, "v"), state_runs.unite_here
+
+    def meanwhile(*given: Any) -> Any:
+        monkeypatch.setattr(state_runs, "unite_here", unite)
+        for turn in range(spills):
+            db.insert("r", [(turn, 1, "a", 1, 0.0)])
+            elsewhere(pipeline.catch_up)
+        elsewhere(pipeline.put_away)
+        return unite(*given)
+
+    monkeypatch.setattr(state_runs, "unite_here", meanwhile)
+    view = db._context.engine.find_view("v")
+    assert view is not None
+    assert view.read().rows.to_pylist() == [{"k": 1, "n": 2, "s": 2}]
+    assert len(pipeline.runs) == 2  # two became one, and one came; or four became one, and one came
+    assert db.sql("SELECT * FROM v").rows() == [(1, 2 + spills, 2 + spills)]
+    pipeline.put_away()
+    assert len(files(db._context.folder.path)) == 1
+
+
+def test_a_snapshot_that_was_overtaken_is_not_put_in_place(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows are folded while a snapshot is written; if they are deleted meanwhile, it counts for nothing."""
+    db = connect(folder, settings={"eager_spark": False, "snapshot_s": 1000.0})
+    db.sql(DDL)
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    db.insert("r", [(1, 1, "a", 1, 0.0)])
+    db.flush()
+    pipeline = pipeline_of(db, "v")
+    prepare, doings = pipeline.snapshot.prepare, [pipeline.catch_up, pipeline.rows_will_change]
+
+    def meanwhile(*given: Any) -> Any:
+        elsewhere(doings.pop(0))
+        return prepare(*given)
+
+    monkeypatch.setattr(pipeline.snapshot, "prepare", meanwhile)
+    db.insert("r", [(2, 1, "a", 1, 0.0)])
+    pipeline.catch_up()
+    pipeline.put_away()
+    assert (pipeline.kept, pipeline.snapshot.exists) == (2, True)
+    db.insert("r", [(3, 1, "a", 1, 0.0)])
+    pipeline.catch_up()
+    pipeline.put_away()
+    assert (pipeline.kept, pipeline.snapshot.exists) == (0, False)
+    assert not list(folder.glob("snapshots/*"))
 
 
 def test_runs_are_merged_geometrically(db: headwater.Database) -> None:
@@ -242,3 +314,28 @@ def test_deleted_rows_leave_no_runs(folder: Path, connect: Connect) -> None:
     db.sql("DELETE FROM r")
     assert db.sql("SELECT * FROM v").rows() == []
     assert not files(folder)
+
+
+@pytest.mark.large
+@pytest.mark.timeout(0)
+def test_ten_million_groups_stay_within_their_bound(folder: Path, connect: Connect) -> None:
+    """Memory does not grow with the groups; the view has all of them."""
+    groups, step, bound = 10_000_000, 500_000, 100
+    settings = {"eager_spark": False, "view_state_mb": bound, "inline_rows": 100_000_000}
+    db = connect(folder, settings={**settings, "recent_mb": 0, "snapshot_s": 1000.0})
+    db.sql("CREATE STREAM q (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts")
+    inner = "SELECT k, count(*) AS n, sum(v) AS s FROM q GROUP BY k"
+    db.sql(f"CREATE VIEW v AS SELECT count(*) AS n, sum(s) AS s FROM ({inner})")
+    pipeline, keys = pipeline_of(db, "v"), np.random.default_rng(0).permutation(groups)
+    process, most = psutil.Process(), 0
+    before = process.memory_info().rss
+    for start in range(0, groups, step):
+        part = keys[start : start + step] * 1_000_003
+        times, ones = np.full(step, start), np.ones(step, np.int64)
+        db.insert("q", pa.table({"ts": times, "k": part, "v": ones}))
+        db.flush()
+        assert pipeline.state_bytes < (bound << 20) + 200 * step
+        most = max(most, process.memory_info().rss - before)
+    assert pipeline.runs
+    assert most < 700 << 20  # in memory they would take as much alone, and twice that to grow
+    assert db.sql("SELECT * FROM v").rows() == [(groups, groups)]
