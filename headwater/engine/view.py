@@ -145,7 +145,11 @@ class ContinuousView:
         known = self._unchanged()
         if known is not None:
             return known
-        with self._reading, self.world.held(self.plan.identifiers) as held:
+        with (
+            self._reading,
+            self.world.held(self.plan.identifiers) as held,
+            contextlib.ExitStack() as reading,
+        ):
             if not self.specs or self.maintenance == "deferred":
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
@@ -156,10 +160,11 @@ class ContinuousView:
                 known = self.versions.last
                 if known is not None and known.key == key:
                     return known
-                merged = [
-                    pipeline.result(spec)
+                results = [
+                    reading.enter_context(pipeline.reading(spec))
                     for pipeline, spec in zip(self.pipelines, self.specs, strict=True)
                 ]
+            merged = [make() for make in results]
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
@@ -70,6 +72,19 @@ class Context:
     def pipeline_snapshot(self, number: str) -> SnapshotFile:
         """Where the state of a pipeline of views is kept."""
         return SnapshotFile(self.folder.path / "snapshots" / f"pipeline-{number}.snapshot")
+
+    def pipeline_runs(self, number: str) -> StateRuns:
+        """Where groups of a pipeline of views are that memory has no room for."""
+        return StateRuns(self.folder.path / "snapshots" / f"pipeline-{number}.runs", self)
+
+    def forget_pipelines(self, needed: Iterable[str]) -> None:
+        """Removes the states of pipelines that no view has any more: a crash may have left them."""
+        kept = {f"pipeline-{number}" for number in needed}
+        for path in (self.folder.path / "snapshots").glob("pipeline-*"):
+            if path.stem not in kept and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.stem not in kept:
+                path.unlink(missing_ok=True)
 
     def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
         """Where the state of a continuous query is kept."""

@@ -134,10 +134,13 @@ def _measured_view(view: ContinuousView) -> list[str]:
     counters = [pipeline.counters for pipeline in view.pipelines]
     in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
     on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
+    spilled = sum(len(pipeline.runs) for pipeline in view.pipelines)
     return [
         f"rows folded in line: {in_line} in {runs} runs",
         f"rows read by Spark: {on_spark} in {jobs} runs",
         f"groups held: {sum(pipeline.groups for pipeline in view.pipelines)}",
+        f"in memory: {sum(p.state_bytes for p in view.pipelines)} bytes",
+        f"spilled: {sum(p.runs.byte_count for p in view.pipelines)} bytes in {spilled} runs",
         f"upper part on Spark: {view.evaluation.upper_runs} runs",
     ]
 

@@ -310,6 +310,7 @@ def _pipeline(context: Context, number: str, place: Place) -> ViewPipeline:
         context,
         StaticProbes(context),
         context.pipeline_snapshot(number),
+        context.pipeline_runs(number),
     )
 
 
@@ -353,7 +354,10 @@ def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
 
 def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
-    _open(context, [i for i in context.catalog.all("view") if i.definition["continuous"]])
+    views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
+    numbers = {number for item in views for number in item.definition["pipelines"]}
+    context.forget_pipelines(numbers)
+    _open(context, views)
 
 
 def wake_views(context: Context) -> None:

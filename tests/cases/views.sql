@@ -651,3 +651,9 @@ ADVANCE s TO 5;
 FLUSH;
 SELECT * FROM q;
 --| 1 | 2 | 4
+
+-- case: a view with a column of its own name can be dropped
+CREATE STREAM q (k INT, v INT);
+CREATE VIEW v AS SELECT k, sum(v) AS s FROM q GROUP BY k;
+DROP VIEW v;
+--# DROP VIEW
