@@ -131,7 +131,7 @@ def _register(
     refuse_twice(made.output.schema)
     definition = {
         "options": options,
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(context.names_read(query)),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
@@ -179,7 +179,7 @@ def _register_update(context: Context, statement: CreateContinuousQuery) -> None
         )
     definition = {
         "options": options,
-        "tables": sorted(made.identifiers),
+        "tables": sorted(context.names_read(statement.query)),
         "functions": made.functions,
         "beginning": beginning_of(made, statement.from_beginning).as_json(),
         "types": made.types,
