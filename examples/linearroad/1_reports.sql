@@ -1,0 +1,15 @@
+-- What comes in, and what is known before: docs/linearroad.md has the columns and the numbered rules.
+
+CREATE STREAMING TABLE reports (
+  type INT NOT NULL, time INT NOT NULL, vid INT NOT NULL, speed INT NOT NULL, xway INT NOT NULL, lane INT NOT NULL,
+  dir INT NOT NULL, seg INT NOT NULL, pos INT NOT NULL, qid INT NOT NULL, day INT NOT NULL
+) TIMESTAMP BY time;
+
+-- Tolls of the last ten weeks, one row for each car and day.
+CREATE TABLE history (vid INT, day INT, xway INT, toll INT);
+
+-- Every segment that there is.
+CREATE TABLE segments (xway INT, dir INT, seg INT);
+
+-- Rule 11: an accident in segment `accident` is in the zone of segment `seg`, so many segments downstream of it.
+CREATE TABLE zones (dir INT, accident INT, seg INT, distance INT);
