@@ -5,11 +5,12 @@ CREATE STREAMING TABLE reports (
   dir INT NOT NULL, seg INT NOT NULL, pos INT NOT NULL, qid INT NOT NULL, day INT NOT NULL
 ) TIMESTAMP BY time;
 
--- Tolls of the last ten weeks, one row for each car and day.
-CREATE TABLE history (vid INT, day INT, xway INT, toll INT);
+-- Tolls of the last ten weeks, one row for each car and day. By day, so that a question reads one day of one car.
+CREATE STREAMING TABLE history (vid INT NOT NULL, day INT NOT NULL, xway INT NOT NULL, toll INT NOT NULL) TIMESTAMP BY day;
+CREATE INDEX history_by_vid ON history (vid);
 
 -- Every segment that there is.
 CREATE TABLE segments (xway INT, dir INT, seg INT);
 
--- Rule 11: an accident in segment `accident` is in the zone of segment `seg`, so many segments downstream of it.
+-- Rule 11: an accident in segment `accident` is in the zone of segment `seg`, so many segments upstream of it.
 CREATE TABLE zones (dir INT, accident INT, seg INT, distance INT);

@@ -11,8 +11,10 @@ CREATE CONTINUOUS QUERY balances WITH (mode = 'fold') AS
        ) b ON r.qid = b.qid
   SAMPLE INTERVAL '1' SECOND;
 
-CREATE CONTINUOUS QUERY expenditures WITH (mode = 'fold') AS
-  SELECT r.vid, r.time, r.qid, r.day, r.xway, coalesce(h.toll, 0) AS toll
-  FROM reports [INTERVAL '1' SECOND] r LEFT JOIN history h ON r.vid = h.vid AND r.day = h.day AND r.xway = h.xway
-  WHERE r.type = 3 AND r.time = CURRENT_INSTANT()
-  SAMPLE INTERVAL '1' SECOND;
+CREATE PROCEDURE balance(car INT) AS BEGIN
+  SELECT balance FROM accounts WHERE vid = car;
+END;
+
+CREATE PROCEDURE expenditure(car INT, past INT, way INT) AS BEGIN
+  SELECT toll FROM history WHERE vid = car AND day = past AND xway = way;
+END;

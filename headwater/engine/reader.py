@@ -66,8 +66,14 @@ class LeafReader:
 
     @property
     def reached(self) -> int | None:
-        """Up to which tick instants are complete here."""
-        return self.feed.clock if self._before_only else self.feed.closed
+        """Up to which tick instants are complete here.
+
+        Between two instants of a view that is sampled by time there is no row to wait for.
+        """
+        closed, step = self.feed.closed, self.table.definition.step_ticks
+        if step is not None and closed is not None:
+            return (closed // step + 1) * step - (not self._before_only)
+        return self.feed.clock if self._before_only else closed
 
     def next_tick(self, count: int = 1) -> int | None:
         """T of the count-th row after the last instant."""

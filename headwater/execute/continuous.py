@@ -261,6 +261,7 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
         compartments=VIEW_COMPARTMENTS,
         max_step_ticks=None,
         folder=context.table_folder(str(statement.name), fresh_number(context)).name,
+        step_ticks=made.step if made.kind == "interval" else None,
     )
 
 

@@ -99,6 +99,47 @@ class LastRowsPerKey:
         """The rows of the keys that got rows since the last call."""
         return self._rows_of(self._changed.take())
 
+    def fresh(
+        self, time: str, now: int, previous: Sequence[tuple[str, int]], oldest: int | None = None
+    ) -> pa.Table:
+        """Of the keys that got rows since the last call, those rows whose time is now.
+
+        Behind the columns stand those of `previous`: x of the n-th earlier row of the same key, NULL
+        if it is not held, or older than `oldest`. Times never fall within a key.
+        """
+        slots = self._changed.take()
+        times = self._values[self.schema.get_field_index(time)]
+        found: list[tuple[Slots, Slots]] = []
+        for age in range(self.k):
+            slots = slots[self._counts[slots] > age]
+            slots = slots[times[self._places(slots, age)] == now]
+            if not len(slots):
+                break
+            found.append((slots, np.full(len(slots), age)))
+        owners, ages = (
+            np.concatenate([np.empty(0, np.int64), *part])
+            for part in (zip(*found, strict=True) if found else ((), ()))
+        )
+        arrays = [self._gathered(n, self._places(owners, ages)) for n in range(len(self.schema))]
+        for name, steps in previous:
+            earlier = self._places(owners, ages + steps)
+            there = ages + steps < np.minimum(self._counts[owners], self.k)
+            if oldest is not None:
+                there &= times[earlier] >= oldest
+            arrays.append(self._gathered(self.schema.get_field_index(name), earlier, there))
+        return pa.Table.from_arrays(arrays, names=[*self.schema.names, *map(str, range(len(previous)))])
+
+    def _places(self, slots: Slots, ages: Slots | int) -> Slots:
+        """Where the rows of some keys lie that came so many rows before their newest."""
+        return slots * self.k + (self._counts[slots] - 1 - ages) % self.k
+
+    def _gathered(self, number: int, places: Slots, there: Vector | None = None) -> pa.Array:
+        valid = self._valid[number]
+        known = None if valid is None else valid[places]
+        if there is not None:
+            known = there if known is None else known & there
+        return decode(self._values[number][places], known, self.schema.field(number).type)
+
     def get(self, keys: Sequence[Column | pa.Array]) -> pa.Table:
         """The rows of the given keys."""
         slots = self.lookup.find(keys)
@@ -111,11 +152,7 @@ class LastRowsPerKey:
         ends = np.cumsum(held)
         nth = np.arange(len(owners)) - np.repeat(ends - held, held)
         places = owners * self.k + (np.repeat(counts - held, held) + nth) % self.k
-        arrays = []
-        for number, field in enumerate(self.schema):
-            valid = self._valid[number]
-            there = None if valid is None else valid[places]
-            arrays.append(decode(self._values[number][places], there, field.type))
+        arrays = [self._gathered(number, places) for number in range(len(self.schema))]
         return pa.Table.from_arrays(arrays, names=self.schema.names)
 
     def state(self) -> dict[str, Any]:
