@@ -71,6 +71,7 @@ class Incidents:
     def _with_first(self, xway: int, cars: Cars, second: int) -> Cars:
         """A car stops where it is: one that is on its way for a while yet."""
         drives = (cars.way >> 1 == xway) & (cars.speed > 0) & (cars.lane > 0)
+        drives &= cars.stays_until <= second
         found = np.flatnonzero(drives & (cars.along < cars.goal - MILE))
         if not len(found):
             return cars  # tried again in the next second

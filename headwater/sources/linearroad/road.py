@@ -22,10 +22,10 @@ from headwater.sources.linearroad.scenario import GROUPS, SEGMENTS, Scenario
 MILE = 120  # cells
 FASTEST, SLOWEST = 100, 5  # miles per hour of a car that drives
 FREE_SPEED, FREE_SPREAD = 74.0, 9.0  # what drivers would like
-FULL = 170.0  # cars in a segment at which they go at half that speed
-CRAWL = 0.2  # of that speed is left in the worst jam
+FULL = 230.0  # cars in a segment at which they go at half that speed
+CRAWL = 0.3  # of that speed is left in the worst jam
 JOURNEY = 9.0  # miles after the first, on average
-CENTRE_SHARE = 0.3  # of the journeys begin near the middle of the road
+CENTRE_SHARE = 0.2  # of the journeys begin near the middle of the road
 LANE_CHANGES = 0.1
 RETURNING = 0.5  # of the journeys are made by cars that were there before, if they are
 ENTRY, EXIT = 0, 4
@@ -164,18 +164,26 @@ class Road:
         return self._journeys(vid, xway[: len(vid)])
 
     def _journeys(self, vid: Numbers, xway: Numbers) -> Cars:
-        random, count, length = self.random, len(vid), self.scenario.segments
-        anywhere = random.integers(0, length - 1, count)
-        centre = np.clip(random.normal(length * 0.5, length * 0.12, count), 0, length - 2)
-        begin = np.where(random.random(count) < CENTRE_SHARE, centre, anywhere).astype(np.int32)
-        along = begin * MILE + random.integers(0, 30, count, dtype=np.int32)
+        random, count = self.random, len(vid)
+        way = 2 * xway + random.integers(0, 2, count, dtype=np.int32)
+        along = self._ramps(way) * MILE + random.integers(0, 30, count, dtype=np.int32)
         miles = 1.0 + random.exponential(JOURNEY, count)
-        goal = np.minimum(along + (miles * MILE).astype(np.int32), length * MILE - 1)
+        last = self.scenario.segments * MILE - 1
+        goal = np.minimum(along + (miles * MILE).astype(np.int32), last)
         wish = random.normal(FREE_SPEED, FREE_SPREAD, count).astype(np.float32)
         speed = random.integers(10, 40, count, dtype=np.int32)
-        way = 2 * xway + random.integers(0, 2, count, dtype=np.int32)
         nothing = np.zeros(count, np.int32)
         return Cars(vid, way, along, speed, nothing, goal, wish, nothing)
+
+    def _ramps(self, way: Numbers) -> Numbers:
+        """Where journeys begin: near the middle or anywhere, at the emptier of two ramps."""
+        random, count, length = self.random, 2 * len(way), self.scenario.segments
+        anywhere = random.integers(0, length - 1, count)
+        centre = np.clip(random.normal(length * 0.5, length * 0.12, count), 0, length - 2)
+        ramps = np.where(random.random(count) < CENTRE_SHARE, centre, anywhere).astype(np.int32)
+        one, other = ramps[: len(way)], ramps[len(way) :]
+        first = way * SEGMENTS
+        return np.where(self._total[first + one] <= self._total[first + other], one, other)
 
     def _fill(self, second: int) -> None:
         """Cars as if the road had been open before: somewhere on their journeys."""

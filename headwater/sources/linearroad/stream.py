@@ -23,7 +23,7 @@ Numbers = np.ndarray[Any, Any]
 
 
 class Traffic:
-    """The reports of a scenario; each call of `next_second` gives those of one second."""
+    """The reports of a scenario; each call of `next_numbers` gives those of one second."""
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -43,12 +43,8 @@ class Traffic:
         end = self.scenario.end_s
         return end is not None and self.second >= end
 
-    def next_second(self) -> pa.RecordBatch:
-        """The reports of the next second: positions, then questions."""
-        return _batch(self.next_numbers())
-
     def next_numbers(self) -> Numbers:
-        """The same as an array with one row for each column of the stream."""
+        """The reports of the next second, positions before questions; one row for each column."""
         second = self._road.second
         cars = self._road.step()
         chance = self._random.random(len(cars))
@@ -94,17 +90,21 @@ def _batch(rows: Numbers) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(row) for row in rows], schema=SCHEMA)
 
 
-def batches(scenario: Scenario, seconds: int = 1) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """All reports, so many seconds at a time, each batch with its last second."""
+def batch_of(traffic: Traffic, seconds: int) -> pa.RecordBatch:
+    """The reports of the next seconds, fewer at the end."""
+    parts = [traffic.next_numbers()]
+    while len(parts) < seconds and not traffic.ended:
+        parts.append(traffic.next_numbers())
+    return _batch(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+
+
+def batches(scenario: Scenario, seconds: int = 1) -> Iterator[pa.RecordBatch]:
+    """All reports, so many seconds at a time."""
     traffic = Traffic(scenario)
     while not traffic.ended:
-        parts = [traffic.next_numbers()]
-        while len(parts) < seconds and not traffic.ended:
-            parts.append(traffic.next_numbers())
-        rows = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-        yield traffic.second - 1, _batch(rows)
+        yield batch_of(traffic, seconds)
 
 
 def reports(scenario: Scenario) -> pa.Table:
     """All reports of a scenario that ends."""
-    return pa.Table.from_batches([batch for _, batch in batches(scenario, 60)], schema=SCHEMA)
+    return pa.Table.from_batches(batches(scenario, 60), schema=SCHEMA)
