@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.fold.chunk import Grouper
-from headwater.fold.columns import Column, Slots, Vector, decode, vector_dtype
+from headwater.fold.columns import Column, Slots, Vector, decode, storage_dtype, vector_dtype
 from headwater.fold.lookup import Lookup
 from headwater.fold.state import ChangedSlots
 
@@ -34,7 +34,7 @@ class LastRowsPerKey:
         self._grouper = Grouper()
         self._changed = ChangedSlots()
         self._counts: Vector = np.zeros(0, np.int64)  # rows ever seen, by slot
-        self._values = [np.zeros(0, vector_dtype(field.type)) for field in schema]
+        self._values = [np.zeros(0, _ring_dtype(field.type)) for field in schema]
         self._valid: list[Vector | None] = [None] * len(schema)  # None until a NULL comes
 
     def __len__(self) -> int:
@@ -157,21 +157,34 @@ class LastRowsPerKey:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
+        used = len(self.lookup)
         return {
             "lookup": self.lookup.state(),
-            "counts": self._counts,
-            "values": self._values,
-            "valid": self._valid,
+            "counts": self._counts[:used],
+            "values": [values[: used * self.k] for values in self._values],
+            "valid": [None if valid is None else valid[: used * self.k] for valid in self._valid],
             "changed": self._changed.peek(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self.lookup.restore(state["lookup"])
-        self._counts, self._values = state["counts"], state["values"]
+        dtypes = [values.dtype for values in self._values]
+        kept = zip(state["values"], dtypes, strict=True)
+        self._counts = state["counts"]
+        self._values = [values.astype(dtype, copy=False) for values, dtype in kept]
         self._valid = state["valid"]
         self._changed = ChangedSlots()
         self._changed.add(state["changed"], len(self.lookup))
+
+
+def _ring_dtype(type_: pa.DataType) -> np.dtype[Any]:
+    """How wide a ring's places are: as Arrow stores plain numbers, else as the vectors of chunks."""
+    return storage_dtype(type_) if _is_plain(type_) else vector_dtype(type_)
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    return pa.types.is_signed_integer(type_) or pa.types.is_floating(type_)
 
 
 class LastRows:
