@@ -7,15 +7,14 @@ them come out of SQL.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 import headwater
-from headwater.engine.subscription import Subscription
 
 FOLDER = Path(__file__).parents[2] / "examples" / "linearroad"
 QUERIES = {"tolls": "toll_notifications", "alerts": "accident_alerts", "balances": "balances"}
@@ -34,30 +33,26 @@ class Answered:
     whole_s: float
 
 
-@dataclass
+def create(db: headwater.Database, expressways: int, history: pa.Table | None = None) -> None:
+    """Runs the SQL of the application on an empty database."""
+    for path in sorted(FOLDER.glob("*.sql")):
+        db.sql(path.read_text())
+    db.sql(f"CALL open_expressways({expressways})")
+    for day in () if history is None else pc.unique(history.column("day")).to_pylist():
+        db.insert("history", history.filter(pc.equal(history.column("day"), day)))
+
+
 class Application:
-    """Linear Road on one database, which is empty to begin with."""
+    """Linear Road on one database, on which `create` was called once."""
 
-    db: headwater.Database
-    expressways: int
-    history: pa.Table | None = None
-    _readers: dict[str, Iterator[Subscription]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        for path in sorted(FOLDER.glob("*.sql")):
-            self.db.sql(path.read_text())
-        self.db.sql(f"CALL open_expressways({self.expressways})")
-        if self.history is not None:
-            self._keep_history(self.history)
+    def __init__(self, db: headwater.Database, after: Mapping[str, str] | None = None) -> None:
+        """`after`: the tokens of the last results that were read, of a run that goes on."""
+        self.db = db
+        self.tokens = dict(after or {})
         self._readers = {
-            output: iter(self.db.subscribe(query, after="earliest", timeout=PATIENCE_S))
+            output: db.subscribe(query, after=self.tokens.get(output, "earliest"), timeout=PATIENCE_S)
             for output, query in QUERIES.items()
         }
-
-    def _keep_history(self, history: pa.Table) -> None:
-        """One insert for each day: the table is ordered by day."""
-        for day in pc.unique(history.column("day")).to_pylist():
-            self.db.insert("history", history.filter(pc.equal(history.column("day"), day)))
 
     def reported(self, batch: pa.RecordBatch, second: int) -> Answered:
         """Takes in the reports of a second, or of several up to it, and waits for all answers."""
@@ -76,6 +71,7 @@ class Application:
         found = []
         for result in self._readers[output]:
             found.append(result.arrow())
+            self.tokens[output] = result.token
             if result.time >= second:
                 return pa.concat_tables(found).drop_columns(["_t"])
         raise TimeoutError(f"no answer of {QUERIES[output]} for second {second}")
