@@ -10,7 +10,6 @@ import pytest
 
 import headwater
 
-INLINE = {"eager_spark": False}
 FORMS = (
     ("s [k ROWS 3]", "t = CURRENT_INSTANT()"),
     ("s [k ROWS 2] a", "v < 8 AND CURRENT_INSTANT() = a.t"),
@@ -59,7 +58,7 @@ def _feed(db: headwater.Database, rng: random.Random, seconds: range) -> None:
 
 def test_a_view_holds_nothing_back_between_its_instants() -> None:
     """A query each second sees what a view per ten seconds said last, without waiting for the next."""
-    with headwater.connect(settings=INLINE) as db:
+    with headwater.connect() as db:
         db.sql("CREATE STREAMING TABLE s (t INT, v INT, k INT) TIMESTAMP BY t")
         db.sql("CREATE MATERIALIZED VIEW tens AS SELECT k, sum(v) AS total FROM s "
                "[INTERVAL 10 SECONDS BEFORE] GROUP BY k SAMPLE INTERVAL 10 SECONDS")  # fmt: skip
