@@ -33,7 +33,7 @@ class LastRowsPerKey:
         self.lookup = Lookup([schema.field(name).type for name in keys])
         self._grouper = Grouper()
         self._changed = ChangedSlots()
-        self._counts: Vector = np.zeros(0, np.int64)  # rows ever seen, by slot
+        self._counts: Slots = np.zeros(0, np.int64)  # rows ever seen, by slot
         self._values = [np.zeros(0, _ring_dtype(field.type)) for field in schema]
         self._valid: list[Vector | None] = [None] * len(schema)  # None until a NULL comes
 
