@@ -171,6 +171,7 @@ class FoldRun:
             reader.leaf.window.rows,
             reader.leaf.previous,
             definition.range_ticks,
+            self.spec.plan.fresh,
         )
 
     # Instants

@@ -340,9 +340,11 @@ class RingMerge(Merge):
         count: int,
         previous: Sequence[tuple[str, int]],
         range_ticks: int | None,
+        fresh: bool = False,
     ) -> None:
+        """`fresh`: the result is only asked for rows whose time is the instant."""
         self._schema, self._keys, self._previous = schema, list(keys), list(previous)
-        self._range = range_ticks
+        self._range, self._fresh = range_ticks, fresh
         self._instant = 0
         self._ring = LastRowsPerKey(self._keys, schema, count) if keys else LastRows(schema, count)
         self.structure = f"ring of {count}" + (" per key" if keys else "")
@@ -377,11 +379,19 @@ class RingMerge(Merge):
 
     def result(self) -> pa.Table:
         """The rows with their PREV columns, key by key or the oldest first."""
+        if self._fresh and isinstance(self._ring, LastRowsPerKey):
+            return self._fresh_rows(self._ring)
         rows = self._ring.result()
         if self._range is not None:
             ticks = rows.column(TIME).to_numpy()
             rows = rows.filter(pa.array(ticks >= self._instant - self._range))
         return with_previous(rows, self._keys, self._previous)
+
+    def _fresh_rows(self, ring: LastRowsPerKey) -> pa.Table:
+        oldest = None if self._range is None else self._instant - self._range
+        rows = ring.fresh(TIME, self._instant, self._previous, oldest)
+        added = [previous_column(column, steps) for column, steps in self._previous]
+        return rows.rename_columns([*self._schema.names, *added])
 
     def state(self) -> dict[str, Any]:
         """The ring's."""

@@ -56,6 +56,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
+SLOW_SNAPSHOT_S = 0.05  # one that takes longer is written beside
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
@@ -100,6 +101,8 @@ class ContinuousQuery:
     restorable: bool = True  # until stored rows change under the query
     _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
     _kept_at: float = 0.0
+    _put_away_s: float = 0.0  # the longest that a snapshot took
+    _promised: list[int | None] | None = None  # as _kept_from, of a snapshot that is being written
     _pane_rows: int = 0  # taken since the last result
 
     def __post_init__(self) -> None:
@@ -109,7 +112,8 @@ class ContinuousQuery:
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
         inline = self.world.settings.integer("inline_rows") > 0
-        if self.sampling.cut and inline and all(s.tier == "in line" for s in self.specs):
+        by_chunks = self.sampling.cut or self._tumbles
+        if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
@@ -134,7 +138,8 @@ class ContinuousQuery:
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
             name = f"{self.number}.{leaf.number}"
             feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
-            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
+            joined = any(other is not table for other in self.tables)
+            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table), joined)
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]
                 reader.chunks = chunks_of(leaf, self.sampling.count, bounds)
@@ -146,6 +151,17 @@ class ContinuousQuery:
         """Whether only BEFORE windows stand on a table: they do not wait for ties of the instant."""
         leaves = [leaf for leaf, t in zip(self.plan.leaves, self.tables, strict=True) if t is table]
         return all(leaf.window.kind == "interval" and leaf.window.before for leaf in leaves)
+
+    @property
+    def _tumbles(self) -> bool:
+        """Whether every window is a chunk: half-open, and as long as the slide."""
+        return self.sampling.kind == "interval" and all(
+            leaf.window.before
+            and leaf.window.duration is not None
+            and table.definition.duration_ticks(leaf.window.duration.microseconds)
+            == self.sampling.step
+            for leaf, table in zip(self.plan.leaves, self.tables, strict=True)
+        )
 
     def _make_folds(self) -> None:
         self._folded = False
@@ -495,20 +511,36 @@ class ContinuousQuery:
 
     def put_away(self) -> None:
         """Writes a snapshot of the folds and functions with the place that it belongs to."""
-        self.functions.put_away()
-        if self.snapshot is not None and self._folded and not self.shares:
-            kept = put_away(self, self.snapshot)
-            self._kept_from = self._kept_from if kept is None else kept
-            self._kept_at = time.monotonic()
+        self._put_away(beside=False)
 
     def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old."""
-        if time.monotonic() - self._kept_at >= period_s:
-            self._kept_at = time.monotonic()
-            self.put_away()
+        """Writes a snapshot if the last one is that old; a large one beside the firings to come."""
+        if (
+            self._promised is not None
+            and self.snapshot is not None
+            and not self.snapshot.is_writing
+        ):
+            self.snapshot.settle()
+            self._kept_from, self._promised = self._promised, None
+        if time.monotonic() - self._kept_at >= period_s and self._promised is None:
+            started = self._kept_at = time.monotonic()
+            self._put_away(beside=self._put_away_s > SLOW_SNAPSHOT_S)
+            self._put_away_s = max(self._put_away_s, time.monotonic() - started)
+
+    def _put_away(self, beside: bool) -> None:
+        self.functions.put_away()
+        if self.snapshot is None or not self._folded or self.shares:
+            return
+        kept = put_away(self, self.snapshot, beside)
+        if beside:
+            self._promised = kept
+        elif kept is not None:
+            self._kept_from, self._promised = kept, None
+        self._kept_at = time.monotonic()
 
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""
+        self._promised = None
         if self.snapshot is not None:
             self.snapshot.remove()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
@@ -321,6 +322,7 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
         compartments=VIEW_COMPARTMENTS,
         max_step_ticks=None,
         folder=context.table_folder(str(statement.name), fresh_number(context)).name,
+        step_ticks=made.step if made.kind == "interval" else None,
     )
 
 
@@ -404,6 +406,9 @@ def close_queries(context: Context) -> None:
     """Ends after the firings under way."""
     context.engine.close()
     for query in context.engine.named():
+        if isinstance(query, ContinuousQuery) and query.snapshot is not None:
+            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
+                query.snapshot.settle()
         if isinstance(query.sink, LogSink):
             query.sink.log.close()
 
@@ -466,6 +471,8 @@ def _forget(context: Context, item: CatalogObject) -> None:
     context.catalog.remove(item)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
+    if isinstance(query, ContinuousQuery):
+        query.forget_snapshot()
     if isinstance(query, ContinuousQuery | UpdateQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
     context.snapshot_of(item).remove()

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.fold.chunk import Grouper
-from headwater.fold.columns import Column, Slots, Vector, decode, vector_dtype
+from headwater.fold.columns import Column, Slots, Vector, decode, storage_dtype, vector_dtype
 from headwater.fold.lookup import Lookup
 from headwater.fold.state import ChangedSlots
 
@@ -33,8 +33,8 @@ class LastRowsPerKey:
         self.lookup = Lookup([schema.field(name).type for name in keys])
         self._grouper = Grouper()
         self._changed = ChangedSlots()
-        self._counts: Vector = np.zeros(0, np.int64)  # rows ever seen, by slot
-        self._values = [np.zeros(0, vector_dtype(field.type)) for field in schema]
+        self._counts: Slots = np.zeros(0, np.int64)  # rows ever seen, by slot
+        self._values = [np.zeros(0, _ring_dtype(field.type)) for field in schema]
         self._valid: list[Vector | None] = [None] * len(schema)  # None until a NULL comes
 
     def __len__(self) -> int:
@@ -83,7 +83,9 @@ class LastRowsPerKey:
         size = max(slot_count, 2 * len(self._counts), SMALLEST)
         self._counts = np.concatenate([self._counts, np.zeros(size - len(self._counts), np.int64)])
         for number, values in enumerate(self._values):
-            wide = np.full(size * self.k, None if values.dtype == object else 0, values.dtype)
+            wide = np.zeros(size * self.k, values.dtype)
+            if values.dtype == object:
+                wide[len(values) :] = None
             wide[: len(values)] = values
             self._values[number] = wide
             valid = self._valid[number]
@@ -99,6 +101,58 @@ class LastRowsPerKey:
         """The rows of the keys that got rows since the last call."""
         return self._rows_of(self._changed.take())
 
+    def fresh(
+        self, time: str, now: int, previous: Sequence[tuple[str, int]], oldest: int | None = None
+    ) -> pa.Table:
+        """Of the keys that got rows since the last call, those rows whose time is now.
+
+        Behind the columns stand those of `previous`: x of the n-th earlier row of the same key, NULL
+        if it is not held, or older than `oldest`. Times never fall within a key.
+        """
+        slots = self._changed.take()
+        times = self._values[self.schema.get_field_index(time)]
+        found: list[tuple[Slots, Slots]] = []
+        for age in range(self.k):
+            slots = slots[self._counts[slots] > age]
+            slots = slots[times[self._places(slots, age)] == now]
+            if not len(slots):
+                break
+            found.append((slots, np.full(len(slots), age)))
+        owners, ages = (
+            np.concatenate([np.empty(0, np.int64), *part])
+            for part in (zip(*found, strict=True) if found else ((), ()))
+        )
+        now_places = self._places(owners, ages)
+        arrays = [self._gathered(n, now_places) for n in range(len(self.schema))]
+        earlier = {
+            steps: self._earlier(owners, ages + steps, times, oldest) for _, steps in previous
+        }
+        for name, steps in previous:
+            arrays.append(self._gathered(self.schema.get_field_index(name), *earlier[steps]))
+        added = [str(number) for number in range(len(previous))]
+        return pa.Table.from_arrays(arrays, names=[*self.schema.names, *added])
+
+    def _earlier(
+        self, owners: Slots, ages: Slots, times: Vector, oldest: int | None
+    ) -> tuple[Slots, Vector]:
+        """Where earlier rows of some keys lie, and which of them are held and not too old."""
+        places = self._places(owners, ages)
+        there = ages < np.minimum(self._counts[owners], self.k)
+        if oldest is not None:
+            there &= times[places] >= oldest
+        return places, there
+
+    def _places(self, slots: Slots, ages: Slots | int) -> Slots:
+        """Where the rows of some keys lie that came so many rows before their newest."""
+        return slots * self.k + (self._counts[slots] - 1 - ages) % self.k
+
+    def _gathered(self, number: int, places: Slots, there: Vector | None = None) -> pa.Array:
+        valid = self._valid[number]
+        known = None if valid is None else valid[places]
+        if there is not None:
+            known = there if known is None else known & there
+        return decode(self._values[number][places], known, self.schema.field(number).type)
+
     def get(self, keys: Sequence[Column | pa.Array]) -> pa.Table:
         """The rows of the given keys."""
         slots = self.lookup.find(keys)
@@ -111,30 +165,39 @@ class LastRowsPerKey:
         ends = np.cumsum(held)
         nth = np.arange(len(owners)) - np.repeat(ends - held, held)
         places = owners * self.k + (np.repeat(counts - held, held) + nth) % self.k
-        arrays = []
-        for number, field in enumerate(self.schema):
-            valid = self._valid[number]
-            there = None if valid is None else valid[places]
-            arrays.append(decode(self._values[number][places], there, field.type))
+        arrays = [self._gathered(number, places) for number in range(len(self.schema))]
         return pa.Table.from_arrays(arrays, names=self.schema.names)
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
+        used = len(self.lookup)
         return {
             "lookup": self.lookup.state(),
-            "counts": self._counts,
-            "values": self._values,
-            "valid": self._valid,
+            "counts": self._counts[:used],
+            "values": [values[: used * self.k] for values in self._values],
+            "valid": [None if valid is None else valid[: used * self.k] for valid in self._valid],
             "changed": self._changed.peek(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self.lookup.restore(state["lookup"])
-        self._counts, self._values = state["counts"], state["values"]
+        dtypes = [values.dtype for values in self._values]
+        kept = zip(state["values"], dtypes, strict=True)
+        self._counts = state["counts"]
+        self._values = [values.astype(dtype, copy=False) for values, dtype in kept]
         self._valid = state["valid"]
         self._changed = ChangedSlots()
         self._changed.add(state["changed"], len(self.lookup))
+
+
+def _ring_dtype(type_: pa.DataType) -> np.dtype[Any]:
+    """How wide a ring's places are: as Arrow stores plain numbers, else as the vectors of chunks."""
+    return storage_dtype(type_) if _is_plain(type_) else vector_dtype(type_)
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    return pa.types.is_signed_integer(type_) or pa.types.is_floating(type_)
 
 
 class LastRows:

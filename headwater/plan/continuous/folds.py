@@ -180,6 +180,7 @@ class FoldPlan:
     in_order: bool  # rows come by (T, _seq), the newest first
     transformation: str  # DC4's word for it
     outside: tuple[str, ...] = ()  # of a correlated subquery: what its keys are compared with
+    fresh: bool = False  # of a ring: only rows whose T is the instant are asked for
 
 
 @dataclass(frozen=True)

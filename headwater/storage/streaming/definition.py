@@ -45,6 +45,7 @@ class Definition:
     max_step_ticks: int | None
     folder: str
     comment: str | None = None
+    step_ticks: int | None = None  # every T is a multiple of it: of a view that is sampled by time
 
     @property
     def time(self) -> str:
@@ -108,6 +109,7 @@ class Definition:
             "max_step_ticks": self.max_step_ticks,
             "folder": self.folder,
             "comment": self.comment,
+            "step_ticks": self.step_ticks,
         }
 
     @classmethod
@@ -131,6 +133,7 @@ class Definition:
             max_step_ticks=saved["max_step_ticks"],
             folder=saved["folder"],
             comment=saved["comment"],
+            step_ticks=saved.get("step_ticks"),
         )
 
     # Ticks

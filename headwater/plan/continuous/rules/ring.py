@@ -1,14 +1,16 @@
 """Rule: a window of the last rows is a ring; the block is evaluated over the ring's rows, whatever it is.
 
-The window is taken before WHERE, so nothing can be dropped earlier (Definition 2 of streaming tables).
+The window is taken before WHERE, so nothing can be dropped earlier (Definition 2 of streaming tables). Where
+WHERE asks for the rows of the instant alone (`T = CURRENT_INSTANT()`), only keys that got rows are looked at.
 """
 
 from __future__ import annotations
 
 from headwater.plan.continuous.blocks import Bound
 from headwater.plan.continuous.folds import FoldPlan
-from headwater.plan.continuous.scope import Scope
+from headwater.plan.continuous.scope import Scope, within
 from headwater.plan.continuous.shape import Block
+from headwater.sql.text import Span
 
 
 def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
@@ -31,4 +33,19 @@ def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
         finish=None,
         in_order=False,
         transformation="last rows",
+        fresh=any(_asks_for_now(bound, block, scope, span) for span in block.conjuncts),
     )
+
+
+def _asks_for_now(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
+    """Whether a condition is `T = CURRENT_INSTANT()`, T of a window per key."""
+    uses = bound.own_uses(block, span)
+    calls = [call.span for call in bound.query.instants if within(call.span, span)]
+    column = scope.resolve(uses[0]) if len(uses) == 1 else None
+    leaf = None if column is None else scope.sources[column.source].leaf
+    if column is None or leaf is None or len(calls) != 1:
+        return False
+    first, second = sorted([uses[0].span, calls[0]], key=lambda place: place.start)
+    ends = (first.start, second.end) == (span.start, span.end)
+    between = bound.text[first.end : second.start].strip() == "="
+    return ends and between and bool(leaf.window.keys) and column.name == leaf.columns.time

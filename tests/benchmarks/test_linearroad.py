@@ -1,0 +1,127 @@
+"""Linear Road: the answers of the application in SQL are those of the oracle, exactly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headwater
+from benchmarks.linearroad.application import OUTPUTS, Application, create
+from headwater.sources.linearroad import SCHEMA, Scenario, batches, historical_tolls
+from tests.harness.linearroad.oracle import BALANCE, Answers, answers
+from tests.harness.linearroad.validator import compare
+
+SMALL = {"expressways": 1, "segments": 4, "start_s": 10_500, "duration_s": 250}
+GROWING = {"expressways": 2, "segments": 3, "start_s": 0, "growth_s": 300, "duration_s": 250}
+FIRST = 1_000_000  # of the numbers of questions that the tests ask
+DENSE_ACCIDENTS: dict[str, Any] = {"accidents_per_hour": 200, "accident_s": 180}
+
+
+@dataclass
+class Run:
+    """One run of the application, a number of seconds at a time."""
+
+    scenario: Scenario
+    step: int
+    found: Answers = field(default_factory=Answers)
+
+    @property
+    def history(self) -> pa.Table:
+        """What the cars paid before."""
+        scenario = self.scenario
+        return historical_tolls(scenario.vehicle_count, scenario.expressways, scenario.seed)
+
+    @cached_property
+    def given(self) -> list[tuple[pa.RecordBatch, int]]:
+        """The reports, each batch with its last second; in the end every car asks what it owes."""
+        end = self.scenario.end_s
+        assert end is not None
+        ends = range(self.scenario.start_s + self.step, end + self.step, self.step)
+        parts = zip(batches(self.scenario, self.step), ends, strict=True)
+        found = [(batch, min(last, end) - 1) for batch, last in parts]
+        cars = sorted({vid for batch, _ in found for vid in batch.column("vid").to_pylist()})
+        asked = [(BALANCE, end - 1, vid, *(-1,) * 6, FIRST + vid, -1) for vid in cars]
+        columns = [pa.array(column, pa.int32()) for column in zip(*asked, strict=True)]
+        last = pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+        return [*found[:-1], (pa.concat_batches([found[-1][0], last]), end - 1)]
+
+    def answer(self, application: Application, given: Iterable[tuple[pa.RecordBatch, int]]) -> None:
+        """Keeps all answers to some reports."""
+        for batch, second in given:
+            rows = application.reported(batch, second).rows
+            for output in OUTPUTS:
+                getattr(self.found, output).extend(as_rows(rows[output]))
+
+    def expected(self) -> Answers:
+        """What the oracle says."""
+        whole = pa.Table.from_batches([batch for batch, _ in self.given])
+        return answers(as_rows(whole), as_rows(self.history))
+
+
+def as_rows(table: Any) -> list[tuple[Any, ...]]:
+    """The rows of a table, or of a list of rows."""
+    if isinstance(table, list):
+        return table
+    return list(zip(*table.to_pydict().values(), strict=True))
+
+
+SEEDS_AND_SIZES = [(1, SMALL, 13), (2, SMALL, 60), (2, GROWING, 20), (3, GROWING, 60)]
+
+
+@pytest.mark.parametrize(("seed", "size", "step"), SEEDS_AND_SIZES)
+def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: int) -> None:
+    """All four outputs, and the balance of every car, over minutes with jams and accidents."""
+    run = Run(Scenario(seed=seed, **size, **DENSE_ACCIDENTS), step)
+    with headwater.connect(":memory:") as db:
+        create(db, run.history)
+        application = Application(db)
+        run.answer(application, run.given)
+        accounts = dict(db.sql("SELECT vid, balance FROM accounts").rows())
+        someone = next(iter(accounts))
+        assert application.balance(someone) == accounts[someone]
+        tiers = db.sql("SELECT DISTINCT mode, tier FROM headwater.queries").rows()
+        assert tiers == [("fold", "in line")]  # no second of traffic needs a Spark run
+    expected = run.expected()
+    verdict = compare(expected, run.found)
+    assert not verdict.difference_count, str(verdict)
+    last = {vid: balance for vid, _, qid, balance in expected.balances if qid >= FIRST}
+    assert accounts == {vid: balance for vid, balance in last.items() if balance}
+    assert any(toll for _, _, _, toll in expected.tolls)
+    assert expected.alerts
+    assert expected.expenditures
+
+
+def test_a_run_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """Over the turn of two minutes, with the database closed and opened on the way."""
+    scenario = Scenario(expressways=1, segments=2, start_s=10_500, duration_s=125, seed=5)
+    run = Run(scenario, step=14)
+    with headwater.connect(tmp_path) as db:
+        create(db, run.history)
+        application = Application(db)
+        run.answer(application, run.given[:5])
+    with headwater.connect(tmp_path) as db:
+        run.answer(Application(db, application.tokens), run.given[5:])
+    verdict = compare(run.expected(), run.found)
+    assert not verdict.difference_count, str(verdict)
+
+
+@pytest.mark.large
+@pytest.mark.parametrize("seed", [11, 12, 13])
+@pytest.mark.parametrize("expressways", [1, 3])
+def test_answers_of_longer_runs(seed: int, expressways: int) -> None:
+    """Ten minutes of the densest traffic of whole expressways."""
+    scenario = Scenario(
+        expressways, duration_s=600, seed=seed, start_s=10_200, accidents_per_hour=30
+    )
+    run = Run(scenario, step=1 if seed == 11 else 20)
+    with headwater.connect(":memory:") as db:
+        create(db, run.history)
+        run.answer(Application(db), run.given)
+    verdict = compare(run.expected(), run.found)
+    assert not verdict.difference_count, str(verdict)
