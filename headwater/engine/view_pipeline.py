@@ -23,6 +23,7 @@ from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.world import HeldTables, World
+from headwater.errors import StorageError
 from headwater.plan.continuous.folds import stream_view
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
@@ -48,6 +49,9 @@ class Place:
     start: Start
     static: HeldTables  # the tables below the fold, as of the views' creation
     at_insert: bool  # whether rows are folded as they come
+    owner: str | None = (
+        None  # of a view that calls functions, which may be missing at a start: itself
+    )
 
 
 def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
@@ -58,6 +62,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         place.table.definition.id,
         place.start,
         place.at_insert,
+        place.owner,
         plan.from_text.replace(stream_view(leaf.number), stream_view(0)),
         plan.where,
         plan.keys,
@@ -110,6 +115,7 @@ class ViewPipeline:
         self._replaced: int | None = None  # the generation whose stored rows are being replaced
         self._kept_at = 0.0
         self._caught_up = False
+        self._given = 0  # rows of the table that this catching up has seen
         self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
@@ -175,18 +181,21 @@ class ViewPipeline:
         with self.lock:
             self.members = dict(specs)
             self._unite()
-            self._clear()
-            kept = _Kept()
-            position = None if self.snapshot is None else self.snapshot.read(kept)
-            if position is None or position["number"] != self.number:
-                return
+            self._go_back()
+
+    def _go_back(self) -> None:
+        """To the last snapshot, or to the start: the rows since then are all there."""
+        self._clear()
+        kept = _Kept()
+        position = None if self.snapshot is None else self.snapshot.read(kept)
+        if position is not None and position["number"] == self.number:
             parts = (position["parts"], position["distinct"])
             state = projected(kept.content["groups"], parts, part_keys(self.spec))
             if state is not None:
                 self.fold.merge.restore({"groups": state})
-                self.sequence = self.kept = position["sequence"]
-                self.oldest = position["oldest"]
+                self.sequence, self.oldest = position["sequence"], position["oldest"]
                 self._generation = self.place.table.generation
+        self.kept = self.sequence
 
     # Folding
 
@@ -214,8 +223,7 @@ class ViewPipeline:
             except BaseException:
                 self.place.table.folded_by.pop(self.number, None)
                 self._caught_up = False
-                self._clear()  # a part of the rows may be in
-                self.kept = self.sequence
+                self._go_back()  # a part of the rows may be in
                 raise
             if self.sequence != before:
                 self.timings.add(time.perf_counter() - started, 1)
@@ -228,16 +236,20 @@ class ViewPipeline:
 
     def _fold_new(self, end: int | None) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
-        known = self._generation
-        end, generation = each_since(self.place.table, self.sequence, known, self._take, end)
+        known, table = self._generation, self.place.table
+        self._given = 0
+        end, generation = each_since(table, self.sequence, known, self._take, end)
         if known is not None and generation != known:
             return False
+        if table.definition.kind == "stream" and self._given < end - self.sequence:
+            raise _rows_missing(table.definition.name, end - self.sequence - self._given)
         self.sequence, self._generation = end, generation
         return True
 
     def _take(self, rows: pa.Table) -> None:
         """One piece of the table's rows."""
         definition, start = self.place.table.definition, self.place.start
+        self._given += rows.num_rows
         ticks = definition.ticks(rows.column(definition.time))
         if start.oldest is not None and len(ticks) and ticks.min() < start.oldest:
             shown = (ticks >= start.oldest) | (rows.column(SEQUENCE).to_numpy() >= start.end)
@@ -375,6 +387,16 @@ def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
 def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
     assert spec.aggregation is not None
     return aggregate_keys(spec), spec.aggregation.aggregates
+
+
+def _rows_missing(table: str, count: int) -> StorageError:
+    """A stream keeps what no snapshot holds; if it does not, the snapshot is gone."""
+    return StorageError(
+        f"{count} rows of stream {table} that the view needs are gone",
+        detail="the snapshot of the view's state is missing or damaged",
+        hint="DROP VIEW and create it again: it then counts from now on; "
+        "a view on a STREAMING TABLE is made again from its history",
+    )
 
 
 def _microseconds() -> int:

@@ -265,21 +265,37 @@ def _starts(tables: Sequence[StreamingTable], from_now: bool) -> list[list[int |
 def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView) -> ContinuousView:
     """A view that begins: each of its folds in a pipeline, shared where one fits."""
     static = held_static(context, saved["static"])
-    starts = [Start(*start) for start in saved["starts"]]
-    pipelines = []
-    for number, spec in enumerate(made.specs):
-        place = _place(made, spec, starts, static, saved["maintenance"])
-        member = member_name(saved["incarnation"], number)
-        make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
-        pipelines.append(context.pipelines.join(member, spec, place, make))
-    return _view(context, name, saved, made, pipelines)
+    pipelines: list[ViewPipeline] = []
+    try:
+        for number, spec in enumerate(made.specs):
+            place = _place(context, made, spec, saved, static)
+            member = member_name(saved["incarnation"], number)
+            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
+            pipelines.append(context.pipelines.join(member, spec, place, make))
+        return _view(context, name, saved, made, pipelines)
+    except BaseException:
+        for number, pipeline in enumerate(pipelines):
+            context.pipelines.leave(member_name(saved["incarnation"], number), pipeline)
+        raise
 
 
 def _place(
-    made: MadeView, spec: FoldSpec, starts: Sequence[Start], static: HeldTables, maintenance: str
+    context: Context,
+    made: MadeView,
+    spec: FoldSpec,
+    saved: Mapping[str, Any],
+    static: HeldTables,
 ) -> Place:
+    """Where a fold stands. A view that calls functions shares no pipeline: it may start after others."""
     leaf = spec.plan.leaves[0].number
-    return Place(made.tables[leaf], starts[leaf], static, maintenance in FOLDED_AT_INSERT)
+    calls = made.plan.identifiers & context.functions.keys()
+    return Place(
+        made.tables[leaf],
+        Start(*saved["starts"][leaf]),
+        static,
+        saved["maintenance"] in FOLDED_AT_INSERT,
+        saved["incarnation"] if calls else None,
+    )
 
 
 def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> ViewPipeline:
@@ -383,9 +399,7 @@ def _taken_up(
             if member not in known.members:
                 known.join(member, own)
         return known
-    starts = [Start(*start) for start in saved["starts"]]
-    static = held_static(context, saved["static"])
-    place = _place(made, spec, starts, static, saved["maintenance"])
+    place = _place(context, made, spec, saved, held_static(context, saved["static"]))
     pipeline = _pipeline(context, number, place, made)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)

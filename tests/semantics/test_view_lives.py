@@ -152,3 +152,49 @@ def test_a_view_that_cannot_start_guards_its_rows(folder: Path, connect: Connect
         db.sql("DELETE FROM r")
     context.dormant.clear()
     assert db.sql("SELECT * FROM r").rows() == [(1, 1)]
+
+
+def test_a_view_whose_function_is_missing_keeps_its_state(folder: Path, connect: Connect) -> None:
+    """Another view with the same keys goes on meanwhile; both have every row in the end."""
+
+    def doubled(v: int) -> int:
+        return 2 * v
+
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.create_function("doubled", doubled, returns="INT")
+        db.sql("CREATE STREAM s (k INT, v INT)")
+        db.sql("CREATE VIEW plain AS SELECT k, count(*) AS n FROM s GROUP BY k")
+        db.sql("CREATE VIEW calling AS SELECT k, sum(doubled(v)) AS t FROM s GROUP BY k")
+        db.insert("s", [(1, 1), (2, 2)])
+    db = connect(folder, settings=SETTINGS)
+    db.insert("s", [(1, 10)])
+    assert rows(db, "plain") == [(1, 2), (2, 1)]
+    with pytest.raises(headwater.Error, match="doubled"):
+        rows(db, "calling")
+    db.create_function("doubled", doubled, returns="INT")
+    db.insert("s", [(2, 20)])
+    assert rows(db, "calling") == [(1, 22), (2, 44)]
+    assert rows(db, "plain") == [(1, 2), (2, 2)]
+
+
+def test_a_lost_snapshot_is_told(folder: Path, connect: Connect) -> None:
+    """A stream's rows that only the snapshot held are gone with it: no view counts from the middle."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAM s (k INT)")
+        db.sql(f"CREATE VIEW v AS {SUMS.format('s')}")
+        db.insert("s", [(1,), (2,)])
+        assert rows(db, "v") == [(1, 1), (2, 1)]
+        pipelines(db, "v")[0].put_away()
+        db.insert("s", [(1,)])
+        db.seal()
+        number = pipelines(db, "v")[0].number
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.insert("s", [(2,)])
+        db.seal()
+        assert rows(db, "v") == [(1, 2), (2, 2)]
+    (snapshot,) = [f for f in folder.rglob("*") if number in f.name]
+    snapshot.unlink()
+    db = connect(folder, settings=SETTINGS)
+    db.insert("s", [(1,)])
+    with pytest.raises(headwater.Error, match="rows of stream s that the view needs are gone"):
+        rows(db, "v")

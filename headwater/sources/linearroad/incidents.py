@@ -21,7 +21,10 @@ MILE = 120
 REACH = 100  # cells: what a car can go in half a minute
 BREAKDOWNS = 0.2  # of the incidents
 THIRD_CARS = 0.25  # of the accidents
-HERE, BEFORE = 0.45, 0.7  # what an incident leaves of the flow, in its segment and the one before it
+HERE, BEFORE = (
+    0.45,
+    0.7,
+)  # what an incident leaves of the flow, in its segment and the one before it
 Numbers = np.ndarray[Any, Any]
 
 

@@ -22,7 +22,8 @@ from headwater.sources.linearroad.scenario import GROUPS, SEGMENTS, Scenario
 MILE = 120  # cells
 FASTEST, SLOWEST = 100, 5  # miles per hour of a car that drives
 FREE_SPEED, FREE_SPREAD = 74.0, 9.0  # what drivers would like
-FULL = 230.0  # cars in a segment at which they go at half that speed
+ROOM = (130.0, 390.0)  # cars in a segment at which they go at half that speed; it varies on the way
+BEND = 8  # miles between two places where the room is drawn
 CRAWL = 0.3  # of that speed is left in the worst jam
 JOURNEY = 9.0  # miles after the first, on average
 CENTRE_SHARE = 0.2  # of the journeys begin near the middle of the road
@@ -62,9 +63,7 @@ class Cars:
 def no_cars() -> Cars:
     """An empty road."""
     nobody = np.zeros(0, np.int32)
-    return Cars(
-        nobody, nobody, nobody, nobody, nobody, nobody, np.zeros(0, np.float32), nobody
-    )
+    return Cars(nobody, nobody, nobody, nobody, nobody, nobody, np.zeros(0, np.float32), nobody)
 
 
 class Pool:
@@ -106,6 +105,7 @@ class Road:
         keys = 2 * scenario.expressways * SEGMENTS
         self._counts = np.zeros((GROUPS, keys), np.int64)  # cars of each group in each segment
         self._total = np.zeros(keys, np.int64)
+        self._room = _rooms(self.random, 2 * scenario.expressways)
         if scenario.start_s:
             for second in range(self.second, self.second + GROUPS):
                 self._fill(second)
@@ -139,7 +139,7 @@ class Road:
         """The cars half a minute later."""
         count = len(cars)
         chance = self.random.random(count, np.float32)
-        flow = np.maximum(1.0 / (1.0 + np.square(self._total / FULL)), CRAWL)
+        flow = np.maximum(1.0 / (1.0 + np.square(self._total / self._room)), CRAWL)
         flow *= self._incidents.capacity
         wanted = cars.wish * flow.astype(np.float32)[_keys(cars)]
         speed = (cars.speed + wanted) * np.float32(0.5) + (chance - np.float32(0.5)) * 8
@@ -197,6 +197,13 @@ class Road:
     def incidents(self) -> tuple[Incident, ...]:
         """Accidents and breakdowns at present."""
         return self._incidents.present
+
+
+def _rooms(random: np.random.Generator, ways: int) -> Numbers:
+    """How much traffic each segment takes: narrow places and wide ones, changing slowly."""
+    places = np.arange(0, SEGMENTS + BEND, BEND)
+    drawn = random.uniform(*ROOM, (ways, len(places)))
+    return np.concatenate([np.interp(np.arange(SEGMENTS), places, way) for way in drawn])
 
 
 def _keys(cars: Cars) -> Numbers:

@@ -109,16 +109,17 @@ class Oracle:
             cars.setdefault(report.vid, []).append(report.speed)
         return found
 
-    def minute_average(self, segment: Segment, minute: int) -> Fraction | None:
-        """Rule 6."""
-        cars = self.speeds.get((segment, minute))
-        if not cars:
-            return None
-        return average([average([Fraction(s) for s in speeds]) for speeds in cars.values()])
+    @cached_property
+    def averages(self) -> Mapping[tuple[Segment, int], Fraction]:
+        """Rule 6, for each segment and minute with reports."""
+        return {
+            key: average([Fraction(sum(speeds), len(speeds)) for speeds in cars.values()])
+            for key, cars in self.speeds.items()
+        }
 
     def lav(self, segment: Segment, minute: int) -> int | None:
         """Rule 7."""
-        found = [self.minute_average(segment, k) for k in range(minute - 5, minute)]
+        found = [self.averages.get((segment, k)) for k in range(minute - 5, minute)]
         known = [value for value in found if value is not None]
         return floor(average(known) + ROUNDING) if known else None
 
@@ -138,7 +139,9 @@ class Oracle:
                 following = reports[index + 1] if index + 1 < len(reports) else None
                 for minute in self._minutes_of(newest, following):
                     stopped[newest.segment, newest.place, minute].add(vid)
-        return {(segment, minute) for (segment, _, minute), cars in stopped.items() if len(cars) > 1}
+        return {
+            (segment, minute) for (segment, _, minute), cars in stopped.items() if len(cars) > 1
+        }
 
     def _minutes_of(self, newest: Report, following: Report | None) -> range:
         """The minutes at whose beginning a report is the newest one of its car."""

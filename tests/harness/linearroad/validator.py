@@ -103,7 +103,10 @@ def compare(
 def differences(output: str, expected: Iterable[Row], found: Iterable[Row]) -> list[Difference]:
     """Answers that are missing, too many or wrong; wrong ones are paired by their key."""
     due, came = Counter(map(tuple, expected)), Counter(map(tuple, found))
-    missing, extra = sorted((due - came).elements(), key=_order), sorted((came - due).elements(), key=_order)
+    missing, extra = (
+        sorted((due - came).elements(), key=_order),
+        sorted((came - due).elements(), key=_order),
+    )
     key = KEYS[output]
     waiting: dict[Row, list[Row]] = {}
     for row in extra:

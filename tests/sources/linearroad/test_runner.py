@@ -83,7 +83,9 @@ def test_speed_is_simulated_seconds_per_second(db: headwater.Database) -> None:
 
 def test_time_may_be_a_timestamp_and_columns_may_be_left_out(db: headwater.Database) -> None:
     """Second 600 is ten minutes after midnight; columns are matched by name."""
-    db.sql("CREATE STREAMING TABLE reports (vid BIGINT, Time TIMESTAMP, more INT) TIMESTAMP BY Time")
+    db.sql(
+        "CREATE STREAMING TABLE reports (vid BIGINT, Time TIMESTAMP, more INT) TIMESTAMP BY Time"
+    )
     db.sql(SOURCE.format("duration = 2, speed = fast"))
     wait_for_state(db, "traffic", "finished")
     rows = db.sql("SELECT vid, Time, more FROM reports").rows()

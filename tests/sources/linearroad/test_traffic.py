@@ -115,7 +115,7 @@ def test_accidents_happen_and_clear() -> None:
     ended = [last for cars in together for _, _, last in cars if last < 6570]
     assert len(ended) >= 4
     found = dense()
-    last_report = {vid: t for vid, t in zip(found["vid"], found["time"], strict=True)}
+    last_report = dict(zip(found["vid"], found["time"], strict=True))
     for cars in together:
         for vid, _, last in cars:
             assert last >= 6570 or last_report[vid] > last, "a car that has left did move before"
@@ -206,7 +206,7 @@ def test_cars_come_back() -> None:
 def test_what_cannot_be_simulated_is_refused(wrong: dict[str, int]) -> None:
     """A scenario is checked when it is made."""
     with pytest.raises(SettingError, match="not between"):
-        Scenario(**wrong)  # type: ignore[arg-type]
+        Scenario(**wrong)
 
 
 def test_it_is_fast() -> None:

@@ -76,12 +76,17 @@ def lookup_text(fold: FoldPlan, view: str) -> str:
     assert fold.finish is not None
     output = fold.finish.outputs[0]
     text = f"max({output.text})"
-    if any(a.function in _COUNTS for a in fold.aggregates):
+    if counts_rows(fold):
         empty = _AGGREGATE.sub(lambda m: _over_nothing(fold, int(m[1])), output.text)
         text = f"CASE WHEN count(*) = 0 THEN {empty} ELSE {text} END"
     name = "" if output.name is None else f" AS {quoted(output.name)}"
     found = " AND ".join(f"_k{n} = ({outer})" for n, outer in enumerate(fold.outside))
     return f"SELECT {text}{name} FROM {view} WHERE {found}"
+
+
+def counts_rows(fold: FoldPlan) -> bool:
+    """Whether the value over no rows is not simply NULL."""
+    return any(a.function in _COUNTS for a in fold.aggregates)
 
 
 def _over_nothing(fold: FoldPlan, number: int) -> str:
