@@ -56,6 +56,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
+SLOW_SNAPSHOT_S = 0.05  # one that takes longer is written beside
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
@@ -100,6 +101,8 @@ class ContinuousQuery:
     restorable: bool = True  # until stored rows change under the query
     _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
     _kept_at: float = 0.0
+    _put_away_s: float = 0.0  # the longest that a snapshot took
+    _promised: list[int | None] | None = None  # as _kept_from, of a snapshot that is being written
     _pane_rows: int = 0  # taken since the last result
 
     def __post_init__(self) -> None:
@@ -496,20 +499,32 @@ class ContinuousQuery:
 
     def put_away(self) -> None:
         """Writes a snapshot of the folds and functions with the place that it belongs to."""
-        self.functions.put_away()
-        if self.snapshot is not None and self._folded and not self.shares:
-            kept = put_away(self, self.snapshot)
-            self._kept_from = self._kept_from if kept is None else kept
-            self._kept_at = time.monotonic()
+        self._put_away(beside=False)
 
     def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old."""
-        if time.monotonic() - self._kept_at >= period_s:
-            self._kept_at = time.monotonic()
-            self.put_away()
+        """Writes a snapshot if the last one is that old; a large one beside the firings to come."""
+        if self._promised is not None and self.snapshot is not None and not self.snapshot.is_writing:
+            self.snapshot.settle()
+            self._kept_from, self._promised = self._promised, None
+        if time.monotonic() - self._kept_at >= period_s and self._promised is None:
+            started = self._kept_at = time.monotonic()
+            self._put_away(beside=self._put_away_s > SLOW_SNAPSHOT_S)
+            self._put_away_s = max(self._put_away_s, time.monotonic() - started)
+
+    def _put_away(self, beside: bool) -> None:
+        self.functions.put_away()
+        if self.snapshot is None or not self._folded or self.shares:
+            return
+        kept = put_away(self, self.snapshot, beside)
+        if beside:
+            self._promised = kept
+        elif kept is not None:
+            self._kept_from, self._promised = kept, None
+        self._kept_at = time.monotonic()
 
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""
+        self._promised = None
         if self.snapshot is not None:
             self.snapshot.remove()
 

@@ -45,8 +45,13 @@ def _signature(query: ContinuousQuery) -> dict[str, Any]:
     }
 
 
-def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | None:
-    """Writes a snapshot; by leaf the tick up to which it holds the rows, None if nothing was written."""
+def put_away(
+    query: ContinuousQuery, file: SnapshotFile, beside: bool = False
+) -> list[int | None] | None:
+    """Writes a snapshot; by leaf the tick up to which it holds the rows, None if nothing was written.
+
+    `beside`: it is only begun, and there once the file is not being written any more.
+    """
     paired = any(isinstance(fold.merge, (InlinePairsMerge, PairsMerge)) for fold in query.folds)
     if query.sampling.kind == "chunks":
         return None  # the kept chunks are read again
@@ -65,7 +70,8 @@ def put_away(query: ContinuousQuery, file: SnapshotFile) -> list[int | None] | N
         "versions": query.version_numbers,
     }
     try:
-        file.write(_Folds(query.folds), position)
+        write = file.write_beside if beside else file.write
+        write(_Folds(query.folds), position)
     except DataError:  # a row that waits to be joined cannot be; its instant will say what follows
         return None
     return [cursor.tick for cursor in cursors if cursor is not None]

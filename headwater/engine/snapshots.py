@@ -6,12 +6,14 @@ go. It is never the truth where rows are stored: a damaged one is as good as non
 
 from __future__ import annotations
 
+import contextlib
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import StorageError
-from headwater.fold.snapshot import Snapshotted, dump, load
+from headwater.fold.snapshot import Held, Snapshotted, dump, dump_parts, load
 from headwater.storage.folder import sync_folder
 
 
@@ -20,6 +22,8 @@ class SnapshotFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._writer: threading.Thread | None = None
+        self._failure: BaseException | None = None
 
     @property
     def exists(self) -> bool:
@@ -28,11 +32,45 @@ class SnapshotFile:
 
     def write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
         """Puts a new snapshot in the place of the old one."""
-        data = dump(structure, position)
+        self.settle()
+        self._write(structure, position)
+
+    def write_beside(self, structure: Snapshotted, position: dict[str, Any]) -> None:
+        """The same in a thread of its own; the state is that of now. `is_writing` tells when it is there."""
+        self.settle()
+        held = Held(structure)
+        self._writer = threading.Thread(
+            target=self._try_write, args=(held, position), name=f"snapshot {self._path.stem}"
+        )
+        self._writer.start()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether a snapshot is being written beside."""
+        return self._writer is not None and self._writer.is_alive()
+
+    def settle(self) -> None:
+        """Waits for what is written beside; its error comes out here."""
+        if self._writer is not None:
+            self._writer.join()
+            self._writer = None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _try_write(self, held: Held, position: dict[str, Any]) -> None:
+        try:
+            self._write(held, position)
+        except BaseException as error:
+            self._failure = error
+
+    def _write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
+        parts = dump_parts(structure, position)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")
         with open(fresh, "wb") as file:
-            file.write(data)
+            for part in parts:
+                file.write(part)
             file.flush()
             os.fsync(file.fileno())
         fresh.replace(self._path)
@@ -40,6 +78,7 @@ class SnapshotFile:
 
     def read(self, structure: Snapshotted) -> dict[str, Any] | None:
         """Brings a structure to the snapshot's state; its position, None if there is none to trust."""
+        self.settle()
         try:
             return load(structure, self._path.read_bytes())
         except FileNotFoundError:
@@ -49,6 +88,8 @@ class SnapshotFile:
 
     def remove(self) -> None:
         """Forgets the snapshot, durably."""
+        with contextlib.suppress(OSError):  # it is not wanted any more
+            self.settle()
         if self.exists:
             self._path.unlink(missing_ok=True)
             sync_folder(self._path.parent)

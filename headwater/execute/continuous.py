@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import uuid
 from collections.abc import Iterable, Sequence
@@ -338,6 +339,9 @@ def close_queries(context: Context) -> None:
     """Ends after the firings under way."""
     context.engine.close()
     for query in context.engine.all():
+        if query.snapshot is not None:
+            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
+                query.snapshot.settle()
         if isinstance(query.sink, LogSink):
             query.sink.log.close()
 
@@ -400,8 +404,10 @@ def _forget(context: Context, item: CatalogObject) -> None:
     context.catalog.remove(item)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
-    if isinstance(query, ContinuousQuery) and isinstance(query.sink, LogSink):
-        query.sink.log.close()
+    if isinstance(query, ContinuousQuery):
+        query.forget_snapshot()
+        if isinstance(query.sink, LogSink):
+            query.sink.log.close()
     context.snapshot_of(item).remove()
     context.functions_of(item).remove()
     table = context.streams.remove(item.id)

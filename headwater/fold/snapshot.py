@@ -33,8 +33,36 @@ class Snapshotted(Protocol):
         """Take it up again."""
 
 
+class Held:
+    """A copy of a structure's state, which stays as it is while the structure goes on."""
+
+    def __init__(self, structure: Snapshotted) -> None:
+        self._state = _copied(structure.state())
+
+    def state(self) -> dict[str, Any]:
+        """What must be kept."""
+        return dict(self._state)
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take it up again."""
+        self._state = state
+
+
+def _copied(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _copied(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_copied(inner) for inner in value]
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
 def dump(structure: Snapshotted, position: Any = None) -> bytes:
     """A structure's state as bytes, with the source position that it belongs to."""
+    return b"".join(dump_parts(structure, position))
+
+
+def dump_parts(structure: Snapshotted, position: Any = None) -> list[bytes | pa.Buffer]:
+    """The same in parts, to be written one after the other."""
     arrays: list[pa.Array] = []
     tree = _put({"position": position, "state": structure.state()}, arrays)
     text = json.dumps(tree, separators=(",", ":")).encode()
@@ -45,7 +73,7 @@ def dump(structure: Snapshotted, position: Any = None) -> bytes:
             writer.write_batch(batch)
     body = sink.getvalue()
     crc = zlib.crc32(body, zlib.crc32(text))
-    return b"".join([HEADER.pack(MAGIC, crc, len(text), body.size), text, body])
+    return [HEADER.pack(MAGIC, crc, len(text), body.size), text, body]
 
 
 def load(structure: Snapshotted, data: bytes) -> Any:

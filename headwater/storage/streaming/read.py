@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from pyarrow import acero
 
 from headwater.errors import StorageError
 from headwater.plan.predicate import Comparison, Predicate, columns_of, conjuncts
@@ -177,6 +178,7 @@ def _ceiling(definition: Definition, tick: int) -> pa.Scalar:
     return scalar
 
 
+FEW_ROWS = 10_000
 Reader = Callable[[list[str], "pc.Expression | None"], pa.Table]
 
 
@@ -209,10 +211,21 @@ def _overlaps(low: int, high: int, from_: int | None, to: int | None) -> bool:
 
 def _memory_reader(rows: pa.Table) -> Reader:
     def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
-        kept = rows if condition is None else rows.filter(condition)
+        kept = rows if condition is None else _filtered(rows, condition)
         return kept.select(columns)
 
     return read
+
+
+def _filtered(rows: pa.Table, condition: pc.Expression) -> pa.Table:
+    """The rows that pass; few of them are looked at in this thread, which is sooner done."""
+    if rows.num_rows > FEW_ROWS:
+        return rows.filter(condition)
+    steps = [
+        acero.Declaration("table_source", acero.TableSourceNodeOptions(rows)),
+        acero.Declaration("filter", acero.FilterNodeOptions(condition)),
+    ]
+    return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
 
 
 def _block_reader(
