@@ -59,6 +59,7 @@ class Question:
     title: str
     answer: str
     took_ms: float
+    sql: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,58 @@ class RoadState:
     questions: Sequence[Question] = ()
 
 
+@dataclass(frozen=True)
+class Step:
+    """What is done before traffic flows, and when it began."""
+
+    name: str
+    began_s: float
+
+
+def starting(elapsed_s: float, steps: Sequence[Step]) -> RenderableType:
+    """The screen until the first report is there."""
+    text = Text()
+    text.append("Linear Road", style="bold cyan")
+    text.append("  the toll system of an expressway, in SQL")
+    text.append(f"   starting, {elapsed_s:.0f} s\n", style="dim")
+    ends = [step.began_s for step in steps[1:]]
+    for number, step in enumerate(steps):
+        done = number < len(ends)
+        took = (ends[number] if done else elapsed_s) - step.began_s
+        text.append("  ✓ " if done else "  … ", style="green" if done else "yellow")
+        text.append(f"{step.name:<24}{took:6.1f} s\n", style="dim" if done else "")
+    return text
+
+
+def line(state: RoadState) -> str:
+    """The figures in one line, for where there is no terminal."""
+    answers = sum(found.count for found in state.responses.values())
+    accidents = sum(len(lane.accidents) for lane in state.lanes)
+    return (
+        f"{state.elapsed_s:5.1f} s  road time {_clock(state.second)}: {state.reports:,} reports"
+        f" ({state.reports_per_second:,.0f}/s), {state.tolls_charged:,} tolls charged,"
+        f" {accidents} accidents, {answers:,} answers (average {_seconds(average_s(state))},"
+        f" worst {_seconds(worst_s(state))}), freshness {_seconds(state.freshness_s or 0.0)}"
+    )
+
+
+def question_line(question: Question) -> str:
+    """A question in one line."""
+    took = _seconds(question.took_ms / 1000)
+    return f"         {question.title}, {took}: {question.sql}\n         {question.answer}"
+
+
+def average_s(state: RoadState) -> float:
+    """The average response time of all outputs."""
+    found = state.responses.values()
+    return sum(f.average_s * f.count for f in found) / max(sum(f.count for f in found), 1)
+
+
+def worst_s(state: RoadState) -> float:
+    """The worst response time of all outputs."""
+    return max((found.worst_s for found in state.responses.values()), default=0.0)
+
+
 def screen(state: RoadState) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_heading(state), _road(state), _figures(state)]
@@ -90,7 +143,7 @@ def screen(state: RoadState) -> RenderableType:
 
 def summary(state: RoadState) -> RenderableType:
     """What is printed when the demo is over."""
-    worst = max((found.worst_s for found in state.responses.values()), default=0.0)
+    worst = worst_s(state)
     answers = sum(found.count for found in state.responses.values())
     kept = "all" if worst <= DEADLINE_S else "not all"
     text = Text()
@@ -121,7 +174,7 @@ def _road(state: RoadState) -> RenderableType:
     shown = [lane for lane in state.lanes if lane.xway < STRIPS]
     parts: list[RenderableType] = [_Strip(lane) for lane in shown] or [Text("no cars yet")]
     parts.append(_legend())
-    title = "average speed by mile, last minute"
+    title = "average speed by mile, last 30 s on the road"
     if state.expressways > STRIPS:
         title += f" (first {STRIPS} expressways)"
     return Panel(Group(*parts), title=title, title_align="left", border_style="dim")

@@ -503,7 +503,11 @@ class ContinuousQuery:
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old; a large one beside the firings to come."""
-        if self._promised is not None and self.snapshot is not None and not self.snapshot.is_writing:
+        if (
+            self._promised is not None
+            and self.snapshot is not None
+            and not self.snapshot.is_writing
+        ):
             self.snapshot.settle()
             self._kept_from, self._promised = self._promised, None
         if time.monotonic() - self._kept_at >= period_s and self._promised is None:

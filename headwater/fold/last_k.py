@@ -127,7 +127,9 @@ class LastRowsPerKey:
             if oldest is not None:
                 there &= times[earlier] >= oldest
             arrays.append(self._gathered(self.schema.get_field_index(name), earlier, there))
-        return pa.Table.from_arrays(arrays, names=[*self.schema.names, *map(str, range(len(previous)))])
+        return pa.Table.from_arrays(
+            arrays, names=[*self.schema.names, *map(str, range(len(previous)))]
+        )
 
     def _places(self, slots: Slots, ages: Slots | int) -> Slots:
         """Where the rows of some keys lie that came so many rows before their newest."""
