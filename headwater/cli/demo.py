@@ -35,7 +35,7 @@ GRACE_S = 10.0  # longer at most, where the start took long
 LEAST_S = 10.0  # of traffic, within the grace
 LOOK_S = 0.25
 LINE_S = 5.0  # between two lines where there is no terminal
-FIRST_QUESTION_S, NEXT_QUESTION_S = 6.0, 1.5
+FIRST_QUESTION_S, NEXT_QUESTION_S = 6.0, 2.0
 LEAVE_S = 15.0  # how long the database has to close
 NEXT = "Next: [bold]headwater demo --tour[/bold], [bold]headwater sql ./data[/bold], docs/guide/."
 
@@ -190,7 +190,7 @@ class Demo:
     def _ask(self, db: Database) -> None:
         from headwater.cli.road_questions import Questions
 
-        questions, pause = Questions(db, lambda: self._figures.newest_accident), FIRST_QUESTION_S
+        questions, pause = Questions(db, lambda: self._figures.accidents), FIRST_QUESTION_S
         try:
             while not self.stopping.wait(pause):
                 found = questions.next()

@@ -6,6 +6,7 @@ at a clock. Threads may share it: each output has a reader of its own.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -108,10 +109,10 @@ class Figures:
             self._state = replace(self._state, questions=[*others, question])
 
     @property
-    def newest_accident(self) -> Accident | None:
-        """The accident that began last."""
+    def accidents(self) -> list[Accident]:
+        """All accidents so far, the newest first."""
         with self._lock:
-            return max(self._accidents.values(), key=lambda a: a.second, default=None)
+            return sorted(self._accidents.values(), key=lambda a: a.second, reverse=True)
 
     def state(self, now_s: float) -> RoadState:
         """What the screen shows now."""
@@ -148,6 +149,5 @@ def rate(counts: Sequence[tuple[float, int]]) -> float:
 
 def rates(counts: Sequence[tuple[float, int]]) -> list[float]:
     """Rows per second between each count and the next."""
-    pairs = list(counts)
-    found = zip(pairs, pairs[1:], strict=False)
+    found = itertools.pairwise(counts)
     return [(n - m) / (t - s) if t > s else 0.0 for (s, m), (t, n) in found]

@@ -19,7 +19,7 @@ from headwater.database import Database
 
 FEET = 5280
 BEFORE_S = 300  # what came before an accident
-CRITICAL = 5  # segments
+CRITICAL = 4  # segments
 POINTS = 3  # of a trajectory that are shown
 CARS = 3
 Rows = Sequence[tuple[Any, ...]]
@@ -60,9 +60,10 @@ class Questions:
     """Asks one question after the other."""
 
     db: Database
-    accident: Callable[[], Accident | None]
+    accidents: Callable[[], Sequence[Accident]]  # the newest first
     _turn: int = 0
-    _chosen: bool = field(default=False)
+    _seen: set[Accident] = field(default_factory=set)
+    _chosen: bool = False
 
     def next(self) -> Question | None:
         """The next question with its answer; None if there is nothing to ask about yet."""
@@ -71,25 +72,28 @@ class Questions:
         return asks[(self._turn - 1) % len(asks)]()
 
     def _dynamics(self) -> Question | None:
-        found = self.accident()
-        if found is None:
+        """About an accident that was not asked about, or the newest one."""
+        found = self.accidents()
+        if not found:
             return None
-        call = f"CALL accident_dynamics({places(found)})"
+        accident = next((a for a in found if a not in self._seen), found[0])
+        self._seen.add(accident)
+        call = f"CALL accident_dynamics({places(accident)})"
         rows, took = self._timed(call)
         return Question("accident dynamics", dynamics_in_words(rows), took, call)
 
     def _witnesses(self) -> Question | None:
-        found = self.accident()
-        if found is None:
+        found = self.accidents()
+        if not found:
             return None
-        call = f"CALL near({places(found)})"
+        call = f"CALL near({places(found[0])})"
         rows, took = self._timed(call)
         return Question("possible witnesses", witnesses_in_words(rows), took, call)
 
     def _critical(self) -> Question | None:
+        """The list is chosen once; from then on it is watched."""
         if not self._chosen:
-            chosen = self.db.sql(f"CALL choose_critical({CRITICAL})").row_count
-            self._chosen = bool(chosen)
+            self._chosen = bool(self.db.sql(f"CALL choose_critical({CRITICAL})").rows())
             return None
         query = "SELECT * FROM critical_segments"
         rows, took = self._timed(query)
@@ -127,7 +131,7 @@ def witnesses_in_words(rows: Rows) -> str:
 def critical_in_words(rows: Rows) -> str:
     """Mile, cars and speed of each segment."""
     parts = [
-        f"mile {seg} {'←' if direction else '→'} {cars} cars at {speed or 0:.0f} mph"
+        f"mile {seg}{'←' if direction else '→'} {cars} cars, {speed or 0:.0f} mph"
         for _, direction, seg, cars, speed, *_ in rows
     ]
-    return ", ".join(parts)
+    return "; ".join(parts)

@@ -6,6 +6,7 @@ CREATE PROCEDURE choose_critical(number INT) AS BEGIN
   DELETE FROM critical;
   INSERT INTO critical
     SELECT xway, dir, seg FROM statistics WHERE cars > 0 GROUP BY xway, dir, seg ORDER BY avg(speed), xway, dir, seg LIMIT number;
+  SELECT xway, dir, seg FROM critical;
 END;
 
 CREATE CONTINUOUS QUERY critical_segments AS
