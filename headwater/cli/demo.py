@@ -16,6 +16,7 @@ from rich.live import Live
 
 from headwater.cli.road_figures import Figures
 from headwater.cli.road_screen import (
+    Question,
     RoadState,
     Step,
     line,
@@ -76,20 +77,38 @@ def _watch_screen(demo: Demo, out: Console) -> None:
 
 
 def _watch_lines(demo: Demo, out: Console) -> None:
-    told_steps, told_s, told = 0, 0.0, set()
+    lines = _Lines(demo, out)
     while not demo.over():
         demo.stopping.wait(LOOK_S)
-        for step in demo.steps[told_steps:]:
-            out.print(f"{step.began_s:5.1f} s  {step.name}", markup=False)
-            told_steps += 1
-        state = demo.last_state
+        lines.tell()
+    lines.tell()
+
+
+class _Lines:
+    """Prints what is new, for where there is no terminal."""
+
+    def __init__(self, demo: Demo, out: Console) -> None:
+        self._demo, self._out = demo, out
+        self._steps = 0
+        self._line_s = 0.0
+        self._questions: set[Question] = set()
+
+    def tell(self) -> None:
+        """Steps and questions once each, and the figures now and then."""
+        state, steps = self._demo.last_state, self._demo.steps
+        for step in steps[self._steps :]:
+            self._say(f"{step.began_s:5.1f} s  {step.name}")
+            self._steps += 1
         for question in state.questions:
-            if question not in told:
-                told.add(question)
-                out.print(question_line(question), markup=False, soft_wrap=True)
-        if state.reports and state.elapsed_s - told_s >= LINE_S:
-            told_s = state.elapsed_s
-            out.print(line(state), markup=False, soft_wrap=True)
+            if question not in self._questions:
+                self._questions.add(question)
+                self._say(question_line(question))
+        if state.reports and state.elapsed_s - self._line_s >= LINE_S:
+            self._line_s = state.elapsed_s
+            self._say(line(state))
+
+    def _say(self, text: str) -> None:
+        self._out.print(text, markup=False, soft_wrap=True)
 
 
 class Demo:

@@ -116,7 +116,9 @@ def test_a_run_goes_on_after_a_restart(tmp_path: Path) -> None:
 @pytest.mark.parametrize("expressways", [1, 3])
 def test_answers_of_longer_runs(seed: int, expressways: int) -> None:
     """Ten minutes of the densest traffic of whole expressways."""
-    scenario = Scenario(expressways, duration_s=600, seed=seed, start_s=10_200, accidents_per_hour=30)
+    scenario = Scenario(
+        expressways, duration_s=600, seed=seed, start_s=10_200, accidents_per_hour=30
+    )
     run = Run(scenario, step=1 if seed == 11 else 20)
     with headwater.connect(":memory:") as db:
         create(db, expressways, run.history)
