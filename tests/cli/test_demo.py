@@ -68,7 +68,7 @@ def enough(monkeypatch: pytest.MonkeyPatch) -> Enough:
 def test_ctrl_c_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is under way is cancelled; it ends without an error and without figures."""
     begun = threading.Event()
-    monkeypatch.setattr(Application, "create", lambda self, tell: begun.set())
+    monkeypatch.setattr(Application, "create", lambda *_: begun.set())
     monkeypatch.setattr(
         Application, "start", lambda self: self._db.sql("SELECT count(*) FROM range(10)")
     )
