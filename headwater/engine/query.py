@@ -137,7 +137,8 @@ class ContinuousQuery:
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
             name = f"{self.number}.{leaf.number}"
             feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
-            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table))
+            joined = any(other is not table for other in self.tables)
+            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table), joined)
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]
                 reader.chunks = chunks_of(leaf, self.sampling.count, bounds)

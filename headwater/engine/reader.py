@@ -24,8 +24,16 @@ class LeafReader:
     """Takes the rows of one leaf as instants come."""
 
     def __init__(
-        self, leaf: Leaf, feed: Feed, name: str, cursor: Cursor | None, before_only: bool
+        self,
+        leaf: Leaf,
+        feed: Feed,
+        name: str,
+        cursor: Cursor | None,
+        before_only: bool,
+        joined: bool = False,
     ) -> None:
+        """`joined`: other tables of the query have rows of their own, and say when instants come."""
+        self._joined = joined
         self.leaf, self.feed, self._name = leaf, feed, name
         if cursor is not None and cursor.sequence == END_OF_TICK:
             cursor = Cursor(cursor.tick, feed.pulled)
@@ -68,11 +76,12 @@ class LeafReader:
     def reached(self) -> int | None:
         """Up to which tick instants are complete here.
 
-        Between two instants of a view that is sampled by time there is no row to wait for.
+        Between two instants of a view that is sampled by time there is no row that a join with other
+        tables would have to wait for.
         """
         closed, step = self.feed.closed, self.table.definition.step_ticks
-        if step is not None and closed is not None:
-            return (closed // step + 1) * step - (not self._before_only)
+        if self._joined and step is not None and closed is not None:
+            return (closed // step + 1) * step - 1
         return self.feed.clock if self._before_only else closed
 
     def next_tick(self, count: int = 1) -> int | None:

@@ -107,3 +107,46 @@ def test_none_is_refused():
         LastRowsPerKey(["k"], schema, 0)
     with pytest.raises(ValueError, match="at least one"):
         LastRows(schema, 0)
+
+
+def check_fresh_rows(seed: int) -> None:
+    rng = random.Random(seed)
+    schema = pa.schema([("k", pa.int32()), ("t", pa.int64()), ("v", rng.choice(ALL_TYPES))])
+    k, steps, oldest = rng.choice([1, 2, 3, 5]), rng.choice([1, 2]), rng.choice([None, 3])
+    ring, model, now = LastRowsPerKey(["k"], schema, k), defaultdict(list), 0
+    for _ in range(20):
+        now += 1
+        count = rng.choice([0, 1, 30])
+        times = sorted(rng.choices([now, now, now - 1], k=count))
+        values = random_array(rng, schema.field("v").type, count, 0.2)
+        keys = pa.array(rng.choices(range(9), k=count), pa.int32())
+        chunk = pa.table([keys, pa.array(times, pa.int64()), values], schema=schema)
+        chunk = chunk.filter(pa.array([model_fits(model, row) for row in rows_of(chunk)], pa.bool_()))
+        ring.fold(chunk)
+        for row in rows_of(chunk):
+            model[row[0]] = [*model[row[0]], row][-k:]
+        if rng.random() < 0.2:
+            continue  # keys of several chunks are asked for together
+        least = None if oldest is None else now - oldest
+        expected = []
+        for rows in model.values():
+            for place, row in enumerate(rows):
+                earlier = rows[place - steps] if place >= steps else None
+                if earlier is not None and least is not None and earlier[1] < least:
+                    earlier = None
+                if row[1] == now:
+                    expected.append((*row, None if earlier is None else earlier[2]))
+        found = ring.fresh("t", now, [("v", steps)], least)
+        assert sorted(map(repr, rows_of(found))) == sorted(repr(key(row)) for row in expected)
+        assert ring.fresh("t", now, [], least).num_rows == 0
+
+
+def model_fits(model, row) -> bool:
+    """Whether a row's time does not fall behind that of its key."""
+    return not model[row[0]] or model[row[0]][-1][1] <= row[1]
+
+
+def test_fresh_rows_are_those_of_now_with_earlier_values():
+    """Only keys that were touched are looked at, ties included; values beyond `oldest` are not seen."""
+    for seed in range(30):
+        check_fresh_rows(seed)

@@ -78,3 +78,14 @@ def test_damage_is_found():
 def test_what_it_cannot_hold_is_refused():
     with pytest.raises(TypeError):
         snapshot.dump(Held({"f": lambda: None}))
+
+
+def test_a_held_state_stays_as_it_was():
+    """A copy is not changed by what the structure does later."""
+    vector = np.arange(5)
+    held = snapshot.Held(Held({"inner": [vector, {"same": vector}]}))
+    vector[:] = 0
+    restored = Held()
+    snapshot.load(restored, snapshot.dump(held))
+    assert restored.tree["inner"][0].tolist() == [0, 1, 2, 3, 4]
+    assert restored.tree["inner"][1]["same"].tolist() == [0, 1, 2, 3, 4]

@@ -1,0 +1,59 @@
+"""Snapshots in files: written in the caller's thread, or beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headwater.engine.snapshots import SnapshotFile
+
+
+class Numbers:
+    """A structure of one vector."""
+
+    def __init__(self, values: list[int] | None = None) -> None:
+        self.values = np.array(values or [])
+
+    def state(self) -> dict[str, Any]:
+        """What must be kept."""
+        return {"values": self.values}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Take it up again."""
+        self.values = state["values"]
+
+
+def test_a_snapshot_written_beside_is_that_of_the_call(tmp_path: Path) -> None:
+    """Whatever the structure does meanwhile; a reader waits until it is in place."""
+    file, numbers = SnapshotFile(tmp_path / "a" / "1.snapshot"), Numbers([1, 2, 3])
+    file.write_beside(numbers, {"place": 7})
+    numbers.values[:] = 0
+    found = Numbers()
+    assert file.read(found) == {"place": 7}
+    assert found.values.tolist() == [1, 2, 3]
+    assert not file.is_writing
+
+
+def test_an_error_beside_comes_out_at_the_next_call(tmp_path: Path) -> None:
+    """A snapshot that cannot be written is told once, and the next one may succeed."""
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    file = SnapshotFile(tmp_path / "taken" / "1.snapshot")
+    file.write_beside(Numbers([1]), {})
+    with pytest.raises(OSError, match="taken"):
+        file.settle()
+    file.settle()
+    (tmp_path / "taken").unlink()
+    file.write(Numbers([2]), {"place": 1})
+    assert file.exists
+
+
+def test_a_removed_snapshot_does_not_come_back(tmp_path: Path) -> None:
+    """Removing waits for what is being written."""
+    file = SnapshotFile(tmp_path / "1.snapshot")
+    for number in range(20):
+        file.write_beside(Numbers([number] * 10_000), {})
+        file.remove()
+        assert not list(tmp_path.iterdir())
