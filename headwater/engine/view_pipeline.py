@@ -2,12 +2,14 @@
 
 Owns: the groups and their aggregates, how far the table is folded, and the snapshot of both. Views whose
 pipelines have the same source, filter and keys share one, with their aggregates united; each gets its own
-columns of it. Rows come by their sequence numbers, late ones too. Inserts take no lock of a pipeline: what is
-not folded yet waits in the table (CV5).
+columns of it. An argument that is more than a column may fail for some row, and that must stop its own views
+alone: only views with the same such arguments share. Rows come by their sequence numbers, late ones too.
+Inserts take no lock of a pipeline: what is not folded yet waits in the table (CV5).
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -28,6 +30,8 @@ from headwater.plan.continuous.folds import stream_view
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
+
+_COLUMN = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*")  # nothing that could fail
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
 
@@ -55,7 +59,7 @@ class Place:
 
 
 def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
-    """What folds must have in common to be one pipeline."""
+    """What folds must have in common to be one pipeline; what may fail is part of it."""
     plan, leaf = spec.plan, spec.plan.leaves[0]
     files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
     return (
@@ -67,6 +71,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         plan.where,
         plan.keys,
         spec.tier,
+        frozenset(text for text in spec.argument_texts if not _COLUMN.fullmatch(text)),
         files if plan.statics or plan.where else (),
     )
 
@@ -223,6 +228,8 @@ class ViewPipeline:
             except BaseException:
                 self.place.table.folded_by.pop(self.number, None)
                 self._caught_up = False
+                if self.members:
+                    self._unite()  # without what only a view needed that is gone
                 self._go_back()  # a part of the rows may be in
                 raise
             if self.sequence != before:

@@ -215,6 +215,19 @@ def unknown_table(name: Name | str, names: Iterable[str], text: str | None = Non
     )
 
 
+def unknown_view(context: Context, name: Name, text: str) -> BindError:
+    """The error for a name that no view has; it may be that of something else."""
+    item = context.find(name)
+    near = nearest(str(name), [view.name for view in context.catalog.all("view")])
+    hint = f"did you mean {near}?" if near else "SHOW VIEWS lists what there is"
+    return BindError(
+        f"there is no view {name}",
+        sqlstate="42P01",
+        hint=hint if item is None else f"{item.name} is a {item.kind}",
+        place=name.span.place(text),
+    )
+
+
 def unknown_column(name: Name, schema: pa.Schema, text: str) -> BindError:
     """The error for a name that no column has."""
     near = nearest(str(name), schema.names)

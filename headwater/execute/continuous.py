@@ -23,7 +23,7 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
-from headwater.execute.dependents import check_unread
+from headwater.execute.dependents import check_unread, names_read
 from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
 from headwater.plan.continuous.leaves import cut_length
@@ -124,7 +124,7 @@ def _register(
         "text": query.text,
         "options": options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(names_read(query)),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,

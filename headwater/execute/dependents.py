@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from headwater.errors import BindError
 from headwater.execute.context import Context
+from headwater.sql.statements.query import Query
 from headwater.storage.catalog import CatalogObject
+
+
+def names_read(query: Query) -> set[str]:
+    """The names of tables and views that a query reads; a column of the same name is none."""
+    return {reference.name.key for reference in query.table_references}
 
 
 def check_unread(context: Context, item: CatalogObject) -> None:
@@ -16,7 +22,7 @@ def check_unread(context: Context, item: CatalogObject) -> None:
     ]
     if views:
         raise BindError(
-            f"{item.kind} {item.name} is read by view {', '.join(views)}",
+            f"{item.kind} {item.name} is read by view{'s' * (len(views) > 1)} {', '.join(views)}",
             sqlstate="2BP01",
             hint=f"DROP VIEW {views[0]} first",
         )

@@ -88,7 +88,7 @@ def test_in_line(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -
     for view, query in names.items():
         db.sql(f"CREATE VIEW {view} AS {query}")
         lines = [line for (line,) in db.sql(f"EXPLAIN VIEW {view}").rows()]
-        assert lines[-1] == "at each read: in line", (query, lines)
+        assert "at each read: in line" in lines, (query, lines)
     for batch in [None, *BATCHES]:
         if batch is not None:
             _feed(db, duck, batch)
@@ -104,7 +104,7 @@ def test_on_spark(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) 
     for view, query in enumerate(ON_SPARK.values()):
         db.sql(f"CREATE VIEW v{view} AS {query}")
         lines = [line for (line,) in db.sql(f"EXPLAIN VIEW v{view}").rows()]
-        assert lines[-1] == "at each read: Spark", (query, lines)
+        assert "at each read: Spark" in lines, (query, lines)
     for batch in BATCHES:
         _feed(db, duck, batch)
     for view, query in enumerate(ON_SPARK.values()):
