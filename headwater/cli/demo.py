@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 SECONDS = 60.0  # with the start
 GRACE_S = 10.0  # longer at most, where the start took long
 LEAST_S = 10.0  # of traffic, within the grace
-LOOK_S = 0.25
+LOOK_S, TICK_S = 0.25, 0.05
+SPARK_S = 30.0  # after which the first statement waits for it, or tells why it did not start
 LINE_S = 5.0  # between two lines where there is no terminal
 FIRST_QUESTION_S, NEXT_QUESTION_S = 6.0, 2.0
 LEAVE_S = 15.0  # how long the database has to close
@@ -183,12 +184,22 @@ class Demo:
         self._figures.drives(drive.speed)
         with connect(":memory:", master=self._master) as db:
             self._cancel = db.cancel
+            self._wait_for_spark(db)
+            if self.stopping.is_set():
+                return
             application = Application(db, drive, self._figures)
             application.create(self._begin)
             application.start()
             self._begin("traffic flows")
             self._flowing_s = time.time()
             self._flow(application, db)
+
+    def _wait_for_spark(self, db: Database) -> None:
+        """A statement would wait as well, but Ctrl-C would not end that; nor would it be shown."""
+        self._begin("Spark starts")
+        until = time.time() + SPARK_S
+        while not db.spark_ready and time.time() < until and not self.stopping.wait(TICK_S):
+            pass
 
     def _begin(self, step: str) -> None:
         self.steps.append(Step(step, time.time() - self._started_s))

@@ -121,7 +121,9 @@ def check_fresh_rows(seed: int) -> None:
         values = random_array(rng, schema.field("v").type, count, 0.2)
         keys = pa.array(rng.choices(range(9), k=count), pa.int32())
         chunk = pa.table([keys, pa.array(times, pa.int64()), values], schema=schema)
-        chunk = chunk.filter(pa.array([model_fits(model, row) for row in rows_of(chunk)], pa.bool_()))
+        chunk = chunk.filter(
+            pa.array([model_fits(model, row) for row in rows_of(chunk)], pa.bool_())
+        )
         ring.fold(chunk)
         for row in rows_of(chunk):
             model[row[0]] = [*model[row[0]], row][-k:]
