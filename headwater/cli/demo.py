@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 SECONDS = 60.0  # with the start
 GRACE_S = 10.0  # longer at most, where the start took long
 LEAST_S = 10.0  # of traffic, within the grace
-LOOK_S, TICK_S = 0.25, 0.05
+LOOK_S, TICK_S = 0.5, 0.05
 SPARK_S = 30.0  # after which the first statement waits for it, or tells why it did not start
 LINE_S = 5.0  # between two lines where there is no terminal
-FIRST_QUESTION_S, NEXT_QUESTION_S = 6.0, 2.0
+FIRST_QUESTION_S, NEXT_QUESTION_S = 8.0, 2.0
 LEAVE_S = 15.0  # how long the database has to close
 NEXT = "Next: [bold]headwater demo --tour[/bold], [bold]headwater sql ./data[/bold], docs/guide/."
 

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -40,8 +41,8 @@ SOURCE = "SELECT row_count, started_at, last_error FROM headwater.sources WHERE 
 class Drive:
     """Which traffic is shown, and how fast."""
 
-    start_s: int = 160 * 60
-    speed: int = 10
+    start_s: int = 160 * 60 + 25  # a minute is over once every car has reported
+    speed: int = 6
     segments: int = 100
     accidents_per_hour: int = 20
     seed: int = 1
@@ -92,7 +93,7 @@ class Application:
         """Opens the road, and a reader of each output."""
         self._db.sql(self._drive.source)
         for output, query in QUERIES.items():
-            self._read(query, lambda out, output=output: self._answered(output, out))
+            self._read(query, partial(self._answered, output))
         self._read(REQUESTS, self._expenditures)
         self._read(SPEEDS, self._seen)
 

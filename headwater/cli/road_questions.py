@@ -67,7 +67,7 @@ class Questions:
 
     def next(self) -> Question | None:
         """The next question with its answer; None if there is nothing to ask about yet."""
-        asks = (self._dynamics, self._critical, self._witnesses)
+        asks = (self._critical, self._dynamics, self._witnesses)
         self._turn += 1
         return asks[(self._turn - 1) % len(asks)]()
 

@@ -3,7 +3,7 @@
 CREATE TABLE critical (xway INT, dir INT, seg INT);
 
 CREATE PROCEDURE choose_critical(number INT) AS BEGIN
-  DELETE FROM critical;
+  TRUNCATE TABLE critical;
   INSERT INTO critical
     SELECT xway, dir, seg FROM statistics WHERE cars > 0 GROUP BY xway, dir, seg ORDER BY avg(speed), xway, dir, seg LIMIT number;
   SELECT xway, dir, seg FROM critical;
