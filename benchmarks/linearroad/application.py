@@ -34,11 +34,10 @@ class Answered:
     whole_s: float
 
 
-def create(db: headwater.Database, expressways: int, history: pa.Table | None = None) -> None:
+def create(db: headwater.Database, history: pa.Table | None = None) -> None:
     """Runs the SQL of the application on an empty database."""
     for path in sorted(FOLDER.glob("*.sql")):
         db.sql(path.read_text())
-    db.sql(f"CALL open_expressways({expressways})")
     for day in () if history is None else pc.unique(history.column("day")).to_pylist():
         db.insert("history", history.filter(pc.equal(history.column("day"), day)))
 

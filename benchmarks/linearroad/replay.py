@@ -132,7 +132,7 @@ def replay(ride: Ride) -> Figures:
     scenario = ride.scenario
     cars = min(scenario.vehicle_count, MOST_HISTORY_CARS)
     with headwater.connect(":memory:") as db:
-        create(db, ride.expressways, historical_tolls(cars, ride.expressways, ride.seed))
+        create(db, historical_tolls(cars, ride.expressways, ride.seed))
         if ride.questions_per_minute and ride.indexed:
             db.sql(INDEX)
         _settle(db)

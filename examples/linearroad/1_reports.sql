@@ -9,15 +9,8 @@ CREATE STREAMING TABLE reports (
 CREATE STREAMING TABLE history (vid INT NOT NULL, day INT NOT NULL, xway INT NOT NULL, toll INT NOT NULL) TIMESTAMP BY day;
 CREATE INDEX history_by_vid ON history (vid);
 
--- Every segment that there is.
-CREATE TABLE segments (xway INT, dir INT, seg INT);
-
 -- Rule 11: an accident in segment `accident` is in the zone of segment `seg`, so many segments upstream of it.
 CREATE TABLE zones (dir INT, accident INT, seg INT, distance INT);
 INSERT INTO zones
   SELECT d.id, a.id, IF(d.id = 0, a.id - k.id, a.id + k.id), k.id FROM range(2) d, range(100) a, range(5) k
   WHERE IF(d.id = 0, a.id - k.id, a.id + k.id) BETWEEN 0 AND 99;
-
-CREATE PROCEDURE open_expressways(number INT) AS BEGIN
-  INSERT INTO segments SELECT x.id, d.id, s.id FROM range(number) x, range(2) d, range(100) s;
-END;

@@ -112,7 +112,8 @@ class ContinuousQuery:
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
         inline = self.world.settings.integer("inline_rows") > 0
-        if self.sampling.cut and inline and all(s.tier == "in line" for s in self.specs):
+        by_chunks = self.sampling.cut or self._tumbles
+        if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
@@ -150,6 +151,17 @@ class ContinuousQuery:
         """Whether only BEFORE windows stand on a table: they do not wait for ties of the instant."""
         leaves = [leaf for leaf, t in zip(self.plan.leaves, self.tables, strict=True) if t is table]
         return all(leaf.window.kind == "interval" and leaf.window.before for leaf in leaves)
+
+    @property
+    def _tumbles(self) -> bool:
+        """Whether every window is a chunk: half-open, and as long as the slide."""
+        return self.sampling.kind == "interval" and all(
+            leaf.window.before
+            and leaf.window.duration is not None
+            and table.definition.duration_ticks(leaf.window.duration.microseconds)
+            == self.sampling.step
+            for leaf, table in zip(self.plan.leaves, self.tables, strict=True)
+        )
 
     def _make_folds(self) -> None:
         self._folded = False

@@ -79,7 +79,7 @@ def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: 
     """All four outputs, and the balance of every car, over minutes with jams and accidents."""
     run = Run(Scenario(seed=seed, **size, **DENSE_ACCIDENTS), step)
     with headwater.connect(":memory:") as db:
-        create(db, run.scenario.expressways, run.history)
+        create(db, run.history)
         application = Application(db)
         run.answer(application, run.given)
         accounts = dict(db.sql("SELECT vid, balance FROM accounts").rows())
@@ -102,7 +102,7 @@ def test_a_run_goes_on_after_a_restart(tmp_path: Path) -> None:
     scenario = Scenario(expressways=1, segments=2, start_s=10_500, duration_s=125, seed=5)
     run = Run(scenario, step=14)
     with headwater.connect(tmp_path) as db:
-        create(db, 1, run.history)
+        create(db, run.history)
         application = Application(db)
         run.answer(application, run.given[:5])
     with headwater.connect(tmp_path) as db:
@@ -121,7 +121,7 @@ def test_answers_of_longer_runs(seed: int, expressways: int) -> None:
     )
     run = Run(scenario, step=1 if seed == 11 else 20)
     with headwater.connect(":memory:") as db:
-        create(db, expressways, run.history)
+        create(db, run.history)
         run.answer(Application(db), run.given)
     verdict = compare(run.expected(), run.found)
     assert not verdict.difference_count, str(verdict)
