@@ -83,7 +83,6 @@ class Application:
             tell(path.name)
             self._db.sql(path.read_text())
         tell("tolls of the past")
-        self._db.sql("CALL open_expressways(1)")
         history = historical_tolls(HISTORY_CARS)
         for day in pc.unique(history.column("day")).to_pylist():
             self._db.insert("history", history.filter(pc.equal(history.column("day"), day)))

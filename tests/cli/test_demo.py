@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from headwater.cli import demo
+from headwater.cli import demo, tour
 from headwater.cli.road_application import Application, Drive, scripts
 
 SHORT = Drive(speed=60, segments=10, accidents_per_hour=60)
@@ -109,3 +109,11 @@ def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not over(1069.0, None)
     assert over(1070.0, None)
     assert not demo.Demo(None, None, None).over()
+
+
+def test_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--tour` shows each of its statements with an answer."""
+    assert tour.main() == 0
+    text = capsys.readouterr().out
+    assert text.count("rows, ") >= len(tour.STEPS)
+    assert "did you mean speed?" in text
