@@ -116,4 +116,4 @@ def test_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
     assert tour.main() == 0
     text = capsys.readouterr().out
     assert text.count("rows, ") >= len(tour.STEPS)
-    assert "did you mean speed?" in text
+    assert "did you mean speed" in text
