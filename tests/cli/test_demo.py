@@ -12,7 +12,7 @@ from rich.console import Console
 from headwater.cli import demo, tour
 from headwater.cli.road_application import Application, Drive, scripts
 
-SHORT = Drive(speed=60, segments=10, accidents_per_hour=60)
+SHORT = Drive(speed=20, segments=10, accidents_per_hour=60)
 
 
 def test_the_scripts_are_found() -> None:
