@@ -14,6 +14,9 @@ from dataclasses import dataclass, replace
 
 from headwater.cli.road_screen import SEGMENTS, Lane, Question, Responses, RoadState
 
+WARM_UP_S = (
+    30  # simulated; a road that begins full has all its cars enter at once, which no road does
+)
 RATES = 60  # that are kept
 RATE_S = 2.0  # what the shown rate is an average of
 Speeds = Iterable[tuple[int, int, int, float | None]]  # xway, dir, seg, miles per hour
@@ -30,6 +33,10 @@ class Schedule:
     def due_s(self, second: int) -> float:
         """The real time of a simulated second."""
         return self.started_s + (second - self.first) / self.speed
+
+    def counts(self, second: int) -> bool:
+        """Whether the answers of a second are counted."""
+        return second >= self.first + WARM_UP_S
 
 
 @dataclass(frozen=True)
@@ -70,7 +77,7 @@ class Figures:
         with self._lock:
             newest = max(self._state.second, second)
             responses = dict(self._state.responses)
-            if count and self._schedule is not None:
+            if count and self._schedule is not None and self._schedule.counts(second):
                 took = max(at_s - self._schedule.due_s(second), 0.0)
                 responses[output] = with_answers(responses.get(output, Responses()), count, took)
             self._state = replace(self._state, second=newest, responses=responses)

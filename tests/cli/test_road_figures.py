@@ -9,10 +9,10 @@ from headwater.cli.road_screen import Question, Responses, RoadState
 
 
 def figures(flowing: bool = True) -> Figures:
-    """Figures of a demo that began at 1000 s and flows since 1005 s, ten times as fast as the road."""
+    """Figures of a demo that began at 1000 s and flows since 1002 s, ten times as fast as the road."""
     found = Figures(RoadState(), 1000.0)
     if flowing:
-        found.flows(Schedule(first=9600, started_s=1005.0, speed=10.0))
+        found.flows(Schedule(first=9570, started_s=1002.0, speed=10.0))
     return found
 
 
@@ -24,6 +24,7 @@ def test_when_a_second_is_due() -> None:
 def test_response_times_count_from_when_a_report_is_due() -> None:
     """Each answer weighs the same; seconds without answers say nothing."""
     found = figures()
+    found.answered("tolls", 9599, 1000, 1050.0)  # the cars of a road that begins full
     found.answered("tolls", 9600, 1, 1005.5)
     found.answered("tolls", 9610, 3, 1006.1)
     found.answered("tolls", 9620, 0, 1099.0)
