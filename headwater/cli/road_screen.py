@@ -19,7 +19,7 @@ SEGMENTS = 100
 DEADLINE_S = 5.0
 BARS = "▁▂▃▄▅▆▇█"
 TOP_SPEED = 80.0
-COLOURS = ((20.0, "#d73027"), (40.0, "#fc8d59"), (55.0, "#fee08b"), (float("inf"), "#66bd63"))
+COLOURS = ((20.0, "#d73027"), (30.0, "#fc8d59"), (40.0, "#fee08b"), (float("inf"), "#66bd63"))
 SHADES = {"#d73027": "#6b1813", "#fc8d59": "#5e3521", "#fee08b": "#4d442a", "#66bd63": "#1f3a1e"}
 EMPTY, CRASH = Style(color="#606060"), Style(color="#ffffff", bgcolor="#b30000", bold=True)
 STRIPS = 3  # expressways that are drawn
