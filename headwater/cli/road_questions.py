@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -62,7 +62,6 @@ class Questions:
     db: Database
     accidents: Callable[[], Sequence[Accident]]  # the newest first
     _turn: int = 0
-    _seen: set[Accident] = field(default_factory=set)
     _chosen: bool = False
 
     def next(self) -> Question | None:
@@ -72,23 +71,20 @@ class Questions:
         return asks[(self._turn - 1) % len(asks)]()
 
     def _dynamics(self) -> Question | None:
-        """About an accident that was not asked about, or the newest one."""
-        found = self.accidents()
-        if not found:
-            return None
-        accident = next((a for a in found if a not in self._seen), found[0])
-        self._seen.add(accident)
-        call = f"CALL accident_dynamics({places(accident)})"
-        rows, took = self._timed(call)
-        return Question("accident dynamics", dynamics_in_words(rows), took, call)
+        return self._about_newest("accident dynamics", "accident_dynamics", dynamics_in_words)
 
     def _witnesses(self) -> Question | None:
+        return self._about_newest("possible witnesses", "near", witnesses_in_words)
+
+    def _about_newest(
+        self, title: str, procedure: str, in_words: Callable[[Rows], str]
+    ) -> Question | None:
         found = self.accidents()
         if not found:
             return None
-        call = f"CALL near({places(found[0])})"
+        call = f"CALL {procedure}({places(found[0])})"
         rows, took = self._timed(call)
-        return Question("possible witnesses", witnesses_in_words(rows), took, call)
+        return Question(title, in_words(rows), took, call)
 
     def _critical(self) -> Question | None:
         """The list is chosen once; from then on it is watched."""

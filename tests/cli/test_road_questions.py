@@ -47,7 +47,7 @@ def test_a_trajectory_is_in_order_of_time() -> None:
 
 
 def test_the_questions_take_turns() -> None:
-    """New accidents are asked about first; the list of critical segments is made once."""
+    """The newest accident is asked about; the list of critical segments is made once."""
     old, new = Accident(0, 1, 5, 9660), Accident(0, 0, 7, 9720)
     known: list[Accident] = []
     db = Answers()
