@@ -50,7 +50,9 @@ class Application:
         self.db = db
         self.tokens = dict(after or {})
         self._readers = {
-            output: db.subscribe(query, after=self.tokens.get(output, "earliest"), timeout=PATIENCE_S)
+            output: db.subscribe(
+                query, after=self.tokens.get(output, "earliest"), timeout=PATIENCE_S
+            )
             for output, query in QUERIES.items()
         }
 

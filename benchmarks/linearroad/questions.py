@@ -7,13 +7,11 @@ them at the peak rate, whatever the number of expressways. It is a plain scan, b
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 import headwater
 
@@ -37,7 +35,8 @@ class Question:
     def sql(self) -> str:
         """The question in SQL."""
         return (
-            f"SELECT time, vid, speed, lane, dir, seg, pos FROM reports WHERE type = 0 AND xway = {self.xway} "
+            f"SELECT time, vid, speed, lane, dir, seg, pos FROM reports "
+            f"WHERE type = 0 AND xway = {self.xway} "
             f"AND seg BETWEEN {self.first_segment} AND {self.last_segment} "
             f"AND time BETWEEN {self.since} AND {self.until}"
         )
@@ -91,25 +90,3 @@ def spread(times: Sequence[float]) -> Mapping[str, float]:
         "average_s": sum(times) / len(times),
         "worst_s": max(times),
     }
-
-
-def full_scan(question: Question, stored: Iterator[pa.Table]) -> pa.Table:
-    """The same rows from all stored ones, without any pruning."""
-    parts = []
-    for rows in stored:
-        column = rows.column
-        keep = pc.and_(
-            pc.and_(
-                pc.and_(pc.equal(column("type"), 0), pc.equal(column("xway"), question.xway)),
-                pc.and_(
-                    pc.greater_equal(column("seg"), question.first_segment),
-                    pc.less_equal(column("seg"), question.last_segment),
-                ),
-            ),
-            pc.and_(
-                pc.greater_equal(column("time"), question.since),
-                pc.less_equal(column("time"), question.until),
-            ),
-        )
-        parts.append(rows.filter(keep))
-    return pa.concat_tables(parts)

@@ -33,7 +33,7 @@ class LastRowsPerKey:
         self.lookup = Lookup([schema.field(name).type for name in keys])
         self._grouper = Grouper()
         self._changed = ChangedSlots()
-        self._counts: Vector = np.zeros(0, np.int64)  # rows ever seen, by slot
+        self._counts: Slots = np.zeros(0, np.int64)  # rows ever seen, by slot
         self._values = [np.zeros(0, _ring_dtype(field.type)) for field in schema]
         self._valid: list[Vector | None] = [None] * len(schema)  # None until a NULL comes
 
@@ -83,7 +83,9 @@ class LastRowsPerKey:
         size = max(slot_count, 2 * len(self._counts), SMALLEST)
         self._counts = np.concatenate([self._counts, np.zeros(size - len(self._counts), np.int64)])
         for number, values in enumerate(self._values):
-            wide = np.full(size * self.k, None if values.dtype == object else 0, values.dtype)
+            wide = np.zeros(size * self.k, values.dtype)
+            if values.dtype == object:
+                wide[len(values) :] = None
             wide[: len(values)] = values
             self._values[number] = wide
             valid = self._valid[number]
@@ -120,16 +122,25 @@ class LastRowsPerKey:
             np.concatenate([np.empty(0, np.int64), *part])
             for part in (zip(*found, strict=True) if found else ((), ()))
         )
-        arrays = [self._gathered(n, self._places(owners, ages)) for n in range(len(self.schema))]
+        now_places = self._places(owners, ages)
+        arrays = [self._gathered(n, now_places) for n in range(len(self.schema))]
+        earlier = {
+            steps: self._earlier(owners, ages + steps, times, oldest) for _, steps in previous
+        }
         for name, steps in previous:
-            earlier = self._places(owners, ages + steps)
-            there = ages + steps < np.minimum(self._counts[owners], self.k)
-            if oldest is not None:
-                there &= times[earlier] >= oldest
-            arrays.append(self._gathered(self.schema.get_field_index(name), earlier, there))
-        return pa.Table.from_arrays(
-            arrays, names=[*self.schema.names, *map(str, range(len(previous)))]
-        )
+            arrays.append(self._gathered(self.schema.get_field_index(name), *earlier[steps]))
+        added = [str(number) for number in range(len(previous))]
+        return pa.Table.from_arrays(arrays, names=[*self.schema.names, *added])
+
+    def _earlier(
+        self, owners: Slots, ages: Slots, times: Vector, oldest: int | None
+    ) -> tuple[Slots, Vector]:
+        """Where earlier rows of some keys lie, and which of them are held and not too old."""
+        places = self._places(owners, ages)
+        there = ages < np.minimum(self._counts[owners], self.k)
+        if oldest is not None:
+            there &= times[places] >= oldest
+        return places, there
 
     def _places(self, slots: Slots, ages: Slots | int) -> Slots:
         """Where the rows of some keys lie that came so many rows before their newest."""
