@@ -1,130 +1,231 @@
-"""`headwater demo`: a short guided tour of SQL on generated data."""
+"""`headwater demo`: a minute of Linear Road, live in the terminal.
+
+A worker thread has the database, makes the application and reads its figures; a second one asks
+questions about the past; the main thread draws and listens for Ctrl-C.
+"""
 
 from __future__ import annotations
 
+import threading
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
+from rich.console import Console, RenderableType
+from rich.live import Live
 
-import headwater
-
-CARS, REPORTS = 2_000, 200_000
-
-
-@dataclass(frozen=True)
-class Step:
-    """One stop of the tour: what it shows, and the SQL that shows it."""
-
-    title: str
-    sql: str
-
-
-STEPS = (
-    Step(
-        "A plain scan. No Spark is needed, and none is waited for.",
-        "SELECT minute, vid, speed, segment FROM reports\n"
-        "WHERE vid = 17 AND minute < 5\nORDER BY minute LIMIT 5",
-    ),
-    Step(
-        "A window: the newest report of each car, as of the table's clock.",
-        "SELECT vid, minute, speed, segment FROM reports [vid ROWS 1]\nWHERE vid < 3 ORDER BY vid",
-    ),
-    Step(
-        "A join and a grouping, on Spark: where is traffic slow?",
-        "SELECT s.district, count(*) AS reports, round(avg(r.speed), 1) AS speed\n"
-        "FROM reports r JOIN segments s ON r.segment = s.segment\n"
-        "GROUP BY s.district ORDER BY speed",
-    ),
-    Step(
-        "Any SQL that Spark takes: the slowest segment of each district.",
-        "SELECT district, segment, speed FROM (\n"
-        "  SELECT s.district, r.segment, round(avg(r.speed), 1) AS speed,\n"
-        "         rank() OVER (PARTITION BY s.district ORDER BY avg(r.speed)) AS place\n"
-        "  FROM reports r JOIN segments s ON r.segment = s.segment\n"
-        "  GROUP BY s.district, r.segment)\n"
-        "WHERE place = 1 ORDER BY district",
-    ),
-    Step(
-        "Tables change by SQL; each change is one durable commit.",
-        "UPDATE segments SET district = upper(district) WHERE segment < 10",
-    ),
-    Step(
-        "The database describes itself in tables, too.",
-        "SELECT name, row_count, file_count, version FROM headwater.tables",
-    ),
+from headwater.cli.road_figures import Figures
+from headwater.cli.road_screen import (
+    Question,
+    RoadState,
+    Step,
+    line,
+    question_line,
+    screen,
+    starting,
+    summary,
 )
+from headwater.cli.running import interrupts
+
+if TYPE_CHECKING:
+    from headwater.cli.road_application import Application, Drive
+    from headwater.database import Database
+
+SECONDS = 60.0  # with the start
+GRACE_S = 10.0  # longer at most, where the start took long
+LEAST_S = 10.0  # of traffic, within the grace
+LOOK_S, TICK_S = 0.5, 0.05
+SPARK_S = 30.0  # after which the first statement waits for it, or tells why it did not start
+LINE_S = 5.0  # between two lines where there is no terminal
+FIRST_QUESTION_S, NEXT_QUESTION_S = 8.0, 2.0
+LEAVE_S = 15.0  # how long the database has to close
+NEXT = "Next: [bold]headwater demo --tour[/bold], [bold]headwater sql ./data[/bold], docs/guide/."
 
 
-def main(*, quick: bool = False, master: str | None = None) -> int:
-    """Runs the tour; 0 when all went well."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    started = time.monotonic()
-    console.print("[bold]Headwater[/bold]: a streaming database on Spark. A tour of its SQL.\n")
-    with headwater.connect(":memory:", master=master) as db:
-        _make_data(db, console, REPORTS // 10 if quick else REPORTS)
-        for number, step in enumerate(STEPS, 1):
-            _show(db, console, number, step)
-        _show_error(db, console)
-    console.print(
-        f"[dim]That took {time.monotonic() - started:.0f} s, Spark's start included.[/dim] "
-        "Next: [bold]headwater sql ./data[/bold], and docs/guide/."
-    )
+def main(
+    *,
+    seconds: float | None = SECONDS,
+    master: str | None = None,
+    drive: Drive | None = None,
+    console: Console | None = None,
+) -> int:
+    """Shows so many seconds of it, the start included; None: until Ctrl-C. 0 when all went well."""
+    out = console or Console(highlight=False)
+    demo = Demo(seconds, drive, master)
+    with interrupts(demo.stop):
+        demo.start()
+        try:
+            (_watch_screen if out.is_terminal else _watch_lines)(demo, out)
+        finally:
+            demo.stop()
+    state = demo.last_state
+    if demo.error is None and state.reports:
+        out.print(summary(state))
+    elif demo.error is None:
+        out.print("It ended before the first report; --seconds gives it longer.")
+    demo.leave()
+    if demo.error is not None:
+        raise demo.error
+    out.print(NEXT)
     return 0
 
 
-def _make_data(db: headwater.Database, console, count: int) -> None:  # type: ignore[no-untyped-def]
-    db.sql(
-        "CREATE STREAMING TABLE reports (minute INT NOT NULL, vid INT NOT NULL, speed INT, segment INT)"
-        " TIMESTAMP BY minute"
-    )
-    db.sql("CREATE TABLE segments (segment INT NOT NULL, district STRING)")
-    random = np.random.default_rng(1)
-    segment = random.integers(0, 100, count, dtype=np.int32)
-    speed = np.clip(random.normal(45 + segment % 30, 12), 0, 100).astype(np.int32)
-    rows = pa.table(
-        {
-            "minute": pa.array(np.sort(random.integers(0, 60, count, dtype=np.int32))),
-            "vid": pa.array(random.integers(0, CARS, count, dtype=np.int32)),
-            "speed": pa.array(speed),
-            "segment": pa.array(segment),
-        }
-    )
-    start = time.monotonic()
-    db.insert("reports", rows)
-    took = time.monotonic() - start
-    names = ("harbour", "centre", "hills", "airport")
-    db.insert("segments", [(i, names[i // 25]) for i in range(100)])
-    console.print(
-        f"A streaming table and a standard one, {count:,} rows inserted and synced to disk "
-        f"in {took * 1000:.0f} ms; Spark is still starting in the background.\n"
-    )
+def _watch_screen(demo: Demo, out: Console) -> None:
+    with Live(get_renderable=demo.picture, console=out, refresh_per_second=4):
+        while not demo.over():
+            demo.stopping.wait(LOOK_S)
+        demo.stop()
 
 
-def _show(db: headwater.Database, console, number: int, step: Step) -> None:  # type: ignore[no-untyped-def]
-    from headwater.cli.grid import Look
-    from headwater.cli.output import render
-
-    console.print(f"[bold cyan]{number}.[/bold cyan] {step.title}")
-    for line in step.sql.splitlines():
-        console.print(f"   {line}", style="green", markup=False)
-    start = time.monotonic()
-    result = db.sql(step.sql)
-    took = (time.monotonic() - start) * 1000
-    if result.has_rows:
-        for line in render(result.arrow(), "table", Look(width=console.width - 4, unicode=True)):
-            console.print("   " + line, markup=False)
-    console.print(f"   [dim]{result.kind}, {result.row_count} rows, {took:.0f} ms[/dim]\n")
+def _watch_lines(demo: Demo, out: Console) -> None:
+    lines = _Lines(demo, out)
+    while not demo.over():
+        demo.stopping.wait(LOOK_S)
+        lines.tell()
+    lines.tell()
 
 
-def _show_error(db: headwater.Database, console) -> None:  # type: ignore[no-untyped-def]
-    console.print("[bold cyan]7.[/bold cyan] A mistake is answered with its place and a hint.")
-    try:
-        db.sql("SELECT avg(sped) FROM reports")
-    except headwater.Error as error:
-        for line in str(error).splitlines():
-            console.print(f"   {line}", style="yellow", markup=False)
-    console.print()
+class _Lines:
+    """Prints what is new, for where there is no terminal."""
+
+    def __init__(self, demo: Demo, out: Console) -> None:
+        self._demo, self._out = demo, out
+        self._steps = 0
+        self._line_s = 0.0
+        self._questions: set[Question] = set()
+
+    def tell(self) -> None:
+        """Steps and questions once each, and the figures now and then."""
+        state, steps = self._demo.last_state, self._demo.steps
+        for step in steps[self._steps :]:
+            self._say(f"{step.began_s:5.1f} s  {step.name}")
+            self._steps += 1
+        for question in state.questions:
+            if question not in self._questions:
+                self._questions.add(question)
+                self._say(question_line(question))
+        if state.reports and state.elapsed_s - self._line_s >= LINE_S:
+            self._line_s = state.elapsed_s
+            self._say(line(state))
+
+    def _say(self, text: str) -> None:
+        self._out.print(text, markup=False, soft_wrap=True)
+
+
+class Demo:
+    """One showing."""
+
+    def __init__(self, seconds: float | None, drive: Drive | None, master: str | None) -> None:
+        self._seconds, self._drive, self._master = seconds, drive, master
+        self._started_s = time.time()
+        self._ended_s: float | None = None
+        self._flowing_s: float | None = None
+        self._figures = Figures(RoadState(duration_s=seconds), self._started_s)
+        self._cancel: Callable[[], None] = lambda: None
+        self._worker = threading.Thread(target=self._work, name="headwater-demo", daemon=True)
+        self.stopping = threading.Event()
+        self.steps: list[Step] = []
+        self.error: BaseException | None = None
+
+    def start(self) -> None:
+        """Begins, in the background."""
+        self._worker.start()
+
+    def stop(self) -> None:
+        """Ends the showing; the figures stay as they are."""
+        if self._ended_s is None:
+            self._ended_s = time.time()
+        self.stopping.set()
+
+    def leave(self) -> None:
+        """Waits until the database is closed."""
+        self._cancel()
+        self._worker.join(LEAVE_S)
+
+    def over(self) -> bool:
+        """Whether it is time to end."""
+        if self.stopping.is_set() or self._seconds is None:
+            return self.stopping.is_set()
+        end, latest = self._started_s + self._seconds, self._started_s + self._seconds + GRACE_S
+        if self._flowing_s is not None:
+            latest = min(max(end, self._flowing_s + LEAST_S), latest)
+        return time.time() >= latest
+
+    @property
+    def last_state(self) -> RoadState:
+        """The figures now, or when it ended."""
+        return self._figures.state(self._ended_s or time.time())
+
+    def picture(self) -> RenderableType:
+        """What a terminal shows now."""
+        if self._flowing_s is None:
+            return starting(time.time() - self._started_s, self.steps)
+        return screen(self.last_state)
+
+    def _failed(self, error: BaseException) -> None:
+        """Keeps an error for the main thread; what was cancelled at the end is none."""
+        if not self.stopping.is_set():
+            self.error = error
+            self.stop()
+
+    def _work(self) -> None:
+        try:
+            self._open()
+        except BaseException as error:
+            self._failed(error)
+
+    def _open(self) -> None:
+        self._begin("loading Headwater")
+        # Takes a moment, in which something is shown.
+        from headwater.cli.road_application import Application, Drive
+        from headwater.database import connect
+
+        drive = self._drive or Drive()
+        self._figures.drives(drive.speed)
+        with connect(":memory:", master=self._master) as db:
+            self._cancel = db.cancel
+            self._wait_for_spark(db)
+            if self.stopping.is_set():
+                return
+            application = Application(db, drive, self._figures)
+            application.create(self._begin)
+            application.start()
+            self._begin("traffic flows")
+            self._flowing_s = time.time()
+            self._flow(application, db)
+
+    def _wait_for_spark(self, db: Database) -> None:
+        """A statement would wait as well, but Ctrl-C would not end that; nor would it be shown."""
+        self._begin("Spark starts")
+        until = time.time() + SPARK_S
+        while not db.spark_ready and time.time() < until and not self.stopping.wait(TICK_S):
+            pass
+
+    def _begin(self, step: str) -> None:
+        self.steps.append(Step(step, time.time() - self._started_s))
+
+    def _flow(self, application: Application, db: Database) -> None:
+        asking = threading.Thread(target=self._ask, args=[db], name="headwater-asks", daemon=True)
+        asking.start()
+        try:
+            while not self.stopping.wait(LOOK_S):
+                application.look()
+        except BaseException as error:
+            self._failed(error)
+        finally:
+            db.cancel()
+            application.close()
+            asking.join(LEAVE_S)
+
+    def _ask(self, db: Database) -> None:
+        from headwater.cli.road_questions import Questions
+
+        questions, pause = Questions(db, lambda: self._figures.accidents), FIRST_QUESTION_S
+        try:
+            while not self.stopping.wait(pause):
+                found = questions.next()
+                if found is not None:
+                    self._figures.asked(found)
+                pause = NEXT_QUESTION_S
+        except BaseException as error:
+            self._failed(error)

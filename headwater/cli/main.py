@@ -92,11 +92,21 @@ def sql(
 
 @app.command()
 def demo(
-    quick: Annotated[bool, typer.Option("--quick", help="Do not pause between steps.")] = False,
+    seconds: Annotated[
+        float, typer.Option("--seconds", min=1, help="How long, the start included.")
+    ] = 60,
+    keep_running: Annotated[
+        bool, typer.Option("--keep-running", help="Go on until Ctrl-C.")
+    ] = False,
+    tour: Annotated[bool, typer.Option("--tour", help="Take a short tour of SQL instead.")] = False,
     master: Master = None,
 ) -> None:
-    """Take a short tour of SQL on generated data."""
-    code = import_module("headwater.cli.demo").main(quick=quick, master=master)
+    """Show a minute of live traffic and tolls: the Linear Road benchmark in SQL."""
+    if tour:
+        code = import_module("headwater.cli.tour").main(master=master)
+    else:
+        length = None if keep_running else seconds
+        code = import_module("headwater.cli.demo").main(seconds=length, master=master)
     raise typer.Exit(code or 0)
 
 

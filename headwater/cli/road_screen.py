@@ -19,17 +19,19 @@ SEGMENTS = 100
 DEADLINE_S = 5.0
 BARS = "▁▂▃▄▅▆▇█"
 TOP_SPEED = 80.0
-COLOURS = ((20.0, "#d73027"), (40.0, "#fc8d59"), (55.0, "#fee08b"), (float("inf"), "#66bd63"))
+COLOURS = ((20.0, "#d73027"), (30.0, "#fc8d59"), (40.0, "#fee08b"), (float("inf"), "#66bd63"))
+SHADES = {"#d73027": "#6b1813", "#fc8d59": "#5e3521", "#fee08b": "#4d442a", "#66bd63": "#1f3a1e"}
 EMPTY, CRASH = Style(color="#606060"), Style(color="#ffffff", bgcolor="#b30000", bold=True)
 STRIPS = 3  # expressways that are drawn
 QUESTIONS = 3  # that stay on the screen
+MARKS = 20  # miles between two numbers below the road
 LABEL = 9  # columns before and after a strip
 OUTPUTS = ("tolls", "alerts", "balances", "expenditures")
 TITLES = {
-    "tolls": "toll notifications",
+    "tolls": "tolls",
     "alerts": "accident alerts",
-    "balances": "balance answers",
-    "expenditures": "expenditure answers",
+    "balances": "balances",
+    "expenditures": "expenditures",
 }
 
 
@@ -59,6 +61,7 @@ class Question:
     title: str
     answer: str
     took_ms: float
+    sql: str = ""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,58 @@ class RoadState:
     questions: Sequence[Question] = ()
 
 
+@dataclass(frozen=True)
+class Step:
+    """What is done before traffic flows, and when it began."""
+
+    name: str
+    began_s: float
+
+
+def starting(elapsed_s: float, steps: Sequence[Step]) -> RenderableType:
+    """The screen until the first report is there."""
+    text = Text()
+    text.append("Linear Road", style="bold cyan")
+    text.append("  the toll system of an expressway, in SQL")
+    text.append(f"   starting, {elapsed_s:.0f} s\n", style="dim")
+    ends = [step.began_s for step in steps[1:]]
+    for number, step in enumerate(steps):
+        done = number < len(ends)
+        took = (ends[number] if done else elapsed_s) - step.began_s
+        text.append("  ✓ " if done else "  … ", style="green" if done else "yellow")
+        text.append(f"{step.name:<24}{took:6.1f} s\n", style="dim" if done else "")
+    return text
+
+
+def line(state: RoadState) -> str:
+    """The figures in one line, for where there is no terminal."""
+    answers = sum(found.count for found in state.responses.values())
+    accidents = sum(len(lane.accidents) for lane in state.lanes)
+    return (
+        f"{state.elapsed_s:5.1f} s  road time {_clock(state.second)}: {state.reports:,} reports"
+        f" ({state.reports_per_second:,.0f}/s), {state.tolls_charged:,} tolls charged,"
+        f" {accidents} accidents, {answers:,} answers (average {_seconds(average_s(state))},"
+        f" worst {_seconds(worst_s(state))}), freshness {_seconds(state.freshness_s or 0.0)}"
+    )
+
+
+def question_line(question: Question) -> str:
+    """A question in one line."""
+    took = _seconds(question.took_ms / 1000)
+    return f"         {question.title}, {took}: {question.sql}\n         {question.answer}"
+
+
+def average_s(state: RoadState) -> float:
+    """The average response time of all outputs."""
+    found = state.responses.values()
+    return sum(f.average_s * f.count for f in found) / max(sum(f.count for f in found), 1)
+
+
+def worst_s(state: RoadState) -> float:
+    """The worst response time of all outputs."""
+    return max((found.worst_s for found in state.responses.values()), default=0.0)
+
+
 def screen(state: RoadState) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_heading(state), _road(state), _figures(state)]
@@ -90,7 +145,7 @@ def screen(state: RoadState) -> RenderableType:
 
 def summary(state: RoadState) -> RenderableType:
     """What is printed when the demo is over."""
-    worst = max((found.worst_s for found in state.responses.values()), default=0.0)
+    worst = worst_s(state)
     answers = sum(found.count for found in state.responses.values())
     kept = "all" if worst <= DEADLINE_S else "not all"
     text = Text()
@@ -120,8 +175,10 @@ def _heading(state: RoadState) -> Text:
 def _road(state: RoadState) -> RenderableType:
     shown = [lane for lane in state.lanes if lane.xway < STRIPS]
     parts: list[RenderableType] = [_Strip(lane) for lane in shown] or [Text("no cars yet")]
+    if shown:
+        parts.insert(1, _Axis())
     parts.append(_legend())
-    title = "average speed by mile, last minute"
+    title = "average speed by mile, last 30 s on the road"
     if state.expressways > STRIPS:
         title += f" (first {STRIPS} expressways)"
     return Panel(Group(*parts), title=title, title_align="left", border_style="dim")
@@ -148,11 +205,27 @@ class _Strip:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         lane = self._lane
-        cells = max(min(SEGMENTS, options.max_width - 2 * LABEL), 1)
+        cells = _cells(options)
         arrow = "→" if lane.dir == 0 else "←"
         yield Segment(f"{f'x{lane.xway} {arrow}':<{LABEL}}")
         yield from map(_cell, strip_cells(lane, cells))
         yield Segment(f" {_mean(lane.speeds)}\n")
+
+
+class _Axis:
+    """The miles below a strip."""
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        cells = _cells(options)
+        marks = " " * cells
+        for mile in range(0, SEGMENTS, MARKS):
+            place, mark = mile * cells // SEGMENTS, f"{mile}" if mile else "0 miles"
+            marks = (marks[:place] + mark + marks[place + len(mark) :])[:cells]
+        yield Segment(" " * LABEL + marks + "\n", EMPTY)
+
+
+def _cells(options: ConsoleOptions) -> int:
+    return max(min(SEGMENTS, options.max_width - 2 * LABEL), 1)
 
 
 @dataclass(frozen=True)
@@ -178,7 +251,8 @@ def _cell(cell: Cell) -> Segment:
     if cell.speed is None:
         return Segment("·", EMPTY)
     height = min(int(cell.speed / TOP_SPEED * len(BARS)), len(BARS) - 1)
-    return Segment(BARS[height], Style(color=colour_of(cell.speed)))
+    colour = colour_of(cell.speed)
+    return Segment(BARS[height], Style(color=colour, bgcolor=SHADES[colour]))
 
 
 def colour_of(speed: float) -> str:
@@ -206,8 +280,9 @@ def _totals(state: RoadState) -> Table:
     table.add_column(justify="right", style="bold")
     fresh = "" if state.freshness_s is None else _seconds(state.freshness_s)
     table.add_row("reports", f"{state.reports:,}")
-    table.add_row("reports/s", f"{state.reports_per_second:,.0f}")
-    table.add_row("", Text(sparkline(state.recent_rates), style="cyan"))
+    rate = Text(sparkline(state.recent_rates, 8), style="cyan")
+    rate.append(f" {state.reports_per_second:,.0f}", style="bold white")
+    table.add_row("reports/s", rate)
     table.add_row("tolls charged", f"{state.tolls_charged:,}")
     table.add_row("accidents now", str(sum(len(lane.accidents) for lane in state.lanes)))
     table.add_row("freshness", fresh)
@@ -238,15 +313,21 @@ def sparkline(values: Sequence[float], width: int = 14) -> str:
 
 
 def _questions(state: RoadState) -> RenderableType:
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="green")
-    table.add_column(ratio=1)
-    table.add_column(justify="right", style="dim", no_wrap=True)
+    parts: list[RenderableType] = []
     for question in state.questions[-QUESTIONS:]:
-        took = _seconds(question.took_ms / 1000)
-        table.add_row(question.title, Text(question.answer), took)
+        asked = Text(no_wrap=True, overflow="ellipsis")
+        asked.append(question.title, style="green")
+        asked.append(f"  {question.sql}", style="dim")
+        head = Table.grid(padding=(0, 1), expand=True)
+        head.add_column(ratio=1)
+        head.add_column(justify="right", no_wrap=True)
+        head.add_row(asked, Text(_seconds(question.took_ms / 1000), style="bold"))
+        parts += [head, Text(question.answer)]
     return Panel(
-        table, title="asked meanwhile, about the past", title_align="left", border_style="dim"
+        Group(*parts),
+        title="asked meanwhile, about the past",
+        title_align="left",
+        border_style="dim",
     )
 
 

@@ -76,7 +76,7 @@ class Runner:
         """The call's value; raises what it raised, Interrupted after Ctrl-C, Leave after two."""
         job = Job(call)
         self._presses.clear()
-        with _interrupts(self.press):
+        with interrupts(self.press):
             threading.Thread(target=job.run, name="headwater-statement", daemon=True).start()
             try:
                 self._wait(job)
@@ -115,7 +115,7 @@ class Runner:
 
 
 @contextmanager
-def _interrupts(pressed: Callable[[], None]) -> Iterator[None]:
+def interrupts(pressed: Callable[[], None]) -> Iterator[None]:
     """Hands SIGINT to a function; does nothing outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -76,14 +76,24 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Any, ...]] = []
-    demo, bench = ModuleType("demo"), ModuleType("bench")
-    demo.main = lambda **options: calls.append(tuple(options.items()))  # type: ignore[attr-defined]
+    demo, tour, bench = ModuleType("demo"), ModuleType("tour"), ModuleType("bench")
+    demo.main = lambda **options: calls.append(tuple(options.values()))  # type: ignore[attr-defined]
+    tour.main = lambda **options: calls.append(tuple(options.items()))  # type: ignore[attr-defined]
     bench.main = lambda name, quick: calls.append((name, quick)) or 4  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "headwater.cli.demo", demo)
+    monkeypatch.setitem(sys.modules, "headwater.cli.tour", tour)
     monkeypatch.setitem(sys.modules, "headwater.cli.bench", bench)
-    assert invoke("demo", "--quick").exit_code == 0
+    assert invoke("demo").exit_code == 0
+    assert invoke("demo", "--keep-running", "--master", "local[1]").exit_code == 0
+    assert invoke("demo", "--seconds", "0").exit_code == 2
+    assert invoke("demo", "--tour").exit_code == 0
     assert invoke("bench", "start", "--quick").exit_code == 4
-    assert calls == [(("quick", True), ("master", None)), ("start", True)]
+    assert calls == [
+        (60.0, None),
+        (None, "local[1]"),
+        (("master", None),),
+        ("start", True),
+    ]
 
 
 def test_errors_are_drawn(

@@ -8,6 +8,7 @@ rows, so each is stored exactly once.
 from __future__ import annotations
 
 import time
+from datetime import UTC, datetime
 
 import pyarrow as pa
 
@@ -31,6 +32,7 @@ class LinearRoadRunner(Runner):
         check_columns(self.feed.table.definition.schema)
         traffic = self._traffic()
         first, begun = traffic.second, time.monotonic()
+        self.started_at = datetime.now(UTC)  # the first second is due now
         while not traffic.ended and not self.stopping.is_set():
             rows, last = batch_of(traffic, self._ride.batch_s), traffic.second - 1
             if self._ride.speed is not None:

@@ -1,0 +1,119 @@
+"""`headwater demo` as a whole: a few seconds of a short road, without a terminal."""
+
+from __future__ import annotations
+
+import io
+import threading
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from headwater.cli import demo, tour
+from headwater.cli.road_application import Application, Drive, scripts
+
+SHORT = Drive(speed=20, segments=10, accidents_per_hour=60)
+
+
+def test_the_scripts_are_found() -> None:
+    """The application's before the questions', each in its order."""
+    names = [f"{path.parent.name}/{path.name}" for path in scripts()]
+    assert names[0] == "linearroad/1_reports.sql"
+    assert names[-3:] == [
+        "questions/1_accident.sql",
+        "questions/2_witnesses.sql",
+        "questions/3_critical.sql",
+    ]
+    assert 'force-include]\n"examples/linearroad"' in Path("pyproject.toml").read_text()
+
+
+def test_a_run_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tolls are charged, questions answered, and it ends by itself with a summary (ST13)."""
+    monkeypatch.setattr(demo, "FIRST_QUESTION_S", 2.0)
+    monkeypatch.setattr(demo, "NEXT_QUESTION_S", 0.1)
+    done = enough(monkeypatch)
+    out = io.StringIO()
+    code = demo.main(seconds=200, drive=SHORT, console=Console(file=out, width=200))
+    text = out.getvalue()
+    assert code == 0, text
+    assert done.tolls > 0
+    assert "traffic flows" in text
+    assert "reports/s" not in text  # lines, not a screen
+    assert "accident dynamics" in text
+    assert "every one stored and synced to disk" in text
+
+
+class Enough:
+    """What had been charged when the showing was ended."""
+
+    tolls = 0
+
+
+def enough(monkeypatch: pytest.MonkeyPatch) -> Enough:
+    """Ends the showing as if by Ctrl-C, once all that a test wants to see is there."""
+    found = Enough()
+    over = demo.Demo.over
+
+    def over_soon(self: demo.Demo) -> bool:
+        state = self.last_state
+        found.tolls = state.tolls_charged
+        if state.tolls_charged and any(q.title == "accident dynamics" for q in state.questions):
+            self.stop()
+        return over(self)
+
+    monkeypatch.setattr(demo.Demo, "over", over_soon)
+    return found
+
+
+def test_ctrl_c_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is under way is cancelled; it ends without an error and without figures."""
+    begun = threading.Event()
+    monkeypatch.setattr(Application, "create", lambda *_: begun.set())
+    monkeypatch.setattr(
+        Application, "start", lambda self: self._db.sql("SELECT count(*) FROM range(10)")
+    )
+    monkeypatch.setattr(demo.Demo, "over", lambda self: begun.is_set() and (self.stop() or True))
+    out = io.StringIO()
+    assert demo.main(seconds=60, console=Console(file=out, width=200)) == 0
+    assert "ended before the first report" in out.getvalue()
+
+
+def test_an_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever goes wrong in the background reaches the caller."""
+
+    def fail(self: Application, tell: object) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Application, "create", fail)
+    with pytest.raises(ValueError, match="broken"):
+        demo.main(seconds=60, console=Console(file=io.StringIO(), width=200))
+
+
+def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its seconds; ten more at most, where the start took long."""
+    now = [1000.0]
+    monkeypatch.setattr(demo.time, "time", lambda: now[0])
+
+    def over(at: float, flowing: float | None) -> bool:
+        now[0] = 1000.0
+        one = demo.Demo(60.0, None, None)
+        one._flowing_s = flowing
+        now[0] = at
+        return one.over()
+
+    assert not over(1059.0, 1010.0)
+    assert over(1060.0, 1010.0)
+    assert not over(1064.0, 1055.0)
+    assert over(1065.0, 1055.0)
+    assert over(1070.0, 1069.0)
+    assert not over(1069.0, None)
+    assert over(1070.0, None)
+    assert not demo.Demo(None, None, None).over()
+
+
+def test_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--tour` shows each of its statements with an answer."""
+    assert tour.main() == 0
+    text = capsys.readouterr().out
+    assert text.count("rows, ") >= len(tour.STEPS)
+    assert "did you mean speed" in text
