@@ -6,13 +6,17 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
 
 import headwater
-from benchmarks.linearroad.application import OUTPUTS, Application, create
+from benchmarks.linearroad.application import OUTPUTS, Answered, Application, create
+from benchmarks.linearroad.questions import Asker
+from benchmarks.linearroad.replay import Clock
+from benchmarks.linearroad.targets import rating
+from headwater.result import Result
 from headwater.sources.linearroad import SCHEMA, Scenario, batches, historical_tolls
 from tests.harness.linearroad.oracle import BALANCE, Answers, answers
 from tests.harness.linearroad.validator import compare
@@ -109,6 +113,54 @@ def test_a_run_goes_on_after_a_restart(tmp_path: Path) -> None:
         run.answer(Application(db, application.tokens), run.given[5:])
     verdict = compare(run.expected(), run.found)
     assert not verdict.difference_count, str(verdict)
+
+
+def test_the_virtual_clock_waits_for_reports_and_for_the_system() -> None:
+    """Work that is quicker than a second ends at once; slower work delays the seconds after it."""
+    clock = Clock(100.0)
+    for second, took in ((100, 0.5), (101, 2.5), (102, 0.25)):
+        rows = {"tolls": [(1,)] * (second - 99), "alerts": [], "balances": [], "expenditures": []}
+        clock.answered(second, Answered(rows, dict.fromkeys(OUTPUTS, took / 2), took))
+    assert clock.now == 103.75
+    found = clock.summary()
+    assert found["tolls"] == {
+        "answers": 6,
+        "average_s": pytest.approx((0.25 + 2 * 1.25 + 3 * 1.625) / 6),
+        "worst_s": 1.625,
+        "late": 0.0,
+    }
+    assert found["alerts"]["answers"] == 0
+
+
+def test_the_rating_is_the_last_number_before_the_first_failure() -> None:
+    """A larger run that passes by luck does not count."""
+    runs = [{"expressways": n, "passed": ok} for n, ok in ((1, True), (5, True), (10, False))]
+    assert rating(runs) == 5
+    assert rating([*runs, {"expressways": 20, "passed": True}]) == 5
+    assert rating([{"expressways": 1, "missing": "killed"}]) == 0
+
+
+def test_questions_come_evenly_and_ask_about_the_past() -> None:
+    """So many a minute, each about seconds before the one at which it is asked."""
+
+    class Nobody:
+        asked: ClassVar[list[str]] = []
+
+        def sql(self, text: str) -> Any:
+            """Keeps the question; the answer is empty."""
+            self.asked.append(text)
+            return Result("SELECT", pa.table({"time": []}))
+
+    asker = Asker(Nobody(), per_minute=20, expressways=2, start_s=600)  # type: ignore[arg-type]
+    for second in range(600, 660):
+        before = len(Nobody.asked)
+        asker.ask_until(second)
+        assert len(Nobody.asked) - before == (second % 3 == 2)
+    assert len(Nobody.asked) == 20
+    for second in (600, 700):
+        question = asker.question(second)
+        assert 600 <= question.since <= second
+        assert 0 <= question.first_segment <= question.last_segment < 100
 
 
 @pytest.mark.large
