@@ -7,9 +7,11 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
@@ -22,15 +24,18 @@ from headwater.execute import (
     indexes,
     insert,
     query,
+    relations,
     show,
     sources,
     streaming_tables,
     subscriptions,
     tables,
+    transaction,
     views,
 )
 from headwater.execute.context import Context, Running
 from headwater.execute.query_results import Out, Pusher, Subscription
+from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
@@ -77,6 +82,7 @@ from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
+T = TypeVar("T")
 Handler = Callable[[Running, Any], Result]
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 
@@ -214,11 +220,11 @@ class Database:
         short = len(text) <= parser.SHORT
         for piece in parser.remembered_split(text) if short else parser.split(text):
             try:
-                subscribed = self._subscribed(piece.text) if follow else None
-                if subscribed is None:
-                    yield self._run(piece.text)
+                if follow and is_subscribe(piece.text):
+                    _, results = self.follow(piece.text)
+                    yield from (Result("SUBSCRIBE", rows) for rows in results)
                 else:
-                    yield from self._followed(subscribed)
+                    yield self.statement(piece.text)
             except Error as error:
                 if error.place is not None and error.place.text == piece.text:
                     start = piece.start
@@ -227,56 +233,116 @@ class Database:
                     )
                 raise
 
-    def _subscribed(self, text: str) -> Subscription | None:
-        """The reader that a SUBSCRIBE statement asks for; None for any other statement."""
-        if text.split(None, 1)[0].upper() != "SUBSCRIBE":
-            return None
+    def follow(
+        self, text: str, cancellation: Cancellation | None = None
+    ) -> tuple[pa.Schema, Iterator[pa.Table]]:
+        """The columns of a SUBSCRIBE statement, and its results as they come, until it is cancelled."""
         self._check_open()
         statement = parser.parse(text)
         assert isinstance(statement, Subscribe)
-        return subscriptions.follow(self._context, statement)
+        subscription = subscriptions.follow(self._context, statement)
+        return subscription.schema, self._followed(subscription, cancellation or Cancellation())
 
-    def _followed(self, subscription: Subscription) -> Iterator[Result]:
+    def _followed(
+        self, subscription: Subscription, cancellation: Cancellation
+    ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels."""
-        cancellation = Cancellation()
-        with self._lock:
-            self._running.add(cancellation)
-        try:
+        with self._under_way(cancellation):
             with subscription, cancellation.on_cancel(subscription.close):
                 for out in subscription:
-                    yield Result("SUBSCRIBE", out.arrow())
+                    yield out.arrow()
             cancellation.check()
+
+    @contextlib.contextmanager
+    def _under_way(self, cancellation: Cancellation) -> Iterator[None]:
+        """While inside, `cancel` and `close` reach the statement."""
+        with self._lock:
+            self._running.add(cancellation)
+        try:
+            yield
         finally:
             with self._ended:
                 self._running.discard(cancellation)
                 self._ended.notify_all()
 
-    def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
+    def statement(self, text: str, cancellation: Cancellation | None = None) -> Result:
+        """Runs one statement, without a semicolon; another thread may cancel it alone."""
+        return self._tracked(cancellation or Cancellation(), lambda c: self._run(text, c))
+
+    def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
+        with self._under_way(cancellation):
+            timer = self._timer(cancellation)
+            try:
+                return act(cancellation)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+
+    def _run(self, text: str, cancellation: Cancellation, depth: int = 0) -> Result:
+        statement = self._parsed(text)
+        running = Running(self._context, text, cancellation)
+        return self._carry_out(self._handler(statement), running, statement, depth)
+
+    def _parsed(self, text: str) -> Statement:
         self._check_open()
         zone = self._context.settings.text("time_zone")
-        is_query = len(text) <= parser.SHORT and text[:6].upper() == "SELECT"
-        statement = (
-            parser.remembered(text, zone) if is_query else parser.parse(text, time_zone=zone)
-        )
-        handler = self._handler(statement)
-        if cancellation is not None:
-            return self._carry_out(
-                handler, Running(self._context, text, cancellation), statement, depth
-            )
-        cancellation = Cancellation()
-        with self._lock:
-            self._running.add(cancellation)
-        timer = self._timer(cancellation)
-        try:
-            return self._carry_out(
-                handler, Running(self._context, text, cancellation), statement, depth
-            )
-        finally:
-            if timer is not None:
-                timer.cancel()
-            with self._ended:
-                self._running.discard(cancellation)
-                self._ended.notify_all()
+        if len(text) <= parser.SHORT and text[:6].upper() == "SELECT":
+            return parser.remembered(text, zone)
+        return parser.parse(text, time_zone=zone)
+
+    # For sessions of the server
+
+    def known_answer(self, text: str) -> pa.Table | None:
+        """The rows of a query over a view that has not changed since it was asked; never waits."""
+        statement = self._parsed(text)
+        if not isinstance(statement, Query):
+            return None
+        return query.known_answer(self._context, statement)
+
+    def columns(self, text: str, cancellation: Cancellation | None = None) -> pa.Schema:
+        """The columns that a query gives."""
+        statement = self._parsed(text)
+        assert isinstance(statement, Query)
+
+        def act(c: Cancellation) -> pa.Schema:
+            return query.columns_of_query(Running(self._context, text, c), statement)
+
+        return self._tracked(cancellation or Cancellation(), act)
+
+    def held_insert(
+        self, text: str, cancellation: Cancellation | None = None
+    ) -> tuple[str, pa.Table]:
+        """The table that an INSERT means, and the rows that it would add; nothing is written."""
+        statement = self._parsed(text)
+        assert isinstance(statement, Insert)
+
+        def act(c: Cancellation) -> tuple[str, pa.Table]:
+            return transaction.held_insert(Running(self._context, text, c), statement)
+
+        return self._tracked(cancellation or Cancellation(), act)
+
+    def checked_rows(self, table: str, rows: pa.Table) -> pa.Table:
+        """Rows in a table's own types, checked; nothing is written."""
+        self._check_open()
+        return transaction.checked_rows(self._context, table, rows)
+
+    def check_together(self, tables: Iterable[str]) -> None:
+        """Refuses tables to which rows cannot be added together."""
+        transaction.check_together(self._context, list(tables))
+
+    def insert_together(self, rows: Mapping[str, pa.Table]) -> int:
+        """Adds rows to several tables, durable and visible together; the number of rows."""
+        self._check_open()
+        return transaction.add_together(self._context, rows)
+
+    def relations(self) -> list[RelationColumns]:
+        """What stands in FROM, with its columns."""
+        self._check_open()
+        return relations.relations(self._context)
+
+    def setting(self, name: str) -> int | float | bool | str:
+        """The value of a setting."""
+        return self._context.settings[name]
 
     def _carry_out(
         self, handler: Handler | None, running: Running, statement: Statement, depth: int
@@ -284,7 +350,7 @@ class Database:
         if isinstance(statement, Call):
 
             def run(text: str) -> Result:
-                return self._run(text, depth + 1, running.cancellation)
+                return self._run(text, running.cancellation, depth + 1)
 
             return functions.call(running, statement, run, depth)
         if handler is None:
@@ -438,6 +504,11 @@ def close_at_exit(reference: weakref.ref[Database]) -> None:
     database = reference()
     if database is not None:
         database.close()
+
+
+def is_subscribe(text: str) -> bool:
+    """Whether a statement is a SUBSCRIBE."""
+    return text.split(None, 1)[0].upper() == "SUBSCRIBE"
 
 
 def subscription_target(text: str) -> str | Query:

@@ -142,7 +142,7 @@ class ContinuousView:
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
-        known = self._unchanged()
+        known = self.unchanged()
         if known is not None:
             return known
         with self._reading, self.world.held(self.plan.identifiers) as held:
@@ -164,7 +164,7 @@ class ContinuousView:
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)
 
-    def _unchanged(self) -> Version | None:
+    def unchanged(self) -> Version | None:
         """The last version, if nothing that it was made of has changed since."""
         known = self.versions.last
         if known is None or self.plan.identifiers & self.world.table_names():

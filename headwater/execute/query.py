@@ -10,6 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from headwater.engine.view import ContinuousView
+from headwater.errors import Error
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.reading import (
@@ -26,6 +27,7 @@ from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Name, Span
+from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
 from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
@@ -50,6 +52,35 @@ def run_query(running: Running, query: Query) -> Result:
                 version.answers.pop(next(iter(version.answers)), None)
             version.answers[key] = known
     return Result("SELECT", known)
+
+
+def known_answer(context: Context, query: Query) -> pa.Table | None:
+    """The answer to a query over a view that has not changed since it was asked before; never waits."""
+    view = view_alone(context, query)
+    version = None if view is None else view.unchanged()
+    if version is None:
+        return None
+    return version.answers.get((query.text, context.settings.changes))
+
+
+def columns_of_query(running: Running, query: Query) -> pa.Schema:
+    """The columns that a query gives, without running it where Spark has to be asked."""
+    context = running.context
+    with reading(context, query, running.text) as found:
+        plain = plain_scan(found)
+        if plain is not None:
+            return plain.rows.schema
+        with work_for(found) as work:
+            types = context.kernel.analyse(work)
+    return pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in types])
+
+
+def _arrow_type(spark_type: str) -> pa.DataType:
+    """The Arrow type of Spark's word for one; text for a type that no column can have."""
+    try:
+        return parse_type(spark_type)
+    except Error:
+        return pa.string()
 
 
 def _rows(running: Running, query: Query) -> pa.Table:

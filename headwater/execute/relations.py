@@ -1,0 +1,50 @@
+"""What stands in FROM, with its columns: for catalogs that others read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from headwater.execute.context import TABLE_KINDS, Context
+from headwater.execute.query_results import last_result
+from headwater.storage.catalog import CatalogObject
+
+
+@dataclass(frozen=True)
+class RelationColumns:
+    """A table, view or query: its number, name, kind, columns and the text that made it."""
+
+    id: int
+    name: str
+    kind: str
+    schema: pa.Schema
+    text: str | None = None
+
+
+def relations(context: Context) -> list[RelationColumns]:
+    """All of them; a plain view, whose columns only Spark knows, shows those it had when asked last."""
+    found = []
+    for item in context.catalog.all(*TABLE_KINDS):
+        if item.name.startswith("_"):
+            continue
+        schema = columns_of(context, item)
+        text = item.definition.get("text")
+        found.append(RelationColumns(item.id, item.name, item.kind, schema, text))
+    return found
+
+
+def columns_of(context: Context, item: CatalogObject) -> pa.Schema:
+    """The columns that a reader of `SELECT *` sees; none where they are not known without Spark."""
+    table = context.tables.get(item.id)
+    if table is not None:
+        return table.schema
+    stream = context.streams.find(item.id)
+    if stream is not None and item.kind != "continuous query":
+        definition = stream.definition
+        return pa.schema([definition.schema.field(name) for name in definition.visible])
+    view = context.engine.find_view(item.name) if item.kind == "view" else None
+    if view is not None:
+        return view.evaluation.output.schema
+    rows = None if item.kind == "view" else last_result(context, item.name)
+    return pa.schema([]) if rows is None else rows.schema
