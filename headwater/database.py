@@ -31,6 +31,7 @@ from headwater.execute import (
     subscriptions,
     tables,
     transaction,
+    users,
     views,
 )
 from headwater.execute.context import Context, Running
@@ -41,6 +42,8 @@ from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
 from headwater.sql.extensions import Emit
+from headwater.sql.masking import masked
+from headwater.sql.permissions import permitted
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
     AlterQueryResetLandmark,
@@ -75,8 +78,10 @@ from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.token import CreateToken
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
+from headwater.sql.statements.user import AlterUser, CreateUser, Role
 from headwater.sql.statements.verify import VerifyView
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
@@ -139,6 +144,9 @@ HANDLERS: dict[type[Statement], Handler] = {
     Subscribe: subscriptions.subscribe_statement,
     Truncate: tables.truncate,
     Update: change.update,
+    AlterUser: users.alter_user,
+    CreateToken: users.create_token,
+    CreateUser: users.create_user,
 }
 DROP_HANDLERS: dict[str, Handler] = {
     "table": drop_relation,
@@ -152,6 +160,8 @@ DROP_HANDLERS: dict[str, Handler] = {
     "procedure": functions.drop_procedure,
     "view": views.drop_view,
     "source": sources.drop_source,
+    "token": users.drop_token,
+    "user": users.drop_user,
 }
 
 
@@ -226,12 +236,7 @@ class Database:
                 else:
                     yield self.statement(piece.text)
             except Error as error:
-                if error.place is not None and error.place.text == piece.text:
-                    start = piece.start
-                    error.place = type(error.place)(
-                        text, error.place.start + start, error.place.end + start
-                    )
-                raise
+                raise moved(error, piece, text) from None
 
     def follow(
         self, text: str, cancellation: Cancellation | None = None
@@ -265,9 +270,16 @@ class Database:
                 self._running.discard(cancellation)
                 self._ended.notify_all()
 
-    def statement(self, text: str, cancellation: Cancellation | None = None) -> Result:
-        """Runs one statement, without a semicolon; another thread may cancel it alone."""
-        return self._tracked(cancellation or Cancellation(), lambda c: self._run(text, c))
+    def statement(
+        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
+    ) -> Result:
+        """Runs one statement, without a semicolon; another thread may cancel it alone.
+
+        `role`: it is refused, and so is what it calls, unless the role may run it.
+        """
+        return self._tracked(
+            cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
+        )
 
     def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
         with self._under_way(cancellation):
@@ -278,10 +290,23 @@ class Database:
                 if timer is not None:
                     timer.cancel()
 
-    def _run(self, text: str, cancellation: Cancellation, depth: int = 0) -> Result:
+    def _run(
+        self, text: str, cancellation: Cancellation, depth: int = 0, role: Role | None = None
+    ) -> Result:
         statement = self._parsed(text)
+        if role is not None:
+            _check_role(role, statement)
         running = Running(self._context, text, cancellation)
-        return self._carry_out(self._handler(statement), running, statement, depth)
+        if isinstance(statement, Call):
+
+            def run(text: str) -> Result:
+                return self._run(text, cancellation, depth + 1, role)
+
+            return functions.call(running, statement, run, depth)
+        handler = self._handler(statement)
+        if handler is None:
+            raise not_yet(statement)
+        return handler(running, statement)
 
     def _parsed(self, text: str) -> Statement:
         self._check_open()
@@ -291,6 +316,15 @@ class Database:
         return parser.parse(text, time_zone=zone)
 
     # For sessions of the server
+
+    @property
+    def users(self) -> users.Users:
+        """Who may log in."""
+        return users.Users(self._context.catalog)
+
+    def authorise(self, text: str, role: Role) -> None:
+        """AccessError if the role may not run a statement."""
+        _check_role(role, self._parsed(text))
 
     def known_answer(self, text: str) -> pa.Table | None:
         """The rows of a query over a view that has not changed since it was asked; never waits."""
@@ -343,19 +377,6 @@ class Database:
     def setting(self, name: str) -> int | float | bool | str:
         """The value of a setting."""
         return self._context.settings[name]
-
-    def _carry_out(
-        self, handler: Handler | None, running: Running, statement: Statement, depth: int
-    ) -> Result:
-        if isinstance(statement, Call):
-
-            def run(text: str) -> Result:
-                return self._run(text, running.cancellation, depth + 1)
-
-            return functions.call(running, statement, run, depth)
-        if handler is None:
-            raise not_yet(statement)
-        return handler(running, statement)
 
     def _handler(self, statement: Statement) -> Handler | None:
         if isinstance(statement, Drop):
@@ -504,6 +525,20 @@ def close_at_exit(reference: weakref.ref[Database]) -> None:
     database = reference()
     if database is not None:
         database.close()
+
+
+def moved(error: Error, piece: parser.Piece, text: str) -> Error:
+    """The error of a statement, placed in the whole text."""
+    place = error.place
+    if place is not None and place.text in (piece.text, masked(piece.text)):
+        error.place = type(place)(masked(text), place.start + piece.start, place.end + piece.start)
+    return error
+
+
+def _check_role(role: Role, statement: Statement) -> None:
+    refusal = permitted(role, statement)
+    if refusal is not None:
+        raise refusal
 
 
 def is_subscribe(text: str) -> bool:

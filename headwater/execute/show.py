@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.errors import Error, NotSupportedError
-from headwater.execute import system_tables
+from headwater.execute import system_tables, users
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
@@ -34,7 +34,6 @@ KINDS = {
     "sinks": ("sink",),
     "indexes": ("index",),
     "procedures": ("procedure",),
-    "users": ("user",),
 }
 
 
@@ -51,6 +50,8 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", system_tables.queries(context).drop_columns(["statement"]))
     if kind == "views":
         return Result("SHOW", _views(context))
+    if kind in ("users", "tokens"):
+        return Result("SHOW", users.listed(context, kind.removesuffix("s")))
     if kind in ("settings", "functions", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)

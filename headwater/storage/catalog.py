@@ -31,6 +31,7 @@ NAMESPACES = {
     "source": "source",
     "sink": "sink",
     "user": "user",
+    "token": "token",
 }
 FORMAT = 1
 

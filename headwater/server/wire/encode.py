@@ -76,7 +76,9 @@ def _joined(parts: list[Cells]) -> bytes:
 
 def contents(cells: Cells) -> bytes:
     """The bytes of all cells, one behind the other."""
-    offsets = np.frombuffer(cells.buffers()[1], np.int32)[cells.offset : cells.offset + len(cells) + 1]
+    offsets = np.frombuffer(cells.buffers()[1], np.int32)[
+        cells.offset : cells.offset + len(cells) + 1
+    ]
     data = cells.buffers()[2]
     return b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
 
@@ -149,7 +151,12 @@ def _float_text(column: pa.Array) -> pa.Array:
     texts = column.cast(pa.string())
     if pc.all(pc.is_finite(column), min_count=0).as_py() is not False:
         return texts
-    for ours, theirs in (("nan", "NaN"), ("-nan", "NaN"), ("inf", "Infinity"), ("-inf", "-Infinity")):
+    for ours, theirs in (
+        ("nan", "NaN"),
+        ("-nan", "NaN"),
+        ("inf", "Infinity"),
+        ("-inf", "-Infinity"),
+    ):
         texts = pc.if_else(pc.equal(texts, ours), theirs, texts)
     return texts
 
@@ -171,7 +178,9 @@ def _trimmed(texts: pa.Array) -> pa.Array:
 
 
 def _hex_text(column: pa.Array) -> pa.Array:
-    offsets = np.frombuffer(column.buffers()[1], np.int32)[column.offset : column.offset + len(column) + 1]
+    offsets = np.frombuffer(column.buffers()[1], np.int32)[
+        column.offset : column.offset + len(column) + 1
+    ]
     digits = contents(column).hex().encode()
     moved = (offsets.astype(np.int32) - offsets[0]) * 2
     valid = None if not column.null_count else pc.is_valid(column)

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Protocol
 
-from headwater.server.wire.scram import Verifier
+from headwater.execute.users import Login
 
-
-@dataclass(frozen=True)
-class Login:
-    """What is known of a user: the verifier of the password, and the role."""
-
-    verifier: Verifier
-    role: str = "admin"
+__all__ = ["FixedUsers", "Login", "NoUsers", "Users"]
 
 
 class Users(Protocol):

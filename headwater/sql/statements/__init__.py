@@ -37,6 +37,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.token import CreateToken
 from headwater.sql.statements.transaction import Begin, Commit, Rollback
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Assignment, Update
@@ -70,6 +71,7 @@ __all__ = [
     "CreateSource",
     "CreateStreamingTable",
     "CreateTable",
+    "CreateToken",
     "CreateUser",
     "CreateView",
     "Delete",
