@@ -85,9 +85,7 @@ def mock_verifier(user: str, secret: bytes) -> Verifier:
 def prepared(password: str) -> str:
     """SASLprep (RFC 4013); a password that it forbids is taken as it is, as PostgreSQL does."""
     mapped = "".join(
-        " " if stringprep.in_table_c12(c) else c
-        for c in password
-        if not stringprep.in_table_b1(c)
+        " " if stringprep.in_table_c12(c) else c for c in password if not stringprep.in_table_b1(c)
     )
     found = unicodedata.ucd_3_2_0.normalize("NFKC", mapped)
     forbidden = (
