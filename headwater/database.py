@@ -66,6 +66,7 @@ from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
@@ -78,7 +79,6 @@ from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
-from headwater.sql.statements.token import CreateToken
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
 from headwater.sql.statements.user import AlterUser, CreateUser, Role

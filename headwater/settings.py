@@ -183,6 +183,17 @@ TABLE: tuple[Setting, ...] = (
         maximum=64,
         fixed=True,
     ),
+    # Server
+    Setting(
+        "connections",
+        100,
+        "most connections of the server at a time, counted for each listener",
+        minimum=1,
+        maximum=10_000,
+        fixed=True,
+    ),
+    Setting("message_mb", 64, "largest message that a client may send", minimum=1, maximum=1024),
+    Setting("copy_mb", 1024, "most rows in memory that one COPY FROM STDIN may bring", minimum=1),
 )
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.execute.context import TABLE_KINDS, Context
-from headwater.execute.query_results import last_result
 from headwater.storage.catalog import CatalogObject
 
 
@@ -23,7 +22,7 @@ class RelationColumns:
 
 
 def relations(context: Context) -> list[RelationColumns]:
-    """All of them; a plain view, whose columns only Spark knows, shows those it had when asked last."""
+    """All of them; a plain view, whose columns only Spark knows, comes without columns."""
     found = []
     for item in context.catalog.all(*TABLE_KINDS):
         if item.name.startswith("_"):
@@ -43,8 +42,5 @@ def columns_of(context: Context, item: CatalogObject) -> pa.Schema:
     if stream is not None and item.kind != "continuous query":
         definition = stream.definition
         return pa.schema([definition.schema.field(name) for name in definition.visible])
-    view = context.engine.find_view(item.name) if item.kind == "view" else None
-    if view is not None:
-        return view.evaluation.output.schema
-    rows = None if item.kind == "view" else last_result(context, item.name)
-    return pa.schema([]) if rows is None else rows.schema
+    known = context.engine.find_view(item.name) or context.engine.find(item.name)
+    return pa.schema([]) if known is None else known.evaluation.output.schema

@@ -18,8 +18,8 @@ from headwater.execute.system_tables import columns
 from headwater.execute.verifiers import MECHANISM, Verifier, make_verifier, parse_verifier
 from headwater.result import Result
 from headwater.sql.names import nearest
+from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.drop import Drop
-from headwater.sql.statements.token import CreateToken
 from headwater.sql.statements.user import AlterUser, CreateUser, Role
 from headwater.storage.catalog import Catalog, CatalogObject
 

@@ -1,7 +1,7 @@
 """Secrets in statements: texts and errors without the passwords that stand in them.
 
-Owns which literals are secret: those of CREATE USER and ALTER USER, and whatever follows the word PASSWORD. A masked
-text is as long as the original, so that places in the one are places in the other.
+Owns which literals are secret: those of CREATE USER and ALTER USER, and whatever follows the word
+PASSWORD. A masked text is as long as the original, so that places in the one are places in the other.
 """
 
 from __future__ import annotations

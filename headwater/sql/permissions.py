@@ -1,7 +1,7 @@
 """Which role may run which statement: a table, and a pure function over it.
 
-Owns the rules. A reader reads; a writer also changes rows; an admin does everything. Statements that reach the
-server's own files or the outside world are an admin's, whatever else they do. What is not in the table is an
+Owns the rules. A reader reads; a writer also changes rows; an admin does everything. Statements that reach
+the server's own files or the outside world are an admin's, whatever else they do. What is not in the table is an
 admin's too, and a test fails.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from headwater.errors import AccessError
@@ -120,5 +121,5 @@ def calls_code(text: str) -> bool:
     tokens = tokenize(text)
     return any(
         token.is_name and token.name.lower() in CODE_FUNCTIONS and after.text == "("
-        for token, after in zip(tokens, tokens[1:], strict=False)
+        for token, after in pairwise(tokens)
     )

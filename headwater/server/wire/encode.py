@@ -28,7 +28,8 @@ def fields_of(schema: pa.Schema, formats: Sequence[int] = ()) -> list[Field]:
     chosen = column_formats(len(schema), formats)
     found = []
     for column, format_ in zip(schema, chosen, strict=True):
-        type_ = types.pg_type(column.type)
+        named = (column.metadata or {}).get(b"pg")  # the catalog's own types, sent as others are
+        type_ = types.BY_NAME[named.decode()] if named else types.pg_type(column.type)
         modifier = types.modifier(column.type)
         found.append(Field(column.name, type_.oid, type_.size, modifier, format_))
     return found
@@ -52,7 +53,7 @@ def data_rows(rows: pa.Table | pa.RecordBatch, formats: Sequence[int] = ()) -> b
     parts: list[Cells] = []
     lengths = np.full(count, 6, np.int64)
     for column, format_ in zip(rows.columns, chosen, strict=True):
-        cells = as_cells(_whole(column), format_)
+        cells = as_cells(whole(column), format_)
         prefixes, used = _prefixed(cells)
         lengths += used
         parts += (prefixes, cells.fill_null(_EMPTY) if cells.null_count else cells)
@@ -60,18 +61,19 @@ def data_rows(rows: pa.Table | pa.RecordBatch, formats: Sequence[int] = ()) -> b
     head[:, 0] = ord("D")
     head[:, 1:5] = lengths.astype(">u4").view(np.uint8).reshape(count, 4)
     head[:, 5:7] = np.frombuffer(rows.num_columns.to_bytes(2), np.uint8)
-    return _joined([_fixed(head), *parts])
+    return joined([fixed(head), *parts])
 
 
-def _whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+def whole(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """A column in one piece."""
     if isinstance(column, pa.ChunkedArray):
         return column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     return column
 
 
-def _joined(parts: list[Cells]) -> bytes:
-    joined = pc.binary_join_element_wise(*parts, pa.scalar(b"", parts[0].type))
-    return contents(joined)
+def joined(parts: list[Cells]) -> bytes:
+    """Columns of bytes, joined row by row, one row behind the other."""
+    return contents(pc.binary_join_element_wise(*parts, pa.scalar(b"", parts[0].type)))
 
 
 def contents(cells: Cells) -> bytes:
@@ -83,7 +85,7 @@ def contents(cells: Cells) -> bytes:
     return b"" if data is None else data[int(offsets[0]) : int(offsets[-1])].to_pybytes()
 
 
-def _fixed(bytes_: np.ndarray[Any, Any]) -> Cells:
+def fixed(bytes_: np.ndarray[Any, Any]) -> Cells:
     """A two-dimensional array of bytes as cells of one width."""
     count, width = bytes_.shape
     offsets = np.arange(count + 1, dtype=np.int32) * np.int32(width)
@@ -98,7 +100,7 @@ def _prefixed(cells: Cells) -> tuple[Cells, np.ndarray[Any, Any]]:
         lengths = lengths.fill_null(-1)
     found = lengths.to_numpy(zero_copy_only=False).astype(np.int32)
     prefix = found.astype(">i4").view(np.uint8).reshape(len(found), 4)
-    return _fixed(prefix), np.maximum(found, 0).astype(np.int64) + 4
+    return fixed(prefix), np.maximum(found, 0).astype(np.int64) + 4
 
 
 def as_cells(column: pa.Array, format_: int) -> Cells:
@@ -214,7 +216,7 @@ def as_binary(column: pa.Array) -> Cells:
     if numbers is None:
         return column.cast(pa.binary())
     width = numbers.dtype.itemsize
-    cells = _fixed(numbers.view(np.uint8).reshape(len(numbers), width))
+    cells = fixed(numbers.view(np.uint8).reshape(len(numbers), width))
     return pc.if_else(pc.is_valid(column), cells, None) if column.null_count else cells
 
 

@@ -94,7 +94,13 @@ class Machine:
 
     def write(self, data: bytes) -> None:
         """Puts the bytes of an answer behind those that wait to be sent."""
-        self._out += data
+        if self.state is not State.ENDED:
+            self._out += data
+
+    def _become(self, state: State) -> None:
+        """The next state; a connection that has ended stays so, whatever the work still reports."""
+        if self.state is not State.ENDED:
+            self.state = state
 
     def taken_output(self) -> bytes:
         """What is to be sent now."""
@@ -106,6 +112,11 @@ class Machine:
     def waiting(self) -> int:
         """Bytes that came and are not acted on yet."""
         return self._reader.waiting
+
+    @property
+    def unsent(self) -> int:
+        """Bytes that wait to be sent."""
+        return len(self._out)
 
     @property
     def is_busy(self) -> bool:
@@ -247,23 +258,23 @@ class Machine:
 
     def streams(self) -> None:
         """The work under way sends rows as it goes."""
-        self.state = State.STREAMING
+        self._become(State.STREAMING)
 
     def copy_rows(self, reply: bytes) -> None:
         """The work under way wants rows of COPY FROM STDIN, or the next ones of them."""
         self.write(reply)
-        self.state = State.COPY_IN
+        self._become(State.COPY_IN)
 
     def resumes(self) -> None:
         """The rows of a COPY are in, and the work goes on."""
-        self.state = State.WORKING
+        self._become(State.WORKING)
 
     def done(self, status: str, *, synced: bool = False) -> None:
         """The work under way has ended well; `status` is that of the transaction.
 
         `synced`: it was a Sync, which is answered even where messages before it were skipped.
         """
-        self.state = State.READY
+        self._become(State.READY)
         if synced or not self._extended:
             self.write(replies.ready(status))
 
@@ -271,7 +282,7 @@ class Machine:
         """The work under way has failed."""
         self.write(replies.error(error))
         if self._extended:
-            self.state = State.SKIPPING
+            self._become(State.SKIPPING)
         else:
             self.done(status)
 

@@ -19,7 +19,7 @@ class CreateToken(Statement):
     role: Role
 
 
-def parse_create(cursor: Cursor, replace: bool) -> CreateToken:
+def parse(cursor: Cursor, replace: bool) -> CreateToken:
     """The rest after CREATE TOKEN."""
     refuse_replace(cursor, replace, "token")
     name = cursor.new_name("the name of a token")

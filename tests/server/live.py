@@ -1,0 +1,48 @@
+"""A wire server on a free port of this machine, in a thread of the test's own process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from types import TracebackType
+
+from headwater.database import Database
+from headwater.server.wire.server import WireOptions, WireServer
+from headwater.server.wire.users import Users
+
+
+class LiveServer:
+    """Listens while inside."""
+
+    def __init__(
+        self, database: Database, users: Users | None = None, options: WireOptions | None = None
+    ) -> None:
+        self._loop = asyncio.new_event_loop()
+        self.server = WireServer(database, options or WireOptions(port=0), users)
+        self._thread = threading.Thread(target=self._loop.run_forever, name="live-server")
+
+    def __enter__(self) -> LiveServer:
+        self._thread.start()
+        self._wait(self.server.start())
+        self.host, self.port = self.server.address
+        return self
+
+    def _wait(self, work: object) -> None:
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=tester dbname=headwater sslmode=disable"
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            self._wait(self.server.stop())
+        finally:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
