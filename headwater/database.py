@@ -355,6 +355,11 @@ class Database:
 
         return self._tracked(cancellation or Cancellation(), act)
 
+    def columns_of_table(self, table: str) -> pa.Schema:
+        """The columns of a table that rows can be added to."""
+        self._check_open()
+        return self._context.writable(table).schema
+
     def checked_rows(self, table: str, rows: pa.Table) -> pa.Table:
         """Rows in a table's own types, checked; nothing is written."""
         self._check_open()

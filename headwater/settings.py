@@ -192,6 +192,24 @@ TABLE: tuple[Setting, ...] = (
         maximum=10_000,
         fixed=True,
     ),
+    Setting(
+        "http_idle_s",
+        60.0,
+        "an HTTP client has this long for a request's head, and for each part of its body",
+        minimum=0.1,
+    ),
+    Setting(
+        "http_stall_s",
+        300.0,
+        "an HTTP client that takes nothing of its answer for this long is cut off",
+        minimum=0.1,
+    ),
+    Setting(
+        "drain_s",
+        10.0,
+        "how long a server that stops waits for requests under way, before it cancels them",
+        minimum=0,
+    ),
     Setting("message_mb", 64, "largest message that a client may send", minimum=1, maximum=1024),
     Setting("copy_mb", 1024, "most rows in memory that one COPY FROM STDIN may bring", minimum=1),
 )

@@ -13,7 +13,7 @@ import traceback
 from rich.console import Console
 from rich.text import Text
 
-from headwater.cli.values import safe
+from headwater.values import safe
 from headwater.errors import Error, Place
 
 LEAST_LINE = 40

@@ -1,8 +1,8 @@
 """Which role may run which statement: a table, and a pure function over it.
 
 Owns the rules. A reader reads; a writer also changes rows; an admin does everything. Statements that reach
-the server's own files or the outside world are an admin's, whatever else they do. What is not in the table is an
-admin's too, and a test fails.
+the server's own files or the outside world are an admin's, whatever else they do. What is not in the
+table is an admin's too, and a test fails.
 """
 
 from __future__ import annotations
@@ -96,11 +96,15 @@ def needed(statement: Statement) -> Role:
 
 def permitted(role: Role, statement: Statement) -> AccessError | None:
     """Why a role may not run a statement; None if it may."""
-    least = needed(statement)
+    return refusal(role, needed(statement), kind_of(statement))
+
+
+def refusal(role: Role, least: Role, what: str) -> AccessError | None:
+    """Why a role may not do what takes another one; None if it may."""
     if RANKS[role] >= RANKS[least]:
         return None
     return AccessError(
-        f"role {role} may not run {kind_of(statement)}",
+        f"role {role} may not run {what}",
         sqlstate="42501",
         hint=f"it takes the role {least}; an admin gives it: ALTER USER … ROLE {least.upper()}",
     )

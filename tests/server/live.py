@@ -1,27 +1,27 @@
-"""A wire server on a free port of this machine, in a thread of the test's own process."""
+"""A server on a free port of this machine, in a thread of the test's own process."""
 
 from __future__ import annotations
 
 import asyncio
 import threading
 from types import TracebackType
+from typing import Self
 
 from headwater.database import Database
+from headwater.server.serve import Listener
 from headwater.server.wire.server import WireOptions, WireServer
 from headwater.server.wire.users import Users
 
 
-class LiveServer:
-    """Listens while inside."""
+class Live:
+    """A listener that listens while inside."""
 
-    def __init__(
-        self, database: Database, users: Users | None = None, options: WireOptions | None = None
-    ) -> None:
+    def __init__(self, server: Listener) -> None:
         self._loop = asyncio.new_event_loop()
-        self.server = WireServer(database, options or WireOptions(port=0), users)
+        self.server = server
         self._thread = threading.Thread(target=self._loop.run_forever, name="live-server")
 
-    def __enter__(self) -> LiveServer:
+    def __enter__(self) -> Self:
         self._thread.start()
         self._wait(self.server.start())
         self.host, self.port = self.server.address
@@ -29,10 +29,6 @@ class LiveServer:
 
     def _wait(self, work: object) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
-
-    @property
-    def dsn(self) -> str:
-        return f"host={self.host} port={self.port} user=tester dbname=headwater sslmode=disable"
 
     def __exit__(
         self,
@@ -46,3 +42,16 @@ class LiveServer:
             self._loop.call_soon_threadsafe(self._loop.stop)
             self._thread.join()
             self._loop.close()
+
+
+class LiveServer(Live):
+    """A wire server."""
+
+    def __init__(
+        self, database: Database, users: Users | None = None, options: WireOptions | None = None
+    ) -> None:
+        super().__init__(WireServer(database, options or WireOptions(port=0), users))
+
+    @property
+    def dsn(self) -> str:
+        return f"host={self.host} port={self.port} user=tester dbname=headwater sslmode=disable"
