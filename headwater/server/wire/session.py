@@ -129,7 +129,8 @@ class Session:
         _check_room(self.portals, "portals")
         edited = bind(to_headwater(found.text), texts) if texts else None
         text = found.text if edited is None else edited.text
-        self.portals[message.portal] = Portal(text, message.result_formats, edited)
+        promised = found.columns if found.is_described else None
+        self.portals[message.portal] = Portal(text, message.result_formats, edited, promised)
 
     def describe_now(self, name: str) -> bytes | None:
         """The columns of a portal whose answer is known without work."""
@@ -217,7 +218,10 @@ class Session:
         if portal.outcome is None:
             try:
                 read = to_headwater(portal.text)
-                portal.outcome = self._run(read.strip().rstrip(";").strip(), portal.text)
+                outcome = self._run(read.strip().rstrip(";").strip(), portal.text)
+                if outcome.rows is not None and portal.promised is not None:
+                    outcome.rows = outcome.rows.promised(portal.promised)
+                portal.outcome = outcome
             except Error as error:
                 self.transaction.fail()
                 edited = portal.edited
@@ -239,7 +243,9 @@ class Session:
             schema, results = self.database.follow(text, Cancellation())
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
-        if word in QUERIES and not self.commands.knows(read) and not self.catalog.wants(read):
+        if self.catalog.wants(found.text):
+            return self.catalog.described(found.text)
+        if word in QUERIES:
             return self.database.columns(text, self.cancellation)
         outcome = self._outcome(text, found.text)
         return None if outcome.rows is None else outcome.rows.schema
