@@ -193,6 +193,9 @@ def functions(asking: Asking) -> dict[str, Callable[..., Any]]:
             None if a is None else make_array(*[e for e in elements(a) if e != str(v)])
         ),
         "no_value": _nothing,
+        "json_build_object": lambda *pairs: json.dumps(
+            dict(zip(pairs[::2], pairs[1::2], strict=True))
+        ),
         "getdatabaseencoding": lambda: "UTF8",
         "quote_ident": quote_ident,
         "quote_literal": lambda v: None if v is None else "'" + str(v).replace("'", "''") + "'",
