@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -87,6 +88,48 @@ def sql(
     options = Options(
         path, command or (), file or (), format_.value, master, parsed_settings(set_ or ()), quiet
     )
+    raise typer.Exit(main(options))
+
+
+@app.command()
+def serve(
+    path: Annotated[str, typer.Argument(help="The data folder; made if it is not there.")],
+    host: Annotated[str, typer.Option("--host", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option("--port", "-p", help="The port for PostgreSQL clients.")
+    ] = 5433,
+    certificate: Annotated[
+        Path | None, typer.Option("--tls-certificate", metavar="FILE", help="Speak TLS with it.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="The password of user headwater; the variable HEADWATER_PASSWORD gives one too.",
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Listen beyond this machine without password and TLS."),
+    ] = False,
+    master: Master = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting, ours or spark.…"),
+    ] = None,
+) -> None:
+    """Serve a data folder to clients of PostgreSQL, until Ctrl-C."""
+    from headwater.cli.serve import ServeOptions, main
+    from headwater.cli.sql import parsed_settings
+
+    options = ServeOptions(
+        path, host, port, certificate, key, password_file, insecure, master,
+        parsed_settings(set_ or ()),
+    )  # fmt: skip
     raise typer.Exit(main(options))
 
 

@@ -96,7 +96,8 @@ def _around(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> in
     after = tokens[index + 1]
     if after.text == "::" or (after.upper == "AS" and tokens[index - 2].upper == "CAST"):
         spelled = types.spelled(tokens[index + 2].text)
-        return None if spelled is None else spelled.oid
+        is_array = tokens[min(index + 3, len(tokens) - 1)].text == "["
+        return None if spelled is None else spelled.array if is_array else spelled.oid
     if before.upper in ("LIMIT", "OFFSET", "FIRST"):
         return BIGINT
     if before.text in COMPARISONS or before.upper in BETWEEN:

@@ -43,6 +43,7 @@ class Portal:
     text: str
     formats: tuple[int, ...] = ()
     edited: EditedText | None = None
+    promised: pa.Schema | None = None  # the columns that the client was told of
     outcome: Outcome | None = None
     answer: tuple[bytes, bytes] | None = None  # known without work: columns; rows and tag
 

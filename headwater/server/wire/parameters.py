@@ -29,7 +29,7 @@ SAMPLES = {
     "bool": "TRUE",
     "int2": "0",
     "int4": "0",
-    "int8": "0L",
+    "int8": "0",
     "oid": "0",
     "float4": "0F",
     "float8": "0D",

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 
+from headwater.errors import NotSupportedError
 from headwater.server.wire.copying import slices
 
 PART_BYTES = 512 << 10  # of Arrow, which are encoded and sent together
@@ -35,6 +36,23 @@ class RowSource:
             if left is not None:
                 left -= piece.num_rows
             yield from slices(piece, PART_BYTES)
+
+    def promised(self, schema: pa.Schema) -> RowSource:
+        """The same rows in the types that a client was told of before they were there."""
+        if schema.types == self.schema.types:
+            return self
+        return RowSource(schema, (_as_promised(piece, schema) for piece in self._pieces))
+
+
+def _as_promised(piece: pa.Table, schema: pa.Schema) -> pa.Table:
+    try:
+        return piece.rename_columns(schema.names).cast(schema)
+    except (pa.ArrowException, ValueError) as error:
+        raise NotSupportedError(
+            "the columns of the result are not those that were described",
+            detail=str(error).splitlines()[0],
+            hint="prepare the statement again",
+        ) from error
 
 
 def of_table(table: pa.Table) -> RowSource:

@@ -26,7 +26,7 @@ from headwater.server.wire.messages import Bind
 from headwater.server.wire.outcome import Outcome, Portal, Prepared, Sent
 from headwater.server.wire.parameters import parameter_text, sample
 from headwater.server.wire.rows import RowSource, of_table
-from headwater.server.wire.spelling import to_headwater
+from headwater.server.wire.spelling import spelled, to_headwater
 from headwater.server.wire.transaction import Transaction
 from headwater.sql import parser
 from headwater.sql.parameters import bind
@@ -75,18 +75,21 @@ class Session:
 
     def script(self, text: str) -> Sent:
         """Runs a script; errors are placed in it."""
-        read = to_headwater(text)
-        short = len(read) <= parser.SHORT
-        pieces = parser.remembered_split(read) if short else parser.split(read)
+        read = spelled(text)
+        pieces = _split(read.text)
         if not pieces:
             yield replies.EMPTY_QUERY
         for piece in pieces:
+
+            def place(position: int, start: int = piece.start) -> int:
+                return read.original_position(start + position)
+
             try:
-                outcome = self._run(piece.text, text[piece.start : piece.span.end])
+                outcome = self._run(piece.text, text[place(0) : place(len(piece.text))])
                 yield from self._sent(outcome, ())
             except Error as error:
                 self.transaction.fail()
-                raise _moved(error, piece.text, text, lambda p, s=piece.start: p + s) from None
+                raise _moved(error, piece.text, text, place) from None
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
@@ -100,7 +103,7 @@ class Session:
         if name and name in self.prepared:
             raise BindError(f"prepared statement {name} already exists", sqlstate="42P05")
         read = to_headwater(text)
-        pieces = parser.remembered_split(read) if len(read) <= parser.SHORT else parser.split(read)
+        pieces = _split(read)
         if len(pieces) > 1:
             raise BindError(
                 "a prepared statement is one statement",
@@ -127,9 +130,10 @@ class Session:
         if message.portal and message.portal in self.portals:
             raise BindError(f"portal {message.portal} already exists", sqlstate="42P03")
         _check_room(self.portals, "portals")
-        edited = bind(to_headwater(found.text), texts) if texts else None
+        edited = bind(found.text, texts) if texts else None
         text = found.text if edited is None else edited.text
-        self.portals[message.portal] = Portal(text, message.result_formats, edited)
+        promised = found.columns if found.is_described else None
+        self.portals[message.portal] = Portal(text, message.result_formats, edited, promised)
 
     def describe_now(self, name: str) -> bytes | None:
         """The columns of a portal whose answer is known without work."""
@@ -216,16 +220,14 @@ class Session:
     def open_portal(self, portal: Portal) -> Outcome:
         if portal.outcome is None:
             try:
-                read = to_headwater(portal.text)
-                portal.outcome = self._run(read.strip().rstrip(";").strip(), portal.text)
+                read = spelled(portal.text)
+                outcome = self._run(_split(read.text)[0].text, portal.text)
+                if outcome.rows is not None and portal.promised is not None:
+                    outcome.rows = outcome.rows.promised(portal.promised)
+                portal.outcome = outcome
             except Error as error:
                 self.transaction.fail()
-                edited = portal.edited
-                if edited is not None and error.place is not None:
-                    raise _moved(
-                        error, portal.text, edited.original, edited.original_position
-                    ) from None
-                raise
+                raise _of_portal(error, portal) from None
         return portal.outcome
 
     def _columns(self, found: Prepared) -> pa.Schema | None:
@@ -239,7 +241,9 @@ class Session:
             schema, results = self.database.follow(text, Cancellation())
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
-        if word in QUERIES and not self.commands.knows(read) and not self.catalog.wants(read):
+        if self.catalog.wants(found.text):
+            return self.catalog.described(found.text)
+        if word in QUERIES:
             return self.database.columns(text, self.cancellation)
         outcome = self._outcome(text, found.text)
         return None if outcome.rows is None else outcome.rows.schema
@@ -405,6 +409,23 @@ class Session:
             return self._hold(table, rows, "COPY").count or 0
         self.database.insert(table, rows)
         return rows.num_rows
+
+
+def _split(text: str) -> Sequence[parser.Piece]:
+    return parser.remembered_split(text) if len(text) <= parser.SHORT else parser.split(text)
+
+
+def _of_portal(error: Error, portal: Portal) -> Error:
+    """The error with its place in the text that was prepared."""
+    read, bound = spelled(portal.text), portal.edited
+    start = _split(read.text)[0].start if error.place is not None else 0
+    original = portal.text if bound is None else bound.original
+
+    def place(position: int) -> int:
+        found = read.original_position(start + position)
+        return found if bound is None else bound.original_position(found)
+
+    return _moved(error, read.text.strip().rstrip(";"), original, place)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[pa.DataType]:

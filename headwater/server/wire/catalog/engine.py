@@ -23,6 +23,10 @@ from headwater.server.wire.commands import Commands
 SHORT = 20_000  # characters; longer texts are no questions about the catalog
 
 
+# Of columns in SQLite: a number compares with a text that holds one, as in PostgreSQL.
+_AFFINITIES = dict.fromkeys(("bool", "oid", "int2", "int4", "int8"), "INTEGER") | {"float4": "REAL"}
+
+
 @lru_cache(maxsize=512)
 def _remembered(text: str) -> Question | None:
     return question(text)
@@ -41,7 +45,7 @@ class CatalogEngine:
         self._connection.execute("PRAGMA case_sensitive_like = ON")
         register(self._connection, self._asking)
         for name, columns in tables.COLUMNS.items():
-            listed = ", ".join(f'"{column}"' for column in columns)
+            listed = ", ".join(f'"{c}" {_AFFINITIES.get(t, "TEXT")}' for c, t in columns.items())
             self._connection.execute(f'CREATE TABLE "{name}" ({listed})')
         self._filled: object = None
         self._plain_views: dict[tuple[int, str | None], pa.Schema] = {}
@@ -63,6 +67,12 @@ class CatalogEngine:
                 return relation.schema
         return None
 
+    def described(self, text: str) -> pa.Schema:
+        """The columns of the answer to a question."""
+        asked = _remembered(text)
+        assert asked is not None
+        return _table(asked.columns, []).schema
+
     def run(self, text: str, commands: Commands) -> pa.Table:
         """The rows that answer a question."""
         asked = _remembered(text)
@@ -74,9 +84,7 @@ class CatalogEngine:
                 rows = cursor.fetchall()
             except sqlite3.Error as error:
                 raise _not_answered(str(error)) from error
-            names = [described[0] for described in cursor.description]
-        columns = asked.columns or tuple((n, tables.TYPES.get(n.lower(), "text")) for n in names)
-        return _table(columns, rows)
+        return _table(asked.columns, rows)
 
     def _fill(self, commands: Commands) -> None:
         relations = [self._with_columns(r) for r in self._database.relations()]

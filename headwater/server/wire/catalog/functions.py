@@ -5,6 +5,7 @@ Owns their meaning here. Arrays are texts such as `{a,b}`, booleans are 0 and 1.
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Callable, Mapping
@@ -69,9 +70,9 @@ def has_element(array: Any, value: Any) -> int | None:
 
 
 def element_at(array: Any, index: Any) -> str | None:
-    """`array[index]`, counted from 1."""
+    """`array[index]`, counted from 0: sqlglot has taken one off."""
     found = elements(array)
-    return found[int(index) - 1] if 1 <= int(index or 0) <= len(found) else None
+    return found[int(index)] if index is not None and 0 <= int(index) < len(found) else None
 
 
 def join_elements(array: Any, between: Any, for_null: Any = None) -> str | None:
@@ -187,6 +188,15 @@ def functions(asking: Asking) -> dict[str, Callable[..., Any]]:
         "array_position": lambda a, v: (
             elements(a).index(str(v)) + 1 if str(v) in elements(a) else None
         ),
+        "array_json": lambda array: json.dumps(elements(array)),
+        "array_remove": lambda a, v: (
+            None if a is None else make_array(*[e for e in elements(a) if e != str(v)])
+        ),
+        "no_value": _nothing,
+        "json_build_object": lambda *pairs: json.dumps(
+            dict(zip(pairs[::2], pairs[1::2], strict=True))
+        ),
+        "getdatabaseencoding": lambda: "UTF8",
         "quote_ident": quote_ident,
         "quote_literal": lambda v: None if v is None else "'" + str(v).replace("'", "''") + "'",
         "to_regclass": _relation(asking),

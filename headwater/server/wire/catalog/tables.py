@@ -166,6 +166,8 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
         "pg_stat_user_tables": "relid oid, schemaname relname name, seq_scan n_live_tup n_dead_tup"
         " int8",
         "pg_statio_user_tables": "relid oid, schemaname relname name",
+        "pg_db_role_setting": "setdatabase setrole oid, setconfig text",
+        "pg_default_acl": "oid defaclrole defaclnamespace oid, defaclobjtype char, defaclacl text",
         "pg_locks": "locktype text, database oid, relation oid, pid int4, mode text, granted bool",
         "pg_timezone_names": "name text, abbrev text, utc_offset text, is_dst bool",
         "information_schema_schemata": "catalog_name schema_name schema_owner text,"
@@ -237,7 +239,8 @@ def _constant_rows(database: str, user: str) -> dict[str, list[Row]]:
         "pg_type": [_type_row(t) for t in types.BY_OID.values()],
         "pg_database": [
             row("pg_database", oid=DATABASE, datname=database, datdba=OWNER, encoding=6,
-                datcollate="C.UTF-8", datctype="C.UTF-8", datallowconn=1, datconnlimit=-1)
+                datcollate="C.UTF-8", datctype="C.UTF-8", datallowconn=1, datconnlimit=-1,
+                dattablespace=1663)
         ],
         "pg_roles": [
             row("pg_roles", oid=OWNER, rolname=user, rolsuper=1, rolinherit=1, rolcreaterole=1,
