@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PLAIN_SQL = ("application/sql", "text/plain")
 LONGEST_BATCH_ID = 200
+SMALL_ANSWER = 64 << 10  # bytes that are sent at once
 
 
 async def run_sql(server: HttpServer, exchange: Connection) -> None:
@@ -41,15 +42,29 @@ async def run_sql(server: HttpServer, exchange: Connection) -> None:
     identity = request.identity
     assert identity is not None
 
-    def act(cancellation: Cancellation) -> Iterator[bytes]:
+    def act(cancellation: Cancellation) -> tuple[bytes, Iterator[bytes] | None]:
         result = run_script(server.database, identity, text, parameters, cancellation)
-        return encoded(result, kind)
+        return _beginning(encoded(result, kind))
 
-    parts = await server.cancellable(exchange, act, timeout_s)
+    first, parts = await server.cancellable(exchange, act, timeout_s)
+    if parts is None:
+        await exchange.answer(200, first, {"Content-Type": kind})
+        return
     await exchange.head(200, {"Content-Type": kind})
+    await exchange.send(first)
     while (part := await server.in_thread(lambda: next(parts, None))) is not None:
         await exchange.send(part)
     await exchange.finish()
+
+
+def _beginning(parts: Iterator[bytes]) -> tuple[bytes, Iterator[bytes] | None]:
+    """The first parts of an answer, and the rest; None if that was all."""
+    first = b""
+    for part in parts:
+        first += part
+        if len(first) > SMALL_ANSWER:
+            return first, parts
+    return first, None
 
 
 def _asked(content_type: str, data: bytes) -> tuple[str, Sequence[Any], float | None]:

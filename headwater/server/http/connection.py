@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 LARGEST_HEAD = 32 << 10
 READ_BYTES = 64 << 10
 WRITE_AHEAD = 128 << 10  # bytes of an answer that wait for the client
+LINGER_S = 1.0
+LARGEST_LEFT = 4 << 20  # bytes of a refused request that are read and dropped
 LARGEST_AHEAD = 64 << 10  # bytes of a next request that are read while one is answered
 ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
@@ -45,6 +47,7 @@ class Connection:
         self.status = 0
         self._http = h11.Connection(h11.SERVER, max_incomplete_event_size=LARGEST_HEAD)
         self._headers: dict[str, str] = {}  # of every answer to the present request
+        self._held = b""  # a head, which goes out with the first part
         self._has_left = False
         peer = writer.get_extra_info("peername")
         self._peer = peer[0] if peer else ""
@@ -57,8 +60,21 @@ class Connection:
                 self._http.start_next_cycle()
         except (ConnectionError, TimeoutError, h11.LocalProtocolError):
             pass  # the client has gone, or takes nothing
+        else:
+            await self._linger()
         finally:
             await self.close()
+
+    async def _linger(self) -> None:
+        """Reads on a little where a request was refused half read: else its answer may be lost."""
+        if self.status < 400 or self.writer.is_closing() or not self.writer.can_write_eof():
+            return
+        with contextlib.suppress(OSError, TimeoutError):
+            self.writer.write_eof()
+            async with asyncio.timeout(LINGER_S):
+                left = LARGEST_LEFT
+                while left > 0 and (data := await self.reader.read(READ_BYTES)):
+                    left -= len(data)
 
     async def close(self) -> None:
         """Closes the connection; a client that does not take the rest is cut off."""
@@ -188,7 +204,7 @@ class Connection:
             headers=[(name, value.encode("latin-1", "replace")) for name, value in whole.items()],
             reason=REASONS.get(status, "").encode(),
         )
-        await self._write(self._http.send(response))
+        self._held = self._http.send(response) or b""
 
     async def send(self, data: bytes) -> None:
         """Sends a part; waits until the client has room for more."""
@@ -197,12 +213,13 @@ class Connection:
 
     async def finish(self) -> None:
         """Ends the answer."""
-        await self._write(self._http.send(h11.EndOfMessage()))
+        await self._write(self._http.send(h11.EndOfMessage()) or b"")
 
     async def answer(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
         """A whole answer at once."""
         await self.head(status, {"Content-Length": str(len(data)), **headers})
-        await self.send(data)
+        if data and self.request.method != "HEAD":
+            self._held += self._http.send(h11.Data(data=data)) or b""
         await self.finish()
 
     async def gone(self) -> None:
@@ -236,9 +253,10 @@ class Connection:
     # Sending
 
     async def _write(self, data: bytes | None) -> None:
-        if not data:
+        whole, self._held = self._held + (data or b""), b""
+        if not whole:
             return
-        self.writer.write(data)
+        self.writer.write(whole)
         try:
             async with asyncio.timeout(self.server.stall_s):
                 await self.writer.drain()

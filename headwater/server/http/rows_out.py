@@ -30,9 +30,12 @@ def encoded(result: Result, kind: str) -> Iterator[bytes]:
     return _lines(result.arrow()) if kind == LINES else _json(result)
 
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
 def compact(value: Any) -> str:
     """JSON without blanks."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def columns_of(schema: pa.Schema) -> list[dict[str, str]]:
@@ -50,16 +53,25 @@ def _type_name(type_: pa.DataType) -> str:
 def rows_as_json(table: pa.Table) -> Iterator[str]:
     """The rows as arrays, parts of them joined with commas."""
     for part in slices(table, PART_BYTES):
-        yield ",".join(compact(row) for row in plain_rows(part))
+        yield compact(list(plain_rows(part)))[1:-1]
 
 
 def plain_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Rows of what JSON can hold."""
     columns = []
     for column in table.columns:
-        convert = values.json_of(column.type)
-        columns.append([convert(value) for value in values.python_values(column)])
+        found = values.python_values(column)
+        if not _is_plain(column.type):
+            convert = values.json_of(column.type)
+            found = [convert(value) for value in found]
+        columns.append(found)
     return zip(*columns, strict=True) if columns else iter([()] * table.num_rows)
+
+
+def _is_plain(type_: pa.DataType) -> bool:
+    """Whether JSON holds the values as they are."""
+    types = pa.types
+    return bool(types.is_integer(type_) or types.is_string(type_) or types.is_boolean(type_))
 
 
 def _json(result: Result) -> Iterator[bytes]:

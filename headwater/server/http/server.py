@@ -187,9 +187,10 @@ class HttpServer:
             return
         trusted = self.options.trust_anyone or (is_local(request.peer) and _names_us(request))
         header = request.header("authorization")
-        identity = await self.in_thread(
-            lambda: self.authenticator.identify(header, trusted=trusted)
-        )
+        asks = self.authenticator
+        identity = asks.known(header, trusted=trusted)
+        if identity is None:
+            identity = await self.in_thread(lambda: asks.identify(header, trusted=trusted))
         request.identity = identity
         why = refusal(identity.role, route.least, f"{route.method} {route.path}")
         if why is not None:
