@@ -201,7 +201,7 @@ class Connection:
             whole["Connection"] = "close"
         response = h11.Response(
             status_code=status,
-            headers=[(name, value.encode("latin-1", "replace")) for name, value in whole.items()],
+            headers=_encoded(whole),
             reason=REASONS.get(status, "").encode(),
         )
         self._held = self._http.send(response) or b""
@@ -239,7 +239,7 @@ class Connection:
         self.status = 101
         answer = h11.InformationalResponse(
             status_code=101,
-            headers=[(name, value.encode()) for name, value in headers.items()],
+            headers=_encoded(headers),
             reason=b"Switching Protocols",
         )
         await self._write(self._http.send(answer))
@@ -280,6 +280,10 @@ class Connection:
         if not hasattr(self, "request"):
             self.request = Request("GET", (), {}, {}, self._peer)
         await self.answer(status, compact(body_of(error)).encode(), headers)
+
+
+def _encoded(headers: Mapping[str, str]) -> list[tuple[bytes, bytes]]:
+    return [(n.encode("latin-1"), v.encode("latin-1", "replace")) for n, v in headers.items()]
 
 
 def _too_large(largest: int) -> HttpError:

@@ -11,7 +11,7 @@ import asyncio
 import ssl
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -237,8 +237,8 @@ class HttpServer:
         """Runs a statement in a thread; it is cancelled when the client goes, or takes too long."""
         cancellation = Cancellation()
         self.cancellations.add(cancellation)
-        work: Awaitable[T] = asyncio.ensure_future(self.in_thread(lambda: act(cancellation)))
-        gone = asyncio.ensure_future(connection.gone())
+        work: asyncio.Future[Any] = asyncio.ensure_future(self.in_thread(lambda: act(cancellation)))
+        gone: asyncio.Future[Any] = asyncio.ensure_future(connection.gone())
         try:
             done, _ = await asyncio.wait(
                 [work, gone], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
@@ -249,7 +249,7 @@ class HttpServer:
                 )
                 reason = "the client has gone" if gone in done else late
                 await self.in_thread(lambda: cancellation.cancel(reason))
-            return await work
+            return cast(T, await work)
         finally:
             gone.cancel()
             await asyncio.gather(gone, return_exceptions=True)

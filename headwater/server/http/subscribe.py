@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
+from websockets.frames import CloseCode
 
 from headwater import values
 from headwater.engine.subscription import Out, Subscription
@@ -84,8 +85,8 @@ async def subscribe(server: HttpServer, connection: Connection) -> None:
 
 async def follow(server: HttpServer, subscription: Subscription, way: Way) -> None:
     """Sends results until the client goes, the query ends or the server stops."""
-    gone = asyncio.ensure_future(way.gone())
-    waiting: asyncio.Future[Out | None] | None = None
+    gone: asyncio.Future[Any] = asyncio.ensure_future(way.gone())
+    waiting: asyncio.Future[Any] | None = None
     try:
         while True:
             if waiting is None:
@@ -186,7 +187,7 @@ class _Messages:
     async def failed(self, error: Error) -> None:
         """A message with the error, then goodbye."""
         await self._socket.send(_one(compact(body_of(error))))
-        await self._socket.close(websocket.CloseCode.INTERNAL_ERROR, error.message)
+        await self._socket.close(CloseCode.INTERNAL_ERROR, error.message)
 
     async def gone(self) -> None:
         """Returns when the client has gone."""
@@ -194,7 +195,7 @@ class _Messages:
 
     async def end(self) -> None:
         """Goodbye."""
-        await self._socket.close(websocket.CloseCode.GOING_AWAY)
+        await self._socket.close(CloseCode.GOING_AWAY)
 
 
 async def _one(text: str) -> AsyncIterator[str]:

@@ -1,4 +1,4 @@
-"""Statements and rows over HTTP: formats in and out, parameters, errors, idempotence, health, metrics, OpenAPI."""
+"""Statements and rows over HTTP: formats, parameters, errors, idempotence, health, metrics, OpenAPI."""
 
 from __future__ import annotations
 

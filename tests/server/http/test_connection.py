@@ -24,15 +24,20 @@ from tests.server.http.client import Client
 from tests.server.live import Live
 
 PATIENCE_S = 30.0
+HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
 GOOD = (
-    b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n",
-    b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
-    b'POST /sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 20\r\n\r\n{"sql":"SHOW TABLES"',
-    b"POST /sql HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\nb\r\nSHOW TABLES\r\n0\r\n\r\n",
-    b"POST /tables/t?header=false HTTP/1.1\r\nHost: localhost\r\nBatch-Id: x\r\nContent-Type: text/csv\r\nContent-Length: 4\r\n\r\n1,2\n",
-    b"GET /subscribe/q HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"GET /health" + HOST + b"\r\n",
+    b"GET /ready" + HOST + b"Connection: close\r\n\r\n",
+    b"POST /sql"
+    + HOST
+    + b'Content-Type: application/json\r\nContent-Length: 21\r\n\r\n{"sql":"SHOW TABLES"}',
+    b"POST /sql" + HOST + b"Content-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
+    b"b\r\nSHOW TABLES\r\n0\r\n\r\n",
+    b"POST /tables/t?header=false" + HOST + b"Batch-Id: x\r\nContent-Type: text/csv\r\n"
+    b"Content-Length: 4\r\n\r\n1,2\n",
+    b"GET /subscribe/q" + HOST + b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
-)  # fmt: skip
+)
 WORDS = (
     b"\r\n", b"\n", b"\x00", b": ", b"%", b"%00", b"/..", b"Content-Length: 99999999999999999999",
     b"Transfer-Encoding: chunked\r\n", b"Content-Length: -1\r\n", b"Expect: 100-continue\r\n", b"\xff\xfe",
