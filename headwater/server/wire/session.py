@@ -93,7 +93,7 @@ class Session:
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
-        found = None if self.transaction.is_open else self.answers.find(self.database, text, ())
+        found = None if self.transaction.is_open else self.answers.find(text, ())
         return None if found is None else found[0] + found[1]
 
     # The extended protocol
@@ -140,7 +140,7 @@ class Session:
         portal = self.portals.get(name)
         if portal is None or portal.outcome is not None or self.transaction.is_open:
             return None
-        portal.answer = self.answers.find(self.database, portal.text, portal.formats)
+        portal.answer = self.answers.find(portal.text, portal.formats)
         return None if portal.answer is None else portal.answer[0]
 
     def execute_now(self, name: str, limit: int) -> bytes | None:
