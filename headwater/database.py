@@ -35,6 +35,7 @@ from headwater.execute import (
     views,
 )
 from headwater.execute.context import Context, Running
+from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription
 from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation, Kernel
@@ -326,12 +327,12 @@ class Database:
         """AccessError if the role may not run a statement."""
         _check_role(role, self._parsed(text))
 
-    def known_answer(self, text: str) -> pa.Table | None:
-        """The rows of a query over a view that has not changed since it was asked; never waits."""
+    def known_answer(self, text: str) -> KnownAnswer | None:
+        """What answers a query again as long as the view that it reads has not changed."""
         statement = self._parsed(text)
         if not isinstance(statement, Query):
             return None
-        return query.known_answer(self._context, statement)
+        return KnownAnswer(self._context, statement)
 
     def columns(self, text: str, cancellation: Cancellation | None = None) -> pa.Schema:
         """The columns that a query gives."""

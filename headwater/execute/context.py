@@ -56,6 +56,7 @@ class Context:
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)
+    _table_names: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def kept_s(self) -> float:
         """How long removed files are kept."""
@@ -171,7 +172,10 @@ class Context:
 
     def table_names(self) -> frozenset[str]:
         """The standard tables, in lower case."""
-        return frozenset(item.key for item in self.catalog.all("table"))
+        changes = self.catalog.changes
+        if self._table_names[0] != changes:
+            self._table_names = (changes, frozenset(o.key for o in self.catalog.all("table")))
+        return self._table_names[1]
 
     @property
     def has_state_functions(self) -> bool:

@@ -54,13 +54,26 @@ def run_query(running: Running, query: Query) -> Result:
     return Result("SELECT", known)
 
 
-def known_answer(context: Context, query: Query) -> pa.Table | None:
-    """The answer to a query over a view that has not changed since it was asked before; never waits."""
-    view = view_alone(context, query)
-    version = None if view is None else view.unchanged()
-    if version is None:
-        return None
-    return version.answers.get((query.text, context.settings.changes))
+class KnownAnswer:
+    """The answer to a query over one view, as long as that has not changed since it was asked."""
+
+    def __init__(self, context: Context, query: Query) -> None:
+        self._context = context
+        self._query = query
+        self._marks: tuple[int, int] | None = None  # of the catalog that `_view` was found in
+        self._view: ContinuousView | None = None
+
+    def rows(self) -> pa.Table | None:
+        """The rows; None if they would have to be computed. Never waits."""
+        context = self._context
+        marks = context.catalog.changes, len(context.functions)
+        if marks != self._marks:
+            self._view = view_alone(context, self._query)
+            self._marks = marks
+        version = None if self._view is None else self._view.unchanged()
+        if version is None:
+            return None
+        return version.answers.get((self._query.text, context.settings.changes))
 
 
 def columns_of_query(running: Running, query: Query) -> pa.Schema:

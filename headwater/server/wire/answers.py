@@ -14,10 +14,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.database import Database
-from headwater.errors import Error
+from headwater.execute.query import KnownAnswer
 from headwater.server.wire import encode, replies
 
 MOST_TEXTS = 256
+LONGEST_TEXT = 4096  # characters
+_ENDING = "; \t\r\n"
 LARGEST_ANSWER = 256 << 10  # bytes of rows; larger ones are not kept
 
 
@@ -28,6 +30,7 @@ Encoded = tuple[bytes, bytes]  # the row description; the rows and the tag
 class _Known:
     """One text: the rows of its last answer, and their bytes by the formats asked for."""
 
+    answer: KnownAnswer
     rows: pa.Table | None = None
     sent: dict[tuple[int, ...], Encoded] = field(default_factory=dict)
 
@@ -41,21 +44,24 @@ class Answers:
 
     def remember(self, database: Database, text: str) -> None:
         """A text was run; if its answer can be known without work the next time, that is tried."""
-        if text not in self._known and database.known_answer(text) is not None:
+        if text in self._known or len(text) > LONGEST_TEXT:
+            return
+        answer = database.known_answer(text)
+        if answer is not None and answer.rows() is not None:
             with self._lock:
-                self._known[text] = _Known()
+                self._known[text] = _Known(answer)
                 while len(self._known) > MOST_TEXTS:
                     self._known.popitem(last=False)
 
-    def find(self, database: Database, text: str, formats: tuple[int, ...]) -> Encoded | None:
+    def find(self, text: str, formats: tuple[int, ...]) -> Encoded | None:
         """Row description, rows and tag, if the answer is known without work."""
         known = self._known.get(text)
         if known is None:
+            text = text.rstrip(_ENDING)
+            known = self._known.get(text)
+        if known is None:
             return None
-        try:
-            rows = database.known_answer(text)
-        except Error:
-            return None
+        rows = known.answer.rows()
         if rows is None or rows.nbytes > LARGEST_ANSWER:
             return None
         if rows is not known.rows:

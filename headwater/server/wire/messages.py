@@ -317,11 +317,12 @@ class MessageReader:
         return read_startup(self._take(4, length))
 
     def _next_typed(self) -> Message | None:
-        if self.waiting < 5:
+        start, data = self._place, self._data
+        there = len(data) - start
+        if there < 5:
             return None
-        start = self._place
-        kind = self._data[start]
-        length = int.from_bytes(self._data[start + 1 : start + 5])
+        kind = data[start]
+        length = int.from_bytes(data[start + 1 : start + 5])
         if kind not in READERS:
             raise ProtocolError(f"there is no message of type {chr(kind)!r}")
         largest = self._largest if READERS[kind][1] else SMALL
@@ -331,7 +332,7 @@ class MessageReader:
                 detail=f"messages of this type have at most {largest} bytes",
                 hint="SET message_mb, or send the rows in several statements or by COPY",
             )
-        if self.waiting < length + 1:
+        if there < length + 1:
             return None
         return read_message(kind, self._take(5, length + 1))
 

@@ -313,7 +313,8 @@ class Connection(asyncio.Protocol):
         commands = Commands(self._given, user, name)
         commands.process = self._number
         server = self._server
-        self._session = Session(server.database, server.catalog, server.answers, commands)
+        role = "admin" if self.login is None else self.login.role
+        self._session = Session(server.database, server.catalog, server.answers, commands, role)
         self.machine.welcome(commands.reported, self._number, self.secret)
 
     # Statements

@@ -33,6 +33,7 @@ from headwater.sql.parameters import bind
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.user import Role
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
@@ -55,8 +56,14 @@ class Session:
     """One connection's session."""
 
     def __init__(
-        self, database: Database, catalog: CatalogEngine, answers: Answers, commands: Commands
+        self,
+        database: Database,
+        catalog: CatalogEngine,
+        answers: Answers,
+        commands: Commands,
+        role: Role = "admin",
     ) -> None:
+        self.role: Role = role
         self.database = database
         self.catalog = catalog
         self.answers = answers
@@ -93,7 +100,7 @@ class Session:
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
-        found = None if self.transaction.is_open else self.answers.find(self.database, text, ())
+        found = None if self.transaction.is_open else self.answers.find(text, ())
         return None if found is None else found[0] + found[1]
 
     # The extended protocol
@@ -140,7 +147,7 @@ class Session:
         portal = self.portals.get(name)
         if portal is None or portal.outcome is not None or self.transaction.is_open:
             return None
-        portal.answer = self.answers.find(self.database, portal.text, portal.formats)
+        portal.answer = self.answers.find(portal.text, portal.formats)
         return None if portal.answer is None else portal.answer[0]
 
     def execute_now(self, name: str, limit: int) -> bytes | None:
@@ -238,12 +245,14 @@ class Session:
             return None
         text = bind(read, [sample(oid) for oid in found.types]).text if found.types else read
         if word == "SUBSCRIBE":
+            self.database.authorise(text, self.role)
             schema, results = self.database.follow(text, Cancellation())
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
         if self.catalog.wants(found.text):
             return self.catalog.described(found.text)
         if word in QUERIES:
+            self.database.authorise(text, self.role)
             return self.database.columns(text, self.cancellation)
         outcome = self._outcome(text, found.text)
         return None if outcome.rows is None else outcome.rows.schema
@@ -272,12 +281,14 @@ class Session:
         if self.catalog.wants(original):
             return Outcome("SELECT", of_table(self.catalog.run(original, self.commands)))
         if is_subscribe(text):
+            self.database.authorise(text, self.role)
             schema, pieces = self.database.follow(text, self.cancellation)
             return Outcome("SUBSCRIBE", RowSource(schema, pieces))
         if word == "INSERT" and self.transaction.is_open:
+            self.database.authorise(text, self.role)
             table, rows = self.database.held_insert(text, self.cancellation)
             return self._hold(table, rows, "INSERT")
-        result = self.database.statement(text, self.cancellation)
+        result = self.database.statement(text, self.cancellation, self.role)
         if word == "SELECT":
             self.answers.remember(self.database, text)
         return _outcome_of(result)
@@ -349,6 +360,7 @@ class Session:
     def _copy(self, text: str) -> Outcome:
         statement = parser.parse(text)
         assert isinstance(statement, Copy)
+        self.database.authorise(text, self.role)
         if statement.path is not None:
             return _outcome_of(self.database.statement(text, self.cancellation))
         if statement.direction == "from":
