@@ -1,4 +1,4 @@
-"""`headwater serve` as a process: both protocols, an orderly end, a restart that goes on; what it refuses."""
+"""`headwater serve` as a process: both protocols, an orderly end; what it refuses."""
 
 from __future__ import annotations
 
@@ -12,6 +12,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
+import headwater
+from headwater.cli.serve import main
 from tests.server.http.client import basic
 
 COMMAND = (sys.executable, "-c", "from headwater.cli.main import run; run()", "serve")
@@ -60,9 +64,11 @@ def ask(
 
 
 def test_rows_outlive_the_process(tmp_path: Path) -> None:
-    """What was acknowledged before SIGTERM is there after a restart; so are users."""
+    """What was acknowledged before SIGTERM is there afterwards, sealed; so are users."""
     data = str(tmp_path / "data")
-    with served(data, HEADWATER_PASSWORD="pw") as (_process, port):
+    config = tmp_path / "serve.toml"
+    config.write_text(f'[serve]\npath = "{data}"\n')
+    with served("--config", str(config), HEADWATER_PASSWORD="pw") as (_process, port):
         me = basic("headwater", "pw")
         assert ask(port, "POST", "/sql", "SHOW TABLES", Content_Type="text/plain")[0] == 401
         for text in (
@@ -78,28 +84,27 @@ def test_rows_outlive_the_process(tmp_path: Path) -> None:
             Authorization=me,
         )  # fmt: skip
         assert rows[0] == 200
-    config = tmp_path / "serve.toml"
-    config.write_text(f'[serve]\npath = "{data}"\n')
-    with served("--config", str(config)) as (_process, port):
-        ada = basic("ada", "p")
-        found = ask(
-            port, "POST", "/sql", "SELECT a FROM e", Content_Type="text/plain",
-            Accept="application/x-ndjson", Authorization=ada,
-        )  # fmt: skip
-        assert found == (200, '{"a":1}\n{"a":2}\n')
+    with headwater.connect(data, settings={"eager_spark": False}) as db:
+        assert db.sql("SELECT a FROM e").rows() == [(1,), (2,)]
+        assert db.sql("SHOW USERS").rows()[0][:2] == ("ada", "reader")
+        assert db.sql(
+            "SELECT value FROM headwater.metrics WHERE name = 'table.e.unsealed_bytes'"
+        ).rows() == [(0,)]
 
 
-def test_it_does_not_listen_beyond_this_machine_unprotected(tmp_path: Path) -> None:
+def test_it_does_not_listen_beyond_this_machine_unprotected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without password and TLS it refuses, names both, and exits with 1; so it does for HTTP alone."""
+    monkeypatch.delenv("HEADWATER_PASSWORD", raising=False)
+    everywhere = "0.0.0.0"
     for flags in (
-        ("--host", "0.0.0.0"),
-        ("--http-host", "0.0.0.0"),
-        ("--host", "0.0.0.0", "--tls-elsewhere"),
+        {"host": everywhere},
+        {"http_host": everywhere},
+        {"host": everywhere, "tls_elsewhere": True},
     ):
-        done = subprocess.run(
-            [*COMMAND, str(tmp_path / "data"), *QUICK, *flags],
-            capture_output=True, text=True, timeout=60,
-        )  # fmt: skip
-        assert done.returncode == 1
-        assert "users with passwords" in done.stderr
-        assert ("TLS" in done.stderr.partition("hint")[0]) == ("--tls-elsewhere" not in flags)
+        given = {"path": str(tmp_path / "data"), **flags}
+        assert main(given, {"eager_spark": "false"}) == 1
+        said = capsys.readouterr().err.replace("\n", " ")
+        assert "users with passwords" in said
+        assert ("no TLS" in said) == ("tls_elsewhere" not in flags)
