@@ -25,6 +25,8 @@ from headwater.server.users import GIVEN_USER, ServerUsers
 from headwater.server.wire.server import WireOptions, WireServer
 
 FAILED = 1
+# Whoever may read tables may not read the server's files: SELECT * FROM csv.`/etc/passwd`.
+CLOSED: Mapping[str, object] = {"spark.sql.runSQLOnFiles": "false"}
 PASSWORD_VARIABLE = "HEADWATER_PASSWORD"
 
 
@@ -52,7 +54,8 @@ def run(config: ServeConfig, console: Console) -> None:
         if config.tls_certificate
         else None
     )
-    with connect(config.path, master=config.master or None, settings=config.settings) as database:
+    settings = {**CLOSED, **config.settings}
+    with connect(config.path, master=config.master or None, settings=settings) as database:
         users = ServerUsers(database.users, given)
         for host in {config.host, config.http_host or config.host}:
             secret = tls is not None or config.tls_elsewhere
@@ -68,7 +71,7 @@ def given_login(password_file: str) -> Login | None:
         if not password:
             raise SettingError(f"the file {password_file} holds no password")
     else:
-        password = os.environ.get(PASSWORD_VARIABLE, "")
+        password = os.environ.pop(PASSWORD_VARIABLE, "")  # Java need not know it
     if not password:
         return None
     return Login(make_verifier(password, secrets.token_bytes(16)), "admin")

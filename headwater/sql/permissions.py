@@ -8,13 +8,13 @@ table is an admin's too, and a test fails.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
 from headwater.errors import AccessError
 from headwater.sql import statements as all_statements
-from headwater.sql.lexer import tokenize
+from headwater.sql.lexer import Token, tokenize
 from headwater.sql.statements import Copy, Explain, Statement
 from headwater.sql.statements.user import Role
 
@@ -83,7 +83,7 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
 }
 # Functions of Spark's that call any static method of Java, such as the one that ends the process.
 CODE_FUNCTIONS = frozenset({"reflect", "try_reflect", "java_method"})
-_MAY_CALL_CODE = re.compile("|".join(sorted(CODE_FUNCTIONS)), re.IGNORECASE)
+_MAY_CALL_CODE = re.compile("|".join(["identifier", *sorted(CODE_FUNCTIONS)]), re.IGNORECASE)
 
 
 def needed(statement: Statement) -> Role:
@@ -123,7 +123,23 @@ def calls_code(text: str) -> bool:
     if _MAY_CALL_CODE.search(text) is None:
         return False
     tokens = tokenize(text)
-    return any(
+    named = any(
         token.is_name and token.name.lower() in CODE_FUNCTIONS and after.text == "("
         for token, after in pairwise(tokens)
     )
+    return named or _calls_by_text(tokens)
+
+
+def _calls_by_text(tokens: Sequence[Token]) -> bool:
+    """Whether a function is called by a name that is computed: `IDENTIFIER('re' || 'flect')(…)`."""
+    for start, token in enumerate(tokens):
+        if token.upper != "IDENTIFIER" or tokens[start + 1].text != "(":
+            continue
+        depth = 0
+        for index in range(start + 1, len(tokens) - 1):
+            depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
+            if not depth:
+                if tokens[index + 1].text == "(":
+                    return True
+                break
+    return False

@@ -31,6 +31,7 @@ READS = (
     "COMMIT",
     "ROLLBACK",
     "SELECT 'reflect(x)', reflect FROM t",
+    "SELECT IDENTIFIER('a'), (1) FROM IDENTIFIER('t')",
 )
 WRITES = (
     "INSERT INTO t VALUES (1)",
@@ -77,6 +78,7 @@ ADMINS = (
     "INSERT INTO t FROM STREAM 'csv:/x'",
     "SELECT reflect('java.lang.System', 'exit', 0)",
     "SELECT `java_method` /* */ ('java.lang.System', 'exit', 0)",
+    "SELECT IDENTIFIER('re' || 'flect')('java.lang.System', 'exit', 0)",
     "INSERT INTO t SELECT try_reflect('java.lang.System', 'getenv', 'HOME')",
 )
 LEAST: dict[str, Role] = (
