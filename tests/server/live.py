@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from types import TracebackType
 
 from headwater.database import Database
@@ -29,6 +30,19 @@ class LiveServer:
 
     def _wait(self, work: object) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+
+    def wait_for(self, event: asyncio.Event) -> None:
+        """Waits for an event of the server's loop."""
+        self._wait(event.wait())
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits until something is so in the server's loop."""
+
+        async def wait() -> None:
+            while not condition():
+                await asyncio.sleep(0.01)  # not a wait for progress: nothing announces it
+
+        self._wait(wait())
 
     @property
     def dsn(self) -> str:
