@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from headwater.database import Database
 from headwater.server.serve import Listener
@@ -18,7 +19,7 @@ class Live:
 
     def __init__(self, server: Listener) -> None:
         self._loop = asyncio.new_event_loop()
-        self.server = server
+        self.server: Any = server
         self._thread = threading.Thread(target=self._loop.run_forever, name="live-server")
 
     def __enter__(self) -> Self:
@@ -29,6 +30,19 @@ class Live:
 
     def _wait(self, work: object) -> None:
         asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+
+    def wait_for(self, event: asyncio.Event) -> None:
+        """Waits for an event of the server's loop."""
+        self._wait(event.wait())
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Waits until something is so in the server's loop."""
+
+        async def wait() -> None:
+            while not condition():
+                await asyncio.sleep(0.01)  # not a wait for progress: nothing announces it
+
+        self._wait(wait())
 
     def __exit__(
         self,

@@ -197,9 +197,21 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _converted(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
-    """A column of texts in its own type."""
+    """A column of texts in its own type; the error for one that does not fit names its row."""
     if column.type == type_ or not pa.types.is_string(column.type):
         return column
+    try:
+        return _cast(column, type_)
+    except (pa.ArrowInvalid, ValueError):
+        for number, text in enumerate(column, 1):
+            try:
+                _cast(pa.chunked_array([pa.array([text.as_py()], pa.string())]), type_)
+            except (pa.ArrowInvalid, ValueError) as error:
+                raise ValueError(f"row #{number}: {error}") from None
+        raise
+
+
+def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     if pa.types.is_boolean(type_):
         lower = pc.utf8_lower(column)
         known = pc.is_in(lower, pa.array([*TRUE, *FALSE]))

@@ -142,11 +142,14 @@ def _timestamptz(text: str) -> str:
 
 
 def _bytea(text: str) -> str:
-    if not text.startswith("\\x"):
-        raise ValueError("bytes are written as \\x and hexadecimal digits")
-    return sql_text(bytes.fromhex(text[2:]))
+    """`\\x6100`, or the older form with `\\000` and `\\\\`."""
+    if text.startswith("\\x"):
+        return sql_text(bytes.fromhex(text[2:]))
+    found = _OCTAL.sub(lambda m: chr(int(m.group(1), 8)) if m.group(1) else "\\", text)
+    return sql_text(found.encode("latin-1"))
 
 
+_OCTAL = re.compile(r"\\(?:([0-3][0-7]{2})|\\)")
 _INTERVAL = re.compile(
     r"\s*(?:([+-]?)(\d+):(\d+)(?::(\d+(?:\.\d+)?))?|([+-]?\d+(?:\.\d+)?)\s*([a-z]+))"
 )
@@ -216,16 +219,19 @@ def _array(data: bytes, element: types.PgType, format_: int) -> str:
     return f"array({', '.join(texts)})"
 
 
-_ELEMENT = re.compile(r'\s*(?:"((?:[^"\\]|\\.)*)"|([^",{}\\]*))\s*([,}])', re.DOTALL)
+_BLANKS = " \t\n\r\v\f"
+_ELEMENT = re.compile(
+    rf'[{_BLANKS}]*(?:"((?:[^"\\]|\\.)*)"|([^",{{}}\\]*))[{_BLANKS}]*([,}}])', re.DOTALL
+)
 
 
 def array_elements(text: str) -> list[str | None]:
     """The elements of an array's text; ValueError if it has more than one dimension."""
-    stripped = text.strip()
+    stripped = text.strip(_BLANKS)
     if not stripped.startswith("{") or not stripped.endswith("}"):
         raise ValueError("an array is written as {1,2}")
     found: list[str | None] = []
-    if stripped[1:-1].strip() == "":
+    if stripped[1:-1].strip(_BLANKS) == "":
         return found
     place = 1
     while place < len(stripped):
@@ -236,7 +242,7 @@ def array_elements(text: str) -> list[str | None]:
         if quoted is not None:
             found.append(re.sub(r"\\(.)", r"\1", quoted, flags=re.DOTALL))
         else:
-            word = plain.strip()
+            word = plain.strip(_BLANKS)
             found.append(None if word.upper() == "NULL" else word)
         place = match.end()
     return found

@@ -345,7 +345,8 @@ class Connection(asyncio.Protocol):
             machine.write(answer or b"")
             machine.done(session.status)
             return
-        session.cancellation = Cancellation()
+        if session.cancellation.requested:  # else portals that are open go on under it
+            session.cancellation = Cancellation()
         self._running = work
         self._start(self._run())
 

@@ -57,10 +57,9 @@ def numeric_from_binary(data: bytes) -> Decimal:
     number = 0
     for group in struct.unpack(f"!{count}h", data[8:]):
         number = number * 10_000 + group
-    exponent = 4 * (weight - count + 1)
-    digits = tuple(map(int, str(number)))
-    value = Decimal((1 if sign else 0, digits, exponent))
-    return value if -exponent == scale else value.quantize(Decimal((0, (1,), -scale)))
+    shift = scale + 4 * (weight - count + 1)  # digits beyond the scale are zeros
+    number = number * 10**shift if shift >= 0 else number // 10**-shift
+    return Decimal((1 if sign else 0, tuple(map(int, str(number))), -scale))
 
 
 def parts_of_interval(value: Any) -> tuple[int, int, int]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import headwater
+from headwater.cli.serve import CLOSED
 from headwater.server.http.server import HttpOptions, HttpServer
 from headwater.server.users import REMEMBERED, Authenticator, ServerUsers
 from headwater.sql.statements.user import Role
@@ -162,3 +164,15 @@ def test_no_path_leads_to_a_file(client: Client) -> None:
             answer = client.ask(method, path, b"" if method == "POST" else None)
             assert answer.status in (400, 404, 405), path
             assert len(answer.sqlstate) == 5
+
+
+def test_readers_do_not_reach_the_servers_files(db: headwater.Database, tmp_path: Path) -> None:
+    """What `headwater serve` sets keeps queries from files, also by a name that is computed."""
+    (tmp_path / "secret.txt").write_text("secret")
+    path = str(tmp_path / "secret.txt")
+    for name, value in CLOSED.items():
+        db.sql(f"SET {name} = '{value}'")
+    for source in (f"text.`{path}`", f"IDENTIFIER('text.`{path}`')"):
+        with pytest.raises(headwater.Error) as caught:
+            db.statement(f"SELECT * FROM {source}", role="reader")
+        assert caught.value.sqlstate == "42P01"

@@ -6,7 +6,7 @@ import json
 import random
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pyarrow as pa
@@ -86,7 +86,7 @@ def test_malformed_requests(live: Live, client: Client) -> None:
         assert answer == b"" or answer.startswith((b"HTTP/1.1 ", b"\x88")), data
         assert b" 500 " not in answer.partition(b"\r\n")[0], data
     assert client.ask("GET", "/health").status == 200
-    assert len(live.server.connections) == 1  # type: ignore[attr-defined]
+    assert len(live.server.connections) == 1
 
 
 @pytest.mark.parametrize(
@@ -159,18 +159,9 @@ def test_connections_have_a_bound() -> None:
                         json.loads(refused.partition(b"\r\n\r\n")[2])["error"]["sqlstate"]
                         == "53300"
                     )
-                _until(lambda: len(live.server.connections) == 1)  # type: ignore[attr-defined]
+                live.wait_until(lambda: len(live.server.connections) == 1)
                 with Client(live) as third:
                     assert third.ask("GET", "/health").status == 200
-
-
-def _until(is_so: Callable[[], bool]) -> None:
-    waiting = threading.Event()
-    for _ in range(int(PATIENCE_S * 100)):
-        if is_so():
-            return
-        waiting.wait(0.01)
-    raise AssertionError("it did not come to that")
 
 
 def test_slow_readers_cost_bounded_memory(plain: headwater.Database, live: Live) -> None:
@@ -189,7 +180,7 @@ def test_slow_readers_cost_bounded_memory(plain: headwater.Database, live: Live)
             client.sendall(request)
         server = live.server
         assert isinstance(server, HttpServer)
-        _until(lambda: sum(_waiting(server) > WRITE_AHEAD for _ in "x") == 1)
+        live.wait_until(lambda: _waiting(server) > WRITE_AHEAD)
         with Client(live) as other:
             assert other.ask("GET", "/health").status == 200
             found = other.sql("SELECT a, b FROM big")
@@ -245,7 +236,7 @@ def test_a_client_that_goes_cancels_its_statement(
             gone.sendall(GOOD[3])
             assert begun.wait(PATIENCE_S)
         assert go_on.wait(PATIENCE_S)
-        _until(lambda: len(live.server.connections) == 0)  # type: ignore[attr-defined]
+        live.wait_until(lambda: len(live.server.connections) == 0)
     assert reasons == ["the client has gone"]
 
 
@@ -264,7 +255,7 @@ def test_a_server_that_stops_lets_requests_end(
         assert begun.wait(PATIENCE_S)
         stops = threading.Thread(target=lambda: live.__exit__(None, None, None))
         stops.start()
-        _until(lambda: live.server.stopping)  # type: ignore[attr-defined]
+        live.wait_until(lambda: live.server.stopping)
         go_on.set()
         for thread in (asks, stops):
             thread.join(PATIENCE_S)

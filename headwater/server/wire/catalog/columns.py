@@ -50,8 +50,11 @@ def name_of(node: exp.Expression) -> str:
     if isinstance(node, exp.Column):
         return node.name
     if isinstance(node, exp.Cast):
-        inner = name_of(node.this)
-        return inner if inner != "?column?" else node.to.sql("postgres").lower()
+        inner = node.this
+        while isinstance(inner, exp.Cast):
+            inner = inner.this
+        name = name_of(inner)
+        return name if name != "?column?" else node.to.sql("postgres").lower()
     if isinstance(node, exp.Paren):
         return name_of(node.this)
     if isinstance(node, exp.Case | exp.Coalesce | exp.Array):

@@ -18,7 +18,7 @@ from headwater.server.wire.catalog.columns import columns_of, function_name, nam
 
 HINTS = re.compile(
     r"pg_|information_schema|\bversion\s*\(|\bcurrent_(schema|database|user|setting|role|catalog)|"
-    r"\bsession_user\b|\bset_config\b|\bformat_type\b|\bhas_\w+_privilege\b|::\s*reg|"
+    r"\bsession_user\b|\bset_config\b|\bformat_type\b|\bhas_\w+_privilege\b|::\s*reg|\bto_reg|"
     r"^\s*select\s+('[^']*'|\d+|null|true|false)(\s+(as\s+)?\w+)?\s*;?\s*$",
     re.IGNORECASE,
 )
