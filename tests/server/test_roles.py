@@ -67,16 +67,21 @@ def test_the_matrix(live: LiveServer, role: Role) -> None:
         allowed = RANKS.index(role) >= RANKS.index(least)
         for prepared in (False, True) if ";" not in text else (False,):
             with logged_in(live, role[0], f"pw-{role}") as client:
-                try:
-                    client.execute(text, () if prepared else None, prepare=prepared)
-                    refused = False
-                except psycopg.Error as error:
-                    refused = error.sqlstate == "42501" and "role" in str(error)
-                    assert refused or least == "admin" or "DECLARE" in text, (text, error)
-            assert refused != allowed, (role, text, prepared)
+                sqlstate = _sqlstate(client, text, prepared)
+            assert (sqlstate == "42501") != allowed, (role, text, prepared)
+            assert sqlstate in ("", "42501") or least == "admin" or "DECLARE" in text
 
 
-def test_copy_and_subscribe(live: LiveServer) -> None:
+def _sqlstate(client: Any, text: str, prepared: bool) -> str:
+    """The SQLSTATE that a statement fails with; nothing if it does not."""
+    try:
+        client.execute(text, () if prepared else None, prepare=prepared)
+    except psycopg.Error as error:
+        return str(error.sqlstate)
+    return ""
+
+
+def test_copy(live: LiveServer) -> None:
     """COPY FROM STDIN is a writer's, COPY TO STDOUT a reader's; what a reader may not adds no row."""
     with logged_in(live, "r", "pw-reader") as client:
         with pytest.raises(psycopg.errors.InsufficientPrivilege):  # noqa: SIM117
