@@ -179,7 +179,7 @@ class Commands:
 
     def _show(self, _host: Host, text: str) -> Outcome:
         words = first_words(text)
-        name = _LONG_NAMES.get(words[1:3]) or _NAMES[words[1].lower()]
+        name = _LONG_NAMES.get(words[1:3], "") or _NAMES[words[1].lower()]
         return Outcome("SHOW", of_table(pa.table({name: [self.values[name]]})))
 
     def _reset(self, _host: Host, text: str) -> Outcome:
@@ -190,7 +190,7 @@ class Commands:
         return Outcome("RESET", messages=messages)
 
 
-_LONG_NAMES = {
+_LONG_NAMES: Mapping[tuple[str, ...], str] = {
     ("TIME", "ZONE"): "TimeZone",
     ("TRANSACTION", "ISOLATION"): "transaction_isolation",
     ("SESSION", "AUTHORIZATION"): "session_authorization",

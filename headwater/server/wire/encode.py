@@ -8,7 +8,7 @@ a value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,7 @@ from headwater.server.wire.replies import Field
 from headwater.sql.types import is_list
 
 TEXT, BINARY = 0, 1
-Cells = pa.Array  # of binary, NULL where the value is NULL
+Cells: TypeAlias = pa.Array  # of binary, NULL where the value is NULL
 _EMPTY = pa.scalar(b"", pa.binary())
 
 

@@ -180,7 +180,7 @@ class _Reader:
                 hint="client_encoding is always UTF8",
             ) from error
 
-    def bytes(self, count: int) -> bytes:
+    def take(self, count: int) -> bytes:
         end = self.place + count
         if count < 0 or end > len(self.data):
             raise ProtocolError("a message ends too early")
@@ -190,19 +190,19 @@ class _Reader:
 
     def number(self, code: str) -> int:
         width = struct.calcsize(code)
-        return int(struct.unpack(code, self.bytes(width))[0])
+        return int(struct.unpack(code, self.take(width))[0])
 
     def numbers(self, code: str) -> tuple[int, ...]:
         """An int16 that counts, and so many numbers."""
         count = self.number("!H")
         width = struct.calcsize(f"!{code}")
-        return struct.unpack(f"!{count}{code}", self.bytes(count * width))
+        return struct.unpack(f"!{count}{code}", self.take(count * width))
 
     def values(self) -> tuple[bytes | None, ...]:
         found: list[bytes | None] = []
         for _ in range(self.number("!H")):
             length = self.number("!i")
-            found.append(None if length == -1 else self.bytes(length))
+            found.append(None if length == -1 else self.take(length))
         return tuple(found)
 
     def end(self) -> None:
@@ -211,7 +211,7 @@ class _Reader:
 
 
 def _kind(reader: _Reader) -> str:
-    found = reader.bytes(1)
+    found = reader.take(1)
     if found not in (b"S", b"P"):
         raise ProtocolError("neither a statement (S) nor a portal (P) is named")
     return found.decode()
@@ -236,7 +236,7 @@ def _ignored(kind: type[Message], r: _Reader) -> Message:
 
 # By first byte: how to read it, and whether it may be large.
 READERS: dict[int, tuple[Callable[[_Reader], Message], bool]] = {
-    ord("p"): (lambda r: Password(r.bytes(len(r.data))), False),
+    ord("p"): (lambda r: Password(r.take(len(r.data))), False),
     ord("Q"): (lambda r: Query(r.text()), True),
     ord("P"): (_parse, True),
     ord("B"): (_bind, True),
@@ -246,7 +246,7 @@ READERS: dict[int, tuple[Callable[[_Reader], Message], bool]] = {
     ord("H"): (lambda _: Flush(), False),
     ord("S"): (lambda _: Sync(), False),
     ord("F"): (partial(_ignored, FunctionCall), True),
-    ord("d"): (lambda r: CopyData(r.bytes(len(r.data))), True),
+    ord("d"): (lambda r: CopyData(r.take(len(r.data))), True),
     ord("c"): (lambda _: CopyDone(), False),
     ord("f"): (lambda r: CopyFail(r.text()), False),
     ord("X"): (lambda _: Terminate(), False),
@@ -269,7 +269,7 @@ def read_startup(body: bytes) -> Message:
         reader.end()
         return SslRequest() if code == SSL_REQUEST else GssRequest()
     if code == CANCEL_REQUEST:
-        return CancelRequest(reader.number("!I"), reader.bytes(len(body) - reader.place))
+        return CancelRequest(reader.number("!I"), reader.take(len(body) - reader.place))
     parameters: dict[str, str] = {}
     while (name := reader.text()) != "":
         parameters[name] = reader.text()

@@ -147,6 +147,6 @@ def error(failure: Error, *, fatal: bool = False) -> bytes:
     )
 
 
-def notice(words: str, severity: str = "NOTICE", sqlstate: str = "00000") -> bytes:
+def notice(words: str) -> bytes:
     """What is worth knowing beside a result."""
-    return message(b"N", _fields(severity, {"C": sqlstate, "M": words}))
+    return message(b"N", _fields("NOTICE", {"C": "00000", "M": words}))

@@ -126,6 +126,8 @@ def _literal(
         if type_ in _MOMENTS:
             return _moment(edited, value, before, type_)
         return type_ in _TEXTS
+    if value.kind is Kind.NUMBER and type_ == "int4" and value.text.isdigit():
+        return int(value.text) < 1 << 31
     if value.kind is Kind.NUMBER:
         return inserts and (type_ in _INTEGERS or type_ in ("float8", "numeric", "float4"))
     if value.upper == "NULL":

@@ -58,7 +58,7 @@ def taken_in(text: str, data: bytes, schema: pa.Schema = SCHEMA, pieces: int = 7
     return incoming.rows()
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=40)
 @given(
     st.lists(ROW, min_size=1, max_size=5),
     st.sampled_from(["", " CSV", " CSV HEADER", " DELIMITER '|'"]),

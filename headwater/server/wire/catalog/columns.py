@@ -35,7 +35,7 @@ _RENAMED = {
 }  # fmt: skip
 
 
-def function_name(node: exp.Expression) -> str:
+def function_name(node: exp.Expr) -> str:
     """The name of a call as PostgreSQL has it."""
     if isinstance(node, exp.Anonymous):
         return str(node.this).lower()
@@ -43,7 +43,7 @@ def function_name(node: exp.Expression) -> str:
     return _RENAMED.get(name, name)
 
 
-def name_of(node: exp.Expression) -> str:
+def name_of(node: exp.Expr) -> str:
     """The name of a column of the result."""
     if isinstance(node, exp.Alias):
         return node.alias
@@ -64,7 +64,7 @@ def name_of(node: exp.Expression) -> str:
     return function_name(node) if isinstance(node, exp.Func) else "?column?"
 
 
-def columns_of(tree: exp.Expression, known: Mapping[str, Columns] | None = None) -> Columns:
+def columns_of(tree: exp.Expr, known: Mapping[str, Columns] | None = None) -> Columns:
     """The columns of a query; `known` are those of the named queries around it."""
     while isinstance(tree, exp.Subquery | exp.SetOperation):
         known = _with_named(tree, known or {})
@@ -84,7 +84,7 @@ def columns_of(tree: exp.Expression, known: Mapping[str, Columns] | None = None)
     return tuple(found)
 
 
-def _with_named(tree: exp.Expression, known: Mapping[str, Columns]) -> dict[str, Columns]:
+def _with_named(tree: exp.Expr, known: Mapping[str, Columns]) -> dict[str, Columns]:
     """The named queries that a query sees: those around it and its own."""
     found = dict(known)
     with_ = tree.args.get("with_")
@@ -104,7 +104,7 @@ class Scope:
     named: Mapping[str, Columns]
     sources: dict[str, Columns] = field(default_factory=dict)
 
-    def add(self, source: exp.Expression) -> None:
+    def add(self, source: exp.Expr) -> None:
         """A table, named query or subquery of FROM."""
         if isinstance(source, exp.Table):
             name = table_name(source)
@@ -113,7 +113,7 @@ class Scope:
         elif isinstance(source, exp.Subquery | exp.Lateral):
             self.sources[source.alias.lower()] = columns_of(source.this, self.named)
 
-    def starred(self, select: exp.Expression) -> Columns:
+    def starred(self, select: exp.Expr) -> Columns:
         """The columns of `*` or `t.*`."""
         table = select.table.lower() if isinstance(select, exp.Column) else ""
         if table:
@@ -129,7 +129,7 @@ class Scope:
                     return type_
         return functions.TYPE_OF.get(name, tables.TYPES.get(name, "text"))
 
-    def type_of(self, node: exp.Expression) -> str:
+    def type_of(self, node: exp.Expr) -> str:
         """The PostgreSQL type of an expression, by name."""
         if isinstance(
             node, exp.Alias | exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Max | exp.Min
@@ -155,7 +155,7 @@ class Scope:
             return "_text"
         return functions.TYPE_OF.get(function_name(node), "text")
 
-    def _first_type(self, nodes: list[exp.Expression | None]) -> str:
+    def _first_type(self, nodes: list[exp.Expr | None]) -> str:
         known = [self.type_of(n) for n in nodes if n is not None and not isinstance(n, exp.Null)]
         return known[0] if known else "text"
 

@@ -154,57 +154,18 @@ def _yes(*_arguments: Any) -> int:
 
 def functions(asking: Asking) -> dict[str, Callable[..., Any]]:
     """All functions, by name."""
+    found = {**ARRAYS, **TEXTS, **CONSTANTS, **_of_session(asking), **_of_relations(asking)}
+    return found | dict.fromkeys(NOTHING, _nothing) | dict.fromkeys(YES, _yes)
+
+
+def _of_session(asking: Asking) -> dict[str, Callable[..., Any]]:
+    """Functions about who asks."""
 
     def setting(name: Any, missing_ok: Any = None) -> str | None:  # noqa: ARG001
         values = {key.lower(): value for key, value in asking.parameters.items()}
         return values.get(str(name).lower())
 
-    def format_type(oid: Any, modifier: Any = None) -> str | None:
-        return None if oid is None else types.shown(int(oid), modifier)
-
-    def relation_name(oid: Any) -> str | None:
-        return None if oid is None else asking.names.get(_number(oid), str(oid))
-
-    def comment(oid: Any, catalog: Any = None) -> str | None:  # noqa: ARG001
-        return None if oid is None else asking.comments.get(_number(oid))
-
-    def view_text(oid: Any, *_rest: Any) -> str | None:
-        return asking.texts.get(_number(oid))
-
-    def schemas(with_implicit: Any) -> str:
-        return "{pg_catalog,public}" if with_implicit else "{public}"
-
-    found: dict[str, Callable[..., Any]] = {
-        "regexp": regexp,
-        "regexp_i": lambda pattern, value: regexp(f"(?i){pattern}", value),
-        "make_array": make_array,
-        "has_element": has_element,
-        "element_at": element_at,
-        "array_to_string": join_elements,
-        "array_length": lambda array, _dimension: len(elements(array)) or None,
-        "array_upper": lambda array, _dimension: len(elements(array)) or None,
-        "array_lower": lambda array, _dimension: 1 if elements(array) else None,
-        "cardinality": lambda array: None if array is None else len(elements(array)),
-        "array_position": lambda a, v: (
-            elements(a).index(str(v)) + 1 if str(v) in elements(a) else None
-        ),
-        "array_json": lambda array: json.dumps(elements(array)),
-        "array_remove": lambda a, v: (
-            None if a is None else make_array(*[e for e in elements(a) if e != str(v)])
-        ),
-        "no_value": _nothing,
-        "json_build_object": lambda *pairs: json.dumps(
-            dict(zip(pairs[::2], pairs[1::2], strict=True))
-        ),
-        "getdatabaseencoding": lambda: "UTF8",
-        "quote_ident": quote_ident,
-        "quote_literal": lambda v: None if v is None else "'" + str(v).replace("'", "''") + "'",
-        "to_regclass": _relation(asking),
-        "to_regtype": _type,
-        "to_regnamespace": lambda v: v,
-        "regclass_text": relation_name,
-        "regtype_text": lambda oid: format_type(oid),
-        "format_type": format_type,
+    return {
         "current_setting": setting,
         "set_config": lambda _name, value, _local: value,
         "current_database": lambda: asking.database,
@@ -214,42 +175,92 @@ def functions(asking: Asking) -> dict[str, Callable[..., Any]]:
         "user": lambda: asking.user,
         "current_role": lambda: asking.user,
         "current_schema": lambda: "public",
-        "current_schemas": schemas,
-        "version": lambda: VERSION,
+        "current_schemas": lambda implicit: "{pg_catalog,public}" if implicit else "{public}",
         "pg_get_userbyid": lambda _oid: asking.user,
-        "pg_get_viewdef": view_text,
-        "obj_description": comment,
-        "pg_encoding_to_char": lambda _number: "UTF8",
         "pg_backend_pid": lambda: asking.process,
-        "pg_my_temp_schema": lambda: 0,
-        "pg_is_in_recovery": lambda: 0,
-        "pg_is_other_temp_schema": lambda _oid: 0,
-        "inet_server_addr": _nothing,
-        "inet_server_port": _nothing,
-        "inet_client_addr": _nothing,
-        "inet_client_port": _nothing,
-        "txid_current": lambda: 1,
-        "pg_char_to_encoding": lambda _name: 6,
-        "pg_postmaster_start_time": _nothing,
-        "pg_relation_size": lambda *_rest: 0,
-        "pg_total_relation_size": lambda *_rest: 0,
-        "pg_table_size": lambda *_rest: 0,
-        "pg_indexes_size": lambda *_rest: 0,
-        "pg_database_size": lambda *_rest: 0,
-        "pg_size_pretty": lambda size: f"{size} bytes",
-        "pg_advisory_unlock_all": lambda: "",
-        "pg_relation_is_publishable": lambda _oid: 0,
-        "pg_notify": _nothing,
-        "concat": lambda *texts: "".join(str(t) for t in texts if t is not None),
-        "left": lambda text, count: None if text is None else str(text)[: int(count)],
-        "strpos": lambda text, part: str(text).find(str(part)) + 1,
-        "split_part": lambda text, by, n: ([*str(text).split(str(by)), ""] * 1)[int(n) - 1],
-        "regexp_replace": lambda t, p, r, *_f: None if t is None else re.sub(p, r, str(t)),
     }
-    found |= dict.fromkeys(NOTHING, _nothing) | dict.fromkeys(YES, _yes)
-    return found
 
 
+def _of_relations(asking: Asking) -> dict[str, Callable[..., Any]]:
+    """Functions about tables and views, by number or name."""
+
+    def relation_name(oid: Any) -> str | None:
+        return None if oid is None else asking.names.get(_number(oid), str(oid))
+
+    def comment(oid: Any, catalog: Any = None) -> str | None:  # noqa: ARG001
+        return None if oid is None else asking.comments.get(_number(oid))
+
+    return {
+        "to_regclass": _relation(asking),
+        "regclass_text": relation_name,
+        "pg_get_viewdef": lambda oid, *_rest: asking.texts.get(_number(oid)),
+        "obj_description": comment,
+    }
+
+
+def _format_type(oid: Any, modifier: Any = None) -> str | None:
+    return None if oid is None else types.shown(int(oid), modifier)
+
+
+def _position(array: Any, value: Any) -> int | None:
+    found = elements(array)
+    return found.index(str(value)) + 1 if str(value) in found else None
+
+
+def _without(array: Any, value: Any) -> str | None:
+    return None if array is None else make_array(*[e for e in elements(array) if e != str(value)])
+
+
+def _split_part(text: Any, by: Any, number: Any) -> str:
+    parts = str(text).split(str(by))
+    return parts[int(number) - 1] if 1 <= int(number) <= len(parts) else ""
+
+
+ARRAYS: Mapping[str, Callable[..., Any]] = {
+    "make_array": make_array,
+    "has_element": has_element,
+    "element_at": element_at,
+    "array_to_string": join_elements,
+    "array_length": lambda array, _dimension: len(elements(array)) or None,
+    "array_upper": lambda array, _dimension: len(elements(array)) or None,
+    "array_lower": lambda array, _dimension: 1 if elements(array) else None,
+    "cardinality": lambda array: None if array is None else len(elements(array)),
+    "array_position": _position,
+    "array_json": lambda array: json.dumps(elements(array)),
+    "array_remove": _without,
+}
+TEXTS: Mapping[str, Callable[..., Any]] = {
+    "regexp": regexp,
+    "regexp_i": lambda pattern, value: regexp(f"(?i){pattern}", value),
+    "regexp_replace": lambda t, p, r, *_f: None if t is None else re.sub(p, r, str(t)),
+    "quote_ident": quote_ident,
+    "quote_literal": lambda v: None if v is None else "'" + str(v).replace("'", "''") + "'",
+    "concat": lambda *texts: "".join(str(t) for t in texts if t is not None),
+    "left": lambda text, count: None if text is None else str(text)[: int(count)],
+    "strpos": lambda text, part: str(text).find(str(part)) + 1,
+    "split_part": _split_part,
+    "json_build_object": lambda *pairs: json.dumps(dict(zip(pairs[::2], pairs[1::2], strict=True))),
+    "to_regtype": _type,
+    "to_regnamespace": lambda value: value,
+    "regtype_text": lambda oid: _format_type(oid),
+    "format_type": _format_type,
+}
+CONSTANTS: Mapping[str, Callable[..., Any]] = {
+    "version": lambda: VERSION,
+    "getdatabaseencoding": lambda: "UTF8",
+    "pg_encoding_to_char": lambda _number: "UTF8",
+    "pg_char_to_encoding": lambda _name: 6,
+    "pg_size_pretty": lambda size: f"{size} bytes",
+    "pg_advisory_unlock_all": lambda: "",
+    "txid_current": lambda: 1,
+    "no_value": _nothing,
+    **dict.fromkeys(
+        ("pg_my_temp_schema", "pg_is_in_recovery", "pg_is_other_temp_schema",
+         "pg_relation_is_publishable", "pg_relation_size", "pg_total_relation_size",
+         "pg_table_size", "pg_indexes_size", "pg_database_size"),
+        lambda *_arguments: 0,
+    ),
+}  # fmt: skip
 NOTHING = (
     "pg_get_expr", "col_description", "shobj_description", "pg_get_constraintdef", "pg_get_indexdef",
     "pg_get_serial_sequence", "pg_get_function_result", "pg_get_function_arguments",
@@ -257,7 +268,8 @@ NOTHING = (
     "pg_get_partkeydef", "pg_get_statisticsobjdef_columns", "pg_get_partition_constraintdef", "unnest",
     "generate_subscripts", "pg_options_to_table", "aclexplode", "pg_tablespace_location",
     "pg_relation_filepath", "pg_index_column_has_property", "pg_last_wal_receive_lsn",
-    "pg_stat_get_numscans", "pg_cancel_backend", "pg_index_has_property", "pg_indexam_has_property",
+    "pg_stat_get_numscans", "inet_server_addr", "inet_server_port", "inet_client_addr",
+    "inet_client_port", "pg_postmaster_start_time", "pg_notify", "pg_cancel_backend", "pg_index_has_property", "pg_indexam_has_property",
 )  # fmt: skip
 YES = (
     "pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
@@ -299,4 +311,4 @@ def register(connection: sqlite3.Connection, asking: Asking) -> None:
     for name, function in functions(asking).items():
         connection.create_function(name, ANY, function)
     for name, aggregate in AGGREGATES.items():
-        connection.create_aggregate(name, 1, aggregate)  # type: ignore[arg-type]
+        connection.create_aggregate(name, 1, aggregate)

@@ -58,7 +58,7 @@ def question(text: str) -> Question | None:
     )
 
 
-def _parsed(text: str) -> exp.Expression | None:
+def _parsed(text: str) -> exp.Expr | None:
     plain = _CATALOG.sub(lambda m: m.group(1) or "", text)
     plain = _ARRAYS.sub("", _INFORMATION_TYPES.sub("", plain))
     plain = _COLLATE.sub("", _OPERATOR.sub(r" \1 ", plain))
@@ -70,7 +70,7 @@ def _parsed(text: str) -> exp.Expression | None:
     return tree if isinstance(tree, exp.Query) else None
 
 
-def _is_question(tree: exp.Expression) -> bool:
+def _is_question(tree: exp.Expr) -> bool:
     """Whether all tables are of the catalog; without tables, whether all functions are."""
     named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     found = [t for t in tree.find_all(exp.Table) if t.name]
@@ -91,7 +91,7 @@ def _is_ours(table: exp.Table) -> bool:
     return name in tables.COLUMNS or name.startswith(("pg_", "information_schema_"))
 
 
-def _calls(tree: exp.Expression) -> Iterator[str]:
+def _calls(tree: exp.Expr) -> Iterator[str]:
     for node in tree.find_all(exp.Func):
         if isinstance(node, exp.Cast | exp.Case | exp.If | exp.And | exp.Or):
             continue
@@ -107,7 +107,7 @@ def _calls(tree: exp.Expression) -> Iterator[str]:
 # Rewriting
 
 
-def _rewritten(tree: exp.Expression) -> exp.Expression:
+def _rewritten(tree: exp.Expr) -> exp.Expr:
     """The tree with every node rewritten, inner ones first."""
     tree = tree.copy()
     for node in reversed(list(tree.walk(bfs=False))):
@@ -119,7 +119,7 @@ def _rewritten(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _shown(tree: exp.Expression) -> exp.Expression:
+def _shown(tree: exp.Expr) -> exp.Expr:
     """The tree with numbers of tables and types shown by name where they are the result."""
     for select in tree.selects if isinstance(tree, exp.Query) else ():
         inner = select.unalias()
@@ -129,11 +129,11 @@ def _shown(tree: exp.Expression) -> exp.Expression:
     return tree
 
 
-def _call(name: str, *arguments: exp.Expression) -> exp.Expression:
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
     return exp.Anonymous(this=name, expressions=list(arguments))
 
 
-def _node(node: exp.Expression) -> exp.Expression:
+def _node(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Table) and node.name:
         return _table(node)
     if isinstance(node, exp.Cast):
@@ -169,7 +169,7 @@ def _node(node: exp.Expression) -> exp.Expression:
     return _function(node)
 
 
-def _table(node: exp.Table) -> exp.Expression:
+def _table(node: exp.Table) -> exp.Expr:
     renamed = exp.Table(this=exp.to_identifier(table_name(node)))
     for name, value in node.args.items():
         if name not in ("this", "db", "catalog"):
@@ -179,7 +179,7 @@ def _table(node: exp.Table) -> exp.Expression:
     return renamed
 
 
-def _unnested(node: exp.Unnest) -> exp.Expression:
+def _unnested(node: exp.Unnest) -> exp.Expr:
     """`unnest(array) AS a(column)` in FROM."""
     alias = node.args.get("alias")
     names = [column.name for column in alias.columns] if alias is not None else []
@@ -191,7 +191,7 @@ def _unnested(node: exp.Unnest) -> exp.Expression:
     return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(name)))
 
 
-def _cast(node: exp.Cast) -> exp.Expression:
+def _cast(node: exp.Cast) -> exp.Expr:
     to = node.to.sql("postgres").lower()
     inner = node.this
     if to == "regclass":
@@ -207,17 +207,17 @@ def _cast(node: exp.Cast) -> exp.Expression:
     return inner
 
 
-def _any(node: exp.Binary) -> exp.Expression:
+def _any(node: exp.Binary) -> exp.Expr:
     array = node.expression.this
     array = array.this if isinstance(array, exp.Paren) else array
     if isinstance(array, exp.Query):
-        found: exp.Expression = exp.In(this=node.this, query=exp.Subquery(this=array))
+        found: exp.Expr = exp.In(this=node.this, query=exp.Subquery(this=array))
     else:
         found = _call("has_element", array, node.this)
     return exp.Not(this=found) if isinstance(node, exp.NEQ) else found
 
 
-def _array(node: exp.Array) -> exp.Expression:
+def _array(node: exp.Array) -> exp.Expr:
     inner = node.expressions[0] if len(node.expressions) == 1 else None
     if isinstance(inner, exp.Query):
         name = name_of(inner.selects[0])
@@ -234,7 +234,7 @@ def _array(node: exp.Array) -> exp.Expression:
     return _call("make_array", *node.expressions)
 
 
-def _function(node: exp.Expression) -> exp.Expression:
+def _function(node: exp.Expr) -> exp.Expr:
     if isinstance(node, exp.Column) and not node.table:
         name = node.name.lower()
         if not node.this.quoted and name in WITHOUT_BRACKETS:
