@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import headwater
-from headwater.cli.serve import ADMIN, given_users
+from headwater.cli.serve import given_login
 from headwater.errors import SettingError
 from headwater.server.serve import check_reach, is_loopback, tls_context
 from headwater.server.wire.server import WireOptions
@@ -49,34 +47,18 @@ def test_passwords_come_from_a_file_or_the_environment(
 ) -> None:
     """Without either there are no users; an empty file is an error, not a password."""
     monkeypatch.delenv("HEADWATER_PASSWORD", raising=False)
-    assert len(given_users(None)) == 0
+    assert given_login("") is None
     file = tmp_path / "password"
     file.write_text("secret\n")
-    login = given_users(file).verifier_of(ADMIN)
+    login = given_login(str(file))
     assert login is not None
     assert "secret" not in str(login.verifier)
     monkeypatch.setenv("HEADWATER_PASSWORD", "other")
-    assert len(given_users(None)) == 1
+    assert given_login("") is not None
+    assert "HEADWATER_PASSWORD" not in os.environ
     file.write_text("\n")
     with pytest.raises(SettingError, match="no password"):
-        given_users(file)
-
-
-def test_the_command_serves_and_stops(tmp_path: Path) -> None:
-    """It says where it listens, refuses a taken port, and ends with code 0 after SIGTERM."""
-    code = "from headwater.cli.main import run; run()"
-    folder = tmp_path / "data"
-    command = [sys.executable, "-c", code, "serve", str(folder), "--port", "0"]
-    environment = {**os.environ, "HEADWATER_EAGER_SPARK": "false"}
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as server:
-        assert server.stderr is not None
-        assert "psql -h 127.0.0.1 -p" in server.stderr.readline()
-        server.send_signal(signal.SIGTERM)
-        rest = server.stderr.read()
-        assert server.wait(30) == 0, rest
-    assert "stopped" in rest
-    with headwater.connect(folder, settings={"eager_spark": False}) as db:
-        assert db.sql("SHOW TABLES").rows() == []
+        given_login(str(file))
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
