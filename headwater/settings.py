@@ -85,6 +85,7 @@ def _wrong_time_zone(name: object) -> str | None:
 
 
 MEBIBYTE = 1 << 20
+_SECRET = re.compile(r"secret|password|token|credential|access\.?key", re.IGNORECASE)
 
 TABLE: tuple[Setting, ...] = (
     # Kernel
@@ -285,6 +286,11 @@ class Settings:
 
     def __iter__(self) -> Iterator[tuple[Setting, int | float | bool | str]]:
         return ((setting, self[setting.name]) for setting in TABLE)
+
+
+def shown(name: str, value: str) -> str:
+    """The value of a setting as anybody may see it: Spark's secrets are not shown."""
+    return "***" if name.startswith("spark.") and _SECRET.search(name) else value
 
 
 def unknown_setting(name: str) -> SettingError:

@@ -13,7 +13,7 @@ from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
 from headwater.execute.view_text import text_of
 from headwater.result import Result
-from headwater.settings import BY_NAME, unknown_setting
+from headwater.settings import BY_NAME, shown, unknown_setting
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.create_view import CreateView
@@ -91,7 +91,7 @@ def show_setting(running: Running, statement: ShowSetting) -> Result:
     if name in BY_NAME:
         value = str(settings[name])
     elif name in settings.spark:
-        value = settings.spark[name]
+        value = shown(name, settings.spark[name])
     else:
         raise unknown_setting(str(statement.name)).at(statement.name.span.place(statement.text))
     return Result("SHOW", pa.table({name: [value]}))

@@ -11,6 +11,7 @@ import pyarrow as pa
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.execute.context import Context
+from headwater.settings import shown
 from headwater.storage.streaming.table import StreamingTable
 
 PREFIX = "headwater."
@@ -353,7 +354,7 @@ def settings(context: Context) -> pa.Table:
         for s, v in context.settings
     ]
     rows += [
-        {"name": name, "value": value, "meaning": "a setting of Spark"}
+        {"name": name, "value": shown(name, value), "meaning": "a setting of Spark"}
         for name, value in sorted(context.settings.spark.items())
     ]
     return _rows(rows, SETTINGS)

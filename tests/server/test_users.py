@@ -112,3 +112,12 @@ def test_a_procedure_has_the_rights_of_its_caller(db: headwater.Database) -> Non
         db.statement("CALL add_one()", role="reader")
     db.statement("CALL add_one()", role="writer")
     assert db.sql("SELECT a FROM t").rows() == [(1,)]
+
+
+def test_secrets_of_spark_are_not_shown() -> None:
+    """Whoever may SHOW settings does not see keys of the outside world."""
+    name = "spark.hadoop.fs.s3a.secret.key"
+    with headwater.connect(settings={**SETTINGS, name: "hunter2", "spark.x": "seen"}) as db:
+        settings = dict(db.sql("SELECT name, value FROM headwater.settings").rows())
+        assert (settings[name], settings["spark.x"]) == ("***", "seen")
+        assert db.sql(f"SHOW {name}").rows() == [("***",)]

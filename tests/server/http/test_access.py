@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import http.client
+import shutil
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,10 +13,12 @@ import pytest
 import headwater
 from headwater.cli.serve import CLOSED
 from headwater.server.http.server import HttpOptions, HttpServer
+from headwater.server.serve import tls_context
 from headwater.server.users import REMEMBERED, Authenticator, ServerUsers
 from headwater.sql.statements.user import Role
 from tests.server.http.client import Client, basic
 from tests.server.live import Live
+from tests.server.test_serve import certificate
 
 STATEMENTS: dict[str, Role] = {
     "SHOW TABLES": "reader",
@@ -176,3 +181,19 @@ def test_readers_do_not_reach_the_servers_files(db: headwater.Database, tmp_path
         with pytest.raises(headwater.Error) as caught:
             db.statement(f"SELECT * FROM {source}", role="reader")
         assert caught.value.sqlstate == "42P01"
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+def test_tls(plain: headwater.Database, tmp_path: Path) -> None:
+    """With a certificate the server speaks TLS and nothing else."""
+    found, key = certificate(tmp_path)
+    options = HttpOptions(port=0, tls=tls_context(found, key))
+    context = ssl.create_default_context(cafile=str(found))
+    context.check_hostname = False
+    with Live(HttpServer(plain, options)) as live:
+        secret = http.client.HTTPSConnection(live.host, live.port, timeout=30, context=context)
+        secret.request("GET", "/health")
+        assert secret.getresponse().read() == b'{"status":"ok"}'
+        secret.close()
+        with Client(live) as client, pytest.raises((http.client.HTTPException, OSError)):
+            client.ask("GET", "/health")
