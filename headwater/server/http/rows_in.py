@@ -15,6 +15,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as pa_json
 
 from headwater.errors import DataError, NotSupportedError
 from headwater.server.http.failure import HttpError
@@ -40,7 +42,8 @@ def read_rows(
     if kind == CSV:
         return _csv(data, schema, table, header)
     if kind in LINE_TYPES:
-        return _typed(_lines(data), schema, zone)
+        quickly = _lines_by_arrow(data, schema, zone)
+        return _typed(_lines(data), schema, zone) if quickly is None else quickly
     if kind == JSON:
         found = json_of_body(data)
         return _typed(found if isinstance(found, list) else [found], schema, zone)
@@ -98,6 +101,45 @@ def _named(data: bytes, schema: pa.Schema) -> pa.Schema:
             )
         fields.append(found)
     return pa.schema(fields)
+
+
+def _lines_by_arrow(data: bytes, schema: pa.Schema, zone: str) -> pa.Table | None:
+    """JSON lines of plain types as Arrow reads them; None: look more closely, line by line."""
+    is_moment = pa.types.is_timestamp
+    if zone != "UTC" or not data.strip() or not all(_by_arrow(f.type) for f in schema):
+        return None
+    asked = pa.schema([pa.field(f.name, pa.string()) if is_moment(f.type) else f for f in schema])
+    try:
+        found = pa_json.read_json(
+            pa.BufferReader(data),
+            read_options=pa_json.ReadOptions(use_threads=False, block_size=len(data) + 1),
+            parse_options=pa_json.ParseOptions(
+                explicit_schema=asked, unexpected_field_behavior="error"
+            ),
+        )
+        found.validate(full=True)
+        columns = [
+            _moments(c, f) if is_moment(f.type) else c
+            for c, f in zip(found.columns, schema, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, names=schema.names)
+    except pa.ArrowException:
+        return None
+
+
+def _by_arrow(type_: pa.DataType) -> bool:
+    types = pa.types
+    plain = types.is_integer(type_) or types.is_float64(type_) or types.is_boolean(type_)
+    return bool(plain or types.is_string(type_) or types.is_timestamp(type_))
+
+
+def _moments(texts: Any, field: pa.Field[pa.DataType]) -> Any:
+    """Texts as times; those without a zone, where one is needed, are in UTC."""
+    if field.type.tz is None:
+        return texts.cast(field.type)
+    zoned = pc.match_substring_regex(texts, r"[Tt ]\d\d:.*(Z|[+-]\d\d:\d\d)$")
+    plain = pc.if_else(zoned, None, texts).cast(pa.timestamp("us")).cast(field.type)
+    return pc.coalesce(pc.if_else(zoned, texts, None).cast(field.type), plain)
 
 
 def _lines(data: bytes) -> list[Any]:

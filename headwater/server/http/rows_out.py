@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater import values
 from headwater.result import Result
@@ -20,6 +21,8 @@ from headwater.sql.types import name_of
 JSON = "application/json"
 LINES = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+# Times as Arrow writes them, and how long such a text is in the years that Python knows.
+MOMENTS = {pa.timestamp("us", "UTC"): 27, pa.timestamp("us"): 26}
 PART_BYTES = 256 << 10  # of Arrow, which are encoded and sent together
 
 
@@ -60,18 +63,31 @@ def plain_rows(table: pa.Table) -> Iterator[tuple[Any, ...]]:
     """Rows of what JSON can hold."""
     columns = []
     for column in table.columns:
-        found = values.python_values(column)
-        if not _is_plain(column.type):
-            convert = values.json_of(column.type)
-            found = [convert(value) for value in found]
-        columns.append(found)
+        columns.append(_plain_values(column))
     return zip(*columns, strict=True) if columns else iter([()] * table.num_rows)
 
 
-def _is_plain(type_: pa.DataType) -> bool:
-    """Whether JSON holds the values as they are."""
-    types = pa.types
-    return bool(types.is_integer(type_) or types.is_string(type_) or types.is_boolean(type_))
+def _plain_values(column: Any) -> list[Any]:
+    """The values of a column as JSON can hold them; the common types by short ways."""
+    types, type_ = pa.types, column.type
+    if types.is_integer(type_) or types.is_string(type_) or types.is_boolean(type_):
+        return list(column.to_pylist())
+    if types.is_float64(type_) and pc.all(pc.is_finite(column)).as_py() is not False:
+        return list(column.to_pylist())
+    if type_ in MOMENTS:
+        texts = column.cast(pa.string()).to_pylist()
+        if all(text is None or len(text) == MOMENTS[type_] for text in texts):
+            return [None if text is None else _iso(text) for text in texts]
+    convert = values.json_of(type_)
+    return [convert(value) for value in values.python_values(column)]
+
+
+def _iso(text: str) -> str:
+    """`2026-01-02 03:04:05.500000Z` as `headwater.values` writes it: no more digits than needed."""
+    fraction = text[19:26]
+    if fraction.endswith("000"):
+        fraction = "" if fraction == ".000000" else fraction[:4]
+    return f"{text[:10]}T{text[11:19]}{fraction}{text[26:]}"
 
 
 def _json(result: Result) -> Iterator[bytes]:

@@ -183,7 +183,8 @@ def test_health_and_readiness(client: Client, live: Live) -> None:
     assert client.ask("HEAD", "/health").body == b""
     assert client.ask("GET", "/ready").json["status"] == "ready"
     live.server.stopping = True
-    stopping = client.ask("GET", "/ready")
+    with Client(live) as other:
+        stopping = other.ask("GET", "/ready")
     assert (stopping.status, stopping.json["status"]) == (503, "stopping")
     assert stopping.headers["connection"] == "close"
 
