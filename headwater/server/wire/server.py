@@ -36,6 +36,7 @@ from headwater.server.wire.users import Login, NoUsers, Users
 
 MEBIBYTE = 1 << 20
 READ_AHEAD = 1 * MEBIBYTE  # bytes of a client that wait while its statement runs
+LARGE_TEXT = 32 << 10  # characters; longer texts and values are read in a thread
 SECRET_BYTES = 4
 LOGIN_PATIENCE_S = 60.0
 
@@ -334,6 +335,8 @@ class Connection(asyncio.Protocol):
                 work = session.describe_portal(action.name) if answer is None else None
             elif isinstance(action, m.Describe):
                 answer, work = None, session.describe_statement(action.name)
+            elif isinstance(action, m.Parse | m.Bind) and _is_large(session, action):
+                answer, work = None, session.prepare(action)
             else:
                 self._small(session, action)
                 return
@@ -434,6 +437,15 @@ class Connection(asyncio.Protocol):
             self._incoming = None
             self.machine.resumes()
             await self._run()
+
+
+def _is_large(session: Session, action: m.Parse | m.Bind) -> bool:
+    """Whether reading a message's text and values would hold up the other clients."""
+    if isinstance(action, m.Parse):
+        return len(action.text) > LARGE_TEXT
+    prepared = session.prepared.get(action.statement)
+    text = len(prepared.text) if prepared is not None else 0
+    return text + sum(len(value) for value in action.values if value is not None) > LARGE_TEXT
 
 
 def as_error(error: BaseException) -> Error:
