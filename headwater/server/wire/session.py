@@ -399,10 +399,8 @@ class Session:
 
     def _incoming(self, statement: Copy) -> IncomingRows:
         assert statement.table is not None
-        schema = self.catalog.columns(str(statement.table))
-        if schema is None:
-            self.database.checked_rows(str(statement.table), pa.table({}))  # raises why not
-            raise BindError(f"{statement.table} takes no rows", sqlstate="42809")
+        schema = self.catalog.columns(str(statement.table)) or pa.schema([])
+        self.database.checked_rows(str(statement.table), schema.empty_table())  # or why not
         if statement.columns is not None:
             schema = pa.schema([_column(schema, name) for name in statement.columns])
         megabytes = int(self.database.setting("copy_mb"))
