@@ -380,6 +380,11 @@ class Database:
         self._check_open()
         return relations.relations(self._context)
 
+    def relation(self, name: str) -> RelationColumns | None:
+        """The table, view or query of that name, with its columns."""
+        self._check_open()
+        return relations.relation(self._context, name)
+
     def setting(self, name: str) -> int | float | bool | str:
         """The value of a setting."""
         return self._context.settings[name]

@@ -23,14 +23,18 @@ class RelationColumns:
 
 def relations(context: Context) -> list[RelationColumns]:
     """All of them; a plain view, whose columns only Spark knows, comes without columns."""
-    found = []
-    for item in context.catalog.all(*TABLE_KINDS):
-        if item.name.startswith("_"):
-            continue
-        schema = columns_of(context, item)
-        text = item.definition.get("text")
-        found.append(RelationColumns(item.id, item.name, item.kind, schema, text))
-    return found
+    names = [item.name for item in context.catalog.all(*TABLE_KINDS)]
+    return [found for name in names if (found := relation(context, name)) is not None]
+
+
+def relation(context: Context, name: str) -> RelationColumns | None:
+    """The table, view or query of that name."""
+    item = context.find(name)
+    if item is None or item.name.startswith("_"):
+        return None
+    return RelationColumns(
+        item.id, item.name, item.kind, columns_of(context, item), item.definition.get("text")
+    )
 
 
 def columns_of(context: Context, item: CatalogObject) -> pa.Schema:

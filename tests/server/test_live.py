@@ -202,6 +202,11 @@ def test_copy_errors_leave_nothing(live: LiveServer) -> None:
 
         with pytest.raises(psycopg.errors.BadCopyFileFormat, match="line 2"):
             copied(b"1\ntwo\n")
+        client.execute("CREATE STREAMING TABLE s (k INT)")
+        client.execute("CREATE VIEW v AS SELECT k, count(*) AS n FROM s GROUP BY k")
+        for name in ("nowhere", "v"):
+            with pytest.raises(psycopg.ProgrammingError, match=f"{name}"):
+                client.execute(f"COPY {name} FROM STDIN")
         with pytest.raises(ZeroDivisionError):
             copied(b"1\n", give_up=True)
         assert client.execute("SELECT a FROM t").fetchall() == []

@@ -13,7 +13,7 @@ import headwater
 from headwater.cli.serve import given_login
 from headwater.errors import SettingError
 from headwater.server.serve import check_reach, is_loopback, tls_context
-from headwater.server.wire.server import WireOptions
+from headwater.server.wire.server import Connection, WireOptions
 from tests.server.live import LiveServer
 
 LOCAL = ("127.0.0.1", "127.1.2.3", "::1", "localhost")
@@ -103,6 +103,24 @@ def test_too_many_connections() -> None:
             ended = next(iter(live.server.connections.values())).ended
         live.wait_for(ended)
         psycopg.connect(live.dsn).close()
+
+
+def test_other_machines_need_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client that is not of this machine is refused without TLS, and without users."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    monkeypatch.setattr(Connection, "_is_local", lambda _: False)
+    tls = None if shutil.which("openssl") is None else tls_context(*certificate(tmp_path))
+    settings = {"eager_spark": False}
+    with headwater.connect(":memory:", settings=settings) as db:
+        for options, word in (
+            (WireOptions(port=0), "no users"),
+            (WireOptions(port=0, tls=tls), "need TLS" if tls else "no users"),
+        ):
+            refused = pytest.raises(psycopg.OperationalError, match=word)
+            with LiveServer(db, options=options) as live, refused:
+                psycopg.connect(live.dsn)
+        with LiveServer(db, options=WireOptions(port=0, trust_anyone=True)) as live:
+            psycopg.connect(live.dsn).close()
 
 
 def test_stopping_ends_what_runs() -> None:

@@ -114,6 +114,11 @@ class Machine:
         return self._reader.waiting
 
     @property
+    def is_encrypted(self) -> bool:
+        """Whether TLS is there."""
+        return self._encrypted
+
+    @property
     def unsent(self) -> int:
         """Bytes that wait to be sent."""
         return len(self._out)

@@ -36,8 +36,12 @@ from headwater.server.wire.users import Login, NoUsers, Users
 
 MEBIBYTE = 1 << 20
 READ_AHEAD = 1 * MEBIBYTE  # bytes of a client that wait while its statement runs
+LARGE_TEXT = 32 << 10  # characters; longer texts and values are read in a thread
 SECRET_BYTES = 4
 LOGIN_PATIENCE_S = 60.0
+STOP_PATIENCE_S = (
+    5.0  # for clients that do not take their last words, and then for their statements
+)
 
 
 @dataclass(frozen=True)
@@ -87,12 +91,23 @@ class WireServer:
         self._server.close()
         for connection in list(self.connections.values()):
             connection.shut_down()
-        await asyncio.gather(
-            *(c.ended.wait() for c in list(self.connections.values())), return_exceptions=True
-        )
+        ended = await self._all_ended()
+        for connection in list(self.connections.values()):
+            connection.abort()  # its client does not take what was sent
+        ended = ended or await self._all_ended()
         await self._server.wait_closed()
-        self.threads.shutdown(wait=True)
+        self.threads.shutdown(wait=ended, cancel_futures=True)
         self.catalog.close()
+
+    async def _all_ended(self) -> bool:
+        """Whether all connections end in time."""
+        waiting = [asyncio.create_task(c.ended.wait()) for c in self.connections.values()]
+        if not waiting:
+            return True
+        _, late = await asyncio.wait(waiting, timeout=STOP_PATIENCE_S)
+        for task in late:
+            task.cancel()
+        return not late
 
     def add(self, connection: Connection) -> int | None:
         """A number for a connection; None if there are too many."""
@@ -144,7 +159,7 @@ class Connection(asyncio.Protocol):
             )
             self._leave()
             return
-        self._patience = self._loop.call_later(LOGIN_PATIENCE_S, self._abort)
+        self._patience = self._loop.call_later(LOGIN_PATIENCE_S, self.abort)
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
@@ -172,7 +187,8 @@ class Connection(asyncio.Protocol):
         self._writable.set()
         self._pump()
 
-    def _abort(self) -> None:
+    def abort(self) -> None:
+        """Ends the connection at once, whatever is still to be sent."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -273,7 +289,7 @@ class Connection(asyncio.Protocol):
             )
         except (OSError, ssl.SSLError):
             self._task = None
-            self._abort()
+            self.abort()
             return
         self._task = None
         self._transport = found
@@ -283,9 +299,15 @@ class Connection(asyncio.Protocol):
 
     def _log_in(self, action: actions.LogIn) -> None:
         self._given = dict(action.parameters)
-        users = self._server.users
+        users, options = self._server.users, self._server.options
+        trusted = self._is_local() or options.trust_anyone
+        if options.tls is not None and not self.machine.is_encrypted and not trusted:
+            refusal = "connections from other machines need TLS"
+            self.machine.end(LoginError(refusal, sqlstate="28000", hint="sslmode=require"))
+            self._leave()
+            return
         if not len(users):
-            if self._is_local() or self._server.options.trust_anyone:
+            if trusted:
                 self._welcome()
             else:
                 refusal = "there are no users, and only connections from this machine are trusted"
@@ -335,10 +357,13 @@ class Connection(asyncio.Protocol):
                 work = session.describe_portal(action.name) if answer is None else None
             elif isinstance(action, m.Describe):
                 answer, work = None, session.describe_statement(action.name)
+            elif isinstance(action, m.Parse | m.Bind) and _is_large(session, action):
+                answer, work = None, session.prepare(action)
             else:
                 self._small(session, action)
                 return
         except Error as error:
+            session.transaction.fail()
             machine.fail(error, session.status)
             return
         if work is None:
@@ -391,6 +416,7 @@ class Connection(asyncio.Protocol):
                     await self._writable.wait()
         except Exception as error:
             self._running = None
+            session.transaction.fail()
             machine.fail(as_error(error), session.status)
         self._finish()
 
@@ -435,6 +461,15 @@ class Connection(asyncio.Protocol):
             self._incoming = None
             self.machine.resumes()
             await self._run()
+
+
+def _is_large(session: Session, action: m.Parse | m.Bind) -> bool:
+    """Whether reading a message's text and values would hold up the other clients."""
+    if isinstance(action, m.Parse):
+        return len(action.text) > LARGE_TEXT
+    prepared = session.prepared.get(action.statement)
+    text = len(prepared.text) if prepared is not None else 0
+    return text + sum(len(value) for value in action.values if value is not None) > LARGE_TEXT
 
 
 def as_error(error: BaseException) -> Error:

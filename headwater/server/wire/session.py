@@ -22,7 +22,7 @@ from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands, first_words
 from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.inference import parameter_types
-from headwater.server.wire.messages import Bind
+from headwater.server.wire.messages import Bind, Parse
 from headwater.server.wire.outcome import Outcome, Portal, Prepared, Sent
 from headwater.server.wire.parameters import parameter_text, sample
 from headwater.server.wire.rows import RowSource, of_table
@@ -120,6 +120,15 @@ class Session:
         _check_room(self.prepared, "prepared statements")
         oids = parameter_types(read, types, self.catalog.columns) if "$" in read else tuple(types)
         self.prepared[name] = Prepared(text, oids)
+
+    def prepare(self, message: Parse | Bind) -> Sent:
+        """Parse or Bind of a message that is too large for the event loop."""
+        if isinstance(message, Parse):
+            self.parse(message.name, message.text, message.types)
+            yield replies.PARSE_COMPLETE
+        else:
+            self.bind(message)
+            yield replies.BIND_COMPLETE
 
     def bind(self, message: Bind) -> None:
         """Makes a portal."""
@@ -402,10 +411,8 @@ class Session:
 
     def _incoming(self, statement: Copy) -> IncomingRows:
         assert statement.table is not None
-        schema = self.catalog.columns(str(statement.table))
-        if schema is None:
-            self.database.checked_rows(str(statement.table), pa.table({}))  # raises why not
-            raise BindError(f"{statement.table} takes no rows", sqlstate="42809")
+        schema = self.catalog.columns(str(statement.table)) or pa.schema([])
+        self.database.checked_rows(str(statement.table), schema.empty_table())  # or why not
         if statement.columns is not None:
             schema = pa.schema([_column(schema, name) for name in statement.columns])
         megabytes = int(self.database.setting("copy_mb"))

@@ -43,12 +43,17 @@ def function_name(node: exp.Expr) -> str:
     return _RENAMED.get(name, name)
 
 
+def _folded(name: exp.Expr) -> str:
+    """A name as PostgreSQL shows it: in lower case unless it was quoted."""
+    return name.name if name.args.get("quoted") else name.name.lower()
+
+
 def name_of(node: exp.Expr) -> str:
     """The name of a column of the result."""
     if isinstance(node, exp.Alias):
-        return node.alias
+        return _folded(node.args["alias"])
     if isinstance(node, exp.Column):
-        return node.name
+        return _folded(node.this)
     if isinstance(node, exp.Cast):
         inner = node.this
         while isinstance(inner, exp.Cast):

@@ -61,11 +61,8 @@ class CatalogEngine:
 
     def columns(self, name: str) -> pa.Schema | None:
         """The columns of a table, view or query; None if there is none of that name."""
-        lower = name.lower()
-        for relation in self._database.relations():
-            if relation.name.lower() == lower:
-                return relation.schema
-        return None
+        found = self._database.relation(name)
+        return None if found is None else found.schema
 
     def described(self, text: str) -> pa.Schema:
         """The columns of the answer to a question."""

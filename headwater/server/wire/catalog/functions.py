@@ -269,7 +269,8 @@ NOTHING = (
     "generate_subscripts", "pg_options_to_table", "aclexplode", "pg_tablespace_location",
     "pg_relation_filepath", "pg_index_column_has_property", "pg_last_wal_receive_lsn",
     "pg_stat_get_numscans", "inet_server_addr", "inet_server_port", "inet_client_addr",
-    "inet_client_port", "pg_postmaster_start_time", "pg_notify", "pg_cancel_backend", "pg_index_has_property", "pg_indexam_has_property",
+    "inet_client_port", "pg_postmaster_start_time", "pg_notify", "pg_cancel_backend",
+    "pg_index_has_property", "pg_indexam_has_property",
 )  # fmt: skip
 YES = (
     "pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",

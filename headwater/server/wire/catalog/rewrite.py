@@ -164,6 +164,10 @@ def _node(node: exp.Expr) -> exp.Expr:
         return _unnested(node)
     if isinstance(node, exp.Lateral):
         return node.this if isinstance(node.this, exp.Subquery) else node
+    if isinstance(node, exp.Dot):
+        return _call(
+            "no_value"
+        )  # a field of a row: only indexes and keys have such, and there are none
     if isinstance(node, exp.Collate):
         return node.this
     return _function(node)

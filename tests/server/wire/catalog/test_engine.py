@@ -40,6 +40,9 @@ class FakeDatabase:
     def relations(self) -> list[RelationColumns]:
         return self.found
 
+    def relation(self, name: str) -> RelationColumns | None:
+        return next((r for r in self.found if r.name.lower() == name.lower()), None)
+
 
 @pytest.fixture
 def database() -> FakeDatabase:
@@ -141,6 +144,8 @@ def test_relations_as_psql_asks_for_them(engine: CatalogEngine) -> None:
         ("WITH x AS (SELECT oid, nspname AS ns FROM pg_namespace) SELECT * FROM x WHERE oid = 2200",
          [(2200, "public")]),
         ("SELECT pg_get_viewdef('totals'::regclass)", [("SELECT 1",)]),
+        ('SELECT oid AS Upper, relname AS "Kept" FROM pg_class WHERE 1 = 0', []),
+        ("SELECT (information_schema._pg_expandarray(i.indkey)).n FROM pg_catalog.pg_index i", []),
         ("SELECT has_table_privilege('orders', 'select')", [(True,)]),
         ("SELECT typelem, typarray FROM pg_type WHERE typname = '_int4'", [(23, 0)]),
     ],
