@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any
 
@@ -73,6 +73,7 @@ class StaticProbes:
     def __init__(self, world: World) -> None:
         self._world = world
         self._made: dict[str, tuple[Relation, Probe]] = {}
+        self._rows: dict[tuple[str, tuple[str, ...]], tuple[Relation, pa.Table]] = {}
 
     def of(self, pipeline: InlinePipeline, held: HeldTables) -> Mapping[str, Probe]:
         """The probes that a pipeline needs, at the versions held."""
@@ -87,6 +88,16 @@ class StaticProbes:
         if made is None or made[0] != relation:
             made = (relation, Probe(self.table(relation), keys))
             self._made[name] = made
+        return made[1]
+
+    def rows(self, name: str, relation: Relation, columns: tuple[str, ...]) -> pa.Table:
+        """Some columns of a table, at the version given; kept for the next time."""
+        made = self._rows.get((name, columns))
+        if made is None or made[0] != relation:
+            wanted = set(columns)
+            schema = pa.schema([field for field in relation.schema if field.name in wanted])
+            made = (relation, self.table(replace(relation, schema=schema)))
+            self._rows[name, columns] = made
         return made[1]
 
     def table(self, relation: Relation) -> pa.Table:
@@ -104,7 +115,6 @@ class FoldRun:
     panes: Panes | None
     windows: tuple[Window, ...]
     probes: StaticProbes
-    identifiers: frozenset[str]
     counters: Counters = field(default_factory=Counters)
     merge: Merge = field(init=False)
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
@@ -396,7 +406,7 @@ class FoldRun:
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
-        return run_over(self.world, texts, tables, held.of(self.identifiers))
+        return run_over(self.world, texts, tables, held.relations)
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

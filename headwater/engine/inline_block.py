@@ -114,8 +114,10 @@ class InlinePipeline:
             number, static = statics.pop(place)
             if static.join not in ("semi", "anti"):
                 available.add(number)
-        if conditions:
-            raise NotInLine(conditions[0])
+        for text in conditions:  # over a table whose rows may be missing: after all joins
+            if not self._reads(text) <= available:
+                raise NotInLine(text)
+        self._last = [condition(text, self.resolve, functions) for text in conditions]
         self.columns = self._stream_columns()
 
     def _statics(self) -> tuple[list[tuple[int, StaticSource]], bool]:
@@ -274,6 +276,8 @@ class InlinePipeline:
             chunk = chunk.rename_columns([*chunk.column_names[:width], *renamed])
             for predicate in step.filters:
                 chunk = filter_rows(chunk, predicate)
+        for predicate in self._last:
+            chunk = filter_rows(chunk, predicate)
         return chunk
 
     @property

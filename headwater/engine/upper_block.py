@@ -1,18 +1,18 @@
-"""The upper part of a query in line: one block over the finished rows of its folds, and over tables.
+"""The upper part of a query in line: blocks over the finished rows of its folds, over tables and each other.
 
 Compiled once, computed at each instant or read. Whatever the whitelist does not have is left to Spark.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from headwater.engine.fold_run import StaticProbes, has_edges
 from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
-from headwater.engine.inline_block import probe_name
+from headwater.engine.inline_block import constant_column, probe_name
 from headwater.engine.world import HeldTables
 from headwater.errors import Error, NotSupportedError
 from headwater.fold.columns import Column
@@ -21,24 +21,26 @@ from headwater.kernel.inline.probe import Probe
 from headwater.plan.continuous.blocks import StateFunction, Tables
 from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
 from headwater.plan.continuous.planner import plan_query
-from headwater.plan.continuous.upper import UpperText, upper_text
+from headwater.plan.continuous.upper import VALUE, FoldGroups, Part, UpperText, upper_text
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.types import TIMESTAMP
 
 
 @dataclass(frozen=True)
 class _UpperTables:
-    """The tables of an upper block: folds' rows, and standard tables; the first is read row by row."""
+    """The tables of an upper block: rows at hand, and standard tables; the first is read row by row."""
 
-    text: UpperText
-    schemas: dict[str, pa.Schema]
+    first: str
+    schemas: Mapping[str, pa.Schema]
+    scalars: Sequence[pa.Field]
     tables: Tables
 
     def stream(self, name: str) -> StreamColumns | None:
-        """The first relation of FROM."""
-        schema = self.standard(name) if name.lower() == self.text.first else None
+        """The first relation of FROM, with the values that stand beside each of its rows."""
+        schema = self.standard(name) if name.lower() == self.first else None
         if schema is None or not len(schema):
             return None
+        schema = pa.schema([*schema, *self.scalars])
         return StreamColumns(name, schema, tuple(schema.names), schema.names[0], TIMESTAMP)
 
     def standard(self, name: str) -> pa.Schema | None:
@@ -50,17 +52,55 @@ class _UpperTables:
         return self.tables.state_function(name)
 
 
-class UpperBlock:
-    """One compiled block over folds."""
+@dataclass(frozen=True)
+class _Moment:
+    """What a block is computed over."""
 
-    def __init__(self, text: UpperText, specs: Sequence[FoldSpec], spec: FoldSpec) -> None:
-        self._text, self._specs, self._spec = text, specs, spec
+    merged: Sequence[pa.Table]
+    instant: pa.Scalar
+    held: HeldTables
+    probes: StaticProbes
+
+
+Rows = Callable[[_Moment], pa.Table]
+
+
+@dataclass(frozen=True)
+class _Relation:
+    """Rows that a block reads by a name, with their schema."""
+
+    schema: pa.Schema
+    rows: Rows
+
+
+class UpperBlock:
+    """One compiled block over folds, tables and other blocks."""
+
+    def __init__(
+        self,
+        first: str,
+        relations: Mapping[str, _Relation],
+        scalars: Mapping[str, _Relation],
+        spec: FoldSpec,
+    ) -> None:
+        self._first, self._relations, self._scalars, self._spec = first, relations, scalars, spec
 
     @property
     def types(self) -> list[pa.DataType]:
         """The types of the result's columns."""
         assert self._spec.finish is not None
         return self._spec.finish.types
+
+    @property
+    def names(self) -> list[str | None]:
+        """The names of the result's columns."""
+        assert self._spec.finish is not None
+        return self._spec.finish.names
+
+    @property
+    def has_one_row(self) -> bool:
+        """Whether it is an aggregate over all rows."""
+        return self._spec.aggregation is not None and not self._spec.plan.keys
 
     def result(
         self,
@@ -70,18 +110,14 @@ class UpperBlock:
         probes: StaticProbes,
     ) -> pa.Table:
         """The block over the folds' merged relations, columns in the order of the select list."""
-        spec, pipeline = self._spec, self._spec.pipeline
+        return self.rows(_Moment(merged, instant, held, probes))
+
+    def rows(self, moment: _Moment) -> pa.Table:
+        """The block's rows, columns numbered from 0."""
+        spec, pipeline, instant = self._spec, self._spec.pipeline, moment.instant
         assert pipeline is not None
         assert spec.finish is not None
-        rows = {name: self._finished(n, merged[n], instant) for name, n in self._text.folds.items()}
-        first = self._text.first
-        leaf = rows[first] if first in rows else probes.table(held.relations[first])
-        ready: dict[str, Probe] = {}
-        for table, keys in pipeline.probes:
-            own = rows.get(table.strip("`").lower())
-            name = probe_name(table, keys)
-            ready[name] = probes.one(table, keys, held) if own is None else Probe(own, keys)
-        chunk = pipeline.prepare(leaf, ready, instant)
+        chunk = pipeline.prepare(self._leaf(moment), self._probes(moment), instant)
         if spec.aggregation is None:
             arrays = [one.evaluate(chunk) for one in spec.kept]
             return spec.finish.result(pa.Table.from_arrays(arrays, schema=spec.schema), instant)
@@ -92,10 +128,32 @@ class UpperBlock:
             groups.fold(keys_of, arguments, None, chunk.num_rows)
         return spec.finish.result(groups.result(), instant)
 
-    def _finished(self, number: int, merged: pa.Table, instant: pa.Scalar) -> pa.Table:
-        finish = self._specs[number].finish
-        assert finish is not None
-        return finish.result(merged, instant).rename_columns([str(name) for name in finish.names])
+    def _leaf(self, moment: _Moment) -> pa.Table:
+        """The rows of the first relation, with the values beside them."""
+        own, pipeline = self._relations.get(self._first), self._spec.pipeline
+        assert pipeline is not None
+        if own is not None:
+            leaf = own.rows(moment)
+        else:
+            relation = moment.held.relations[self._first]
+            leaf = moment.probes.rows(self._first, relation, pipeline.columns)
+        for name, scalar in self._scalars.items():
+            column = scalar.rows(moment).column(0)
+            value = column[0] if len(column) else pa.scalar(None, column.type)
+            leaf = leaf.append_column(name, constant_column(value, leaf.num_rows))
+        return leaf
+
+    def _probes(self, moment: _Moment) -> dict[str, Probe]:
+        assert self._spec.pipeline is not None
+        ready: dict[str, Probe] = {}
+        for table, keys in self._spec.pipeline.probes:
+            own = self._relations.get(table.strip("`").lower())
+            if own is None:
+                probe = moment.probes.one(table, keys, moment.held)
+            else:
+                probe = Probe(own.rows(moment), keys)
+            ready[probe_name(table, keys)] = probe
+        return ready
 
 
 def make_upper(
@@ -111,31 +169,102 @@ def make_upper(
     text = upper_text(query, plan)
     if text is None:
         return None
-    schemas = {name: _schema(specs[number]) for name, number in text.folds.items()}
-    if any(schema is None for schema in schemas.values()):
-        return None
-    found = _UpperTables(text, {n: s for n, s in schemas.items() if s is not None}, tables)
     try:
+        return _Maker(specs, tables, functions).block(text)
+    except (Error, _NotInLine):
+        return None
+
+
+class _NotInLine(Exception):
+    """Raised while blocks are compiled: only Spark can compute one."""
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Compiles blocks, inner ones first."""
+
+    specs: Sequence[FoldSpec]
+    tables: Tables
+    functions: frozenset[str]
+
+    def block(self, text: UpperText) -> UpperBlock:
+        """One block and those that it reads."""
+        relations = {name: self._relation(name, part) for name, part in text.relations.items()}
+        scalars = {name: self._scalar(part) for name, part in text.scalars.items()}
+        schemas = {name: relation.schema for name, relation in relations.items()}
+        beside = [pa.field(name, one.schema.field(0).type) for name, one in scalars.items()]
+        found = _UpperTables(text.first, schemas, beside, self.tables)
         block = make_query(text.text)
         inner = plan_query(block, found, "interval", FOLDABLE, text.text, "rows at hand")
         if inner.whole_fold is None:
-            return None
-        spec = make_spec(inner.whole_fold, functions, _refuse)
-    except Error:
-        return None
-    in_line = spec.pipeline is not None and spec.finish is not None
-    if not in_line or (spec.aggregation is not None and has_edges(spec)):
-        return None
-    return UpperBlock(text, specs, spec)
+            raise _NotInLine
+        spec = make_spec(inner.whole_fold, self.functions, _refuse)
+        in_line = spec.pipeline is not None and spec.finish is not None
+        if not in_line or (spec.aggregation is not None and has_edges(spec)):
+            raise _NotInLine
+        return UpperBlock(text.first, relations, scalars, spec)
+
+    def _relation(self, name: str, part: Part) -> _Relation:
+        """Rows under a name of FROM; those of IN have one column, whatever it was called."""
+        if isinstance(part, FoldGroups):
+            return self._groups(part.fold)
+        found = self._rows(part)
+        if name.startswith("headwater_in_"):
+            if len(found.schema) != 1:
+                raise _NotInLine
+            return _named(found, [VALUE])
+        if len({n.casefold() for n in found.schema.names}) < len(found.schema):
+            raise _NotInLine  # a column without a name, or a name that stands twice
+        return found
+
+    def _scalar(self, part: Part) -> _Relation:
+        if isinstance(part, UpperText):
+            block = self.block(part)
+            if not block.has_one_row:
+                raise _NotInLine
+            return _Relation(_schema(block.names, block.types), block.rows)
+        return self._rows(part)
+
+    def _rows(self, part: Part) -> _Relation:
+        if isinstance(part, UpperText):
+            block = self.block(part)
+            plain = _Relation(_schema(block.names, block.types), block.rows)
+            return _named(plain, plain.schema.names)
+        finish, number = self.specs[part.fold].finish, part.fold
+        assert finish is not None
+        plain = _Relation(
+            _schema(finish.names, finish.types),
+            lambda moment: finish.result(moment.merged[number], moment.instant),
+        )
+        return _named(plain, plain.schema.names)
+
+    def _groups(self, number: int) -> _Relation:
+        """The keys of a fold's groups and the value of each."""
+        spec = self.specs[number]
+        finish = spec.finish
+        assert finish is not None
+        keys = [name for name in spec.schema.names if name.startswith("_k")]
+        fields = [*(spec.schema.field(name) for name in keys), pa.field(VALUE, finish.types[0])]
+
+        def rows(moment: _Moment) -> pa.Table:
+            merged = moment.merged[number]
+            value = finish.result(merged, moment.instant).column(0)
+            return merged.select(keys).append_column(VALUE, value)
+
+        return _Relation(pa.schema(fields), rows)
 
 
-def _schema(spec: FoldSpec) -> pa.Schema | None:
-    """The columns of a fold's block; None if one has no name, or a name stands twice."""
-    assert spec.finish is not None
-    names = [name for name in spec.finish.names if name is not None]
-    if len({name.casefold() for name in names}) < len(spec.finish.names):
-        return None
-    return pa.schema([pa.field(n, t) for n, t in zip(names, spec.finish.types, strict=True)])
+def _named(relation: _Relation, names: Sequence[str]) -> _Relation:
+    """The same rows with other names of columns."""
+    fields = [f.with_name(name) for f, name in zip(relation.schema, names, strict=True)]
+    return _Relation(
+        pa.schema(fields), lambda moment: relation.rows(moment).rename_columns(list(names))
+    )
+
+
+def _schema(names: Sequence[str | None], types: Sequence[pa.DataType]) -> pa.Schema:
+    """Columns of a block; one without a name has an empty one."""
+    return pa.schema([pa.field(n or "", t) for n, t in zip(names, types, strict=True)])
 
 
 def _refuse(_text: str) -> list[pa.DataType]:

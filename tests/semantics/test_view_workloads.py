@@ -141,6 +141,8 @@ class Workload:
         assert pipelines
         if self.tier != "mixed":
             assert all(line.endswith(self.tier) for line in pipelines), lines
+        if self.tier == "in line":
+            assert "at each read: in line" in lines, lines
 
     def insert(self, rows: pa.Table) -> None:
         """Rows of the stream."""
