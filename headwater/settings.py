@@ -166,6 +166,12 @@ TABLE: tuple[Setting, ...] = (
         minimum=1,
     ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),
+    Setting(
+        "view_state_mb",
+        1024,
+        "groups of a view's pipeline kept in memory; what is more goes to disk",
+        minimum=0,
+    ),
     Setting("view_versions", 8, "results kept per view for VERSION AS OF", minimum=1),
     Setting("results_mb", 256, "bytes of result sets kept per query, in MiB", minimum=1),
     Setting(

@@ -23,6 +23,7 @@ from headwater.engine.world import HeldTables, World, run_over
 from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
+from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import (
     INSTANT,
     ContinuousPlan,
@@ -164,9 +165,20 @@ class Evaluation:
     # Over folds
 
     def upper(
+        self, merged: Sequence[tuple[Instant, Sequence[pa.Table | Relation]]], held: HeldTables
+    ) -> list[pa.Table]:
+        """The results of instants from their folds' relations; over files, on Spark."""
+        rows = [
+            (instant, [table for table in relations if isinstance(table, pa.Table)])
+            for instant, relations in merged
+        ]
+        if any(len(mine) < len(all_) for (_, mine), (_, all_) in zip(rows, merged, strict=True)):
+            return [one for pair in merged for one in self._upper_on_spark([pair], held)]
+        return self._upper_over_rows(rows, held)
+
+    def _upper_over_rows(
         self, merged: Sequence[tuple[Instant, Sequence[pa.Table]]], held: HeldTables
     ) -> list[pa.Table]:
-        """The results of instants from their folds' relations."""
         if self._finishes_in_line and self.specs[0].plan.kind != "ring":
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
                 return [self._finished(i, tables[0]) for i, tables in merged]
@@ -201,11 +213,11 @@ class Evaluation:
         return "ORDER BY" in (self.plan.upper or "").upper()
 
     def _upper_on_spark(
-        self, merged: Sequence[tuple[Instant, Sequence[pa.Table]]], held: HeldTables
+        self, merged: Sequence[tuple[Instant, Sequence[pa.Table | Relation]]], held: HeldTables
     ) -> list[pa.Table]:
         """One Spark run for several instants: each is a branch of a UNION ALL."""
         assert self.plan.upper is not None
-        tables: dict[str, pa.Table] = {}
+        tables: dict[str, pa.Table | Relation] = {}
         texts = []
         for place, (instant, relations) in enumerate(merged):
             now = instant_text(self.output.time_type, instant.tick)
@@ -245,7 +257,7 @@ class Evaluation:
         }
         files = {window_view(number): files for number, files in windows.files.items()}
         text = self.plan.whole.replace(INSTANT, instant_text(self.output.time_type, tick))
-        static = {**held.of(self.plan.identifiers), **files}
+        static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 
     def rows_in_line(
@@ -296,5 +308,10 @@ class Evaluation:
         times = ticks(self.time_type, rows.column(self.plan.leaves[0].columns.time))
         return times, rows.column("_seq").to_numpy()
 
-    def _run(self, text: str, tables: Mapping[str, pa.Table], held: HeldTables) -> pa.Table:
-        return run_over(self.world, [text], tables, held.of(self.plan.identifiers))[0]
+    def _run(
+        self, text: str, relations: Mapping[str, pa.Table | Relation], held: HeldTables
+    ) -> pa.Table:
+        tables = {name: rows for name, rows in relations.items() if isinstance(rows, pa.Table)}
+        files = {name: rows for name, rows in relations.items() if isinstance(rows, Relation)}
+        static = {**held.relations, **files}
+        return run_over(self.world, [text], tables, static)[0]

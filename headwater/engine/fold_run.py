@@ -115,7 +115,6 @@ class FoldRun:
     panes: Panes | None
     windows: tuple[Window, ...]
     probes: StaticProbes
-    identifiers: frozenset[str]
     counters: Counters = field(default_factory=Counters)
     merge: Merge = field(init=False)
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
@@ -407,7 +406,7 @@ class FoldRun:
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
-        return run_over(self.world, texts, tables, held.of(self.identifiers))
+        return run_over(self.world, texts, tables, held.relations)
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -202,7 +202,7 @@ class LandmarkMerge(Merge):
 
     def __init__(self, aggregation: Aggregation) -> None:
         self._aggregation = aggregation
-        self._groups = GroupState(aggregation)
+        self._groups = GroupState(aggregation, tracked=False)
         self._waiting: deque[Chunk] = deque()
         self._partials: deque[tuple[int, pa.Table, list[pa.Table]]] = deque()
 
@@ -210,6 +210,15 @@ class LandmarkMerge(Merge):
     def size(self) -> int:
         """Groups held."""
         return len(self._groups)
+
+    @property
+    def groups(self) -> GroupState:
+        """The groups held."""
+        return self._groups
+
+    def renew(self) -> None:
+        """Groups that were put elsewhere are let go, with their keys."""
+        self._groups = GroupState(self._aggregation, tracked=False)
 
     def add(self, chunk: Chunk) -> None:
         """Rows to be folded when an instant at or after them comes."""
@@ -246,6 +255,10 @@ class LandmarkMerge(Merge):
     def result(self) -> pa.Table:
         """All groups."""
         return self._groups.result()
+
+    def some(self, wanted: Sequence[int]) -> pa.Table:
+        """All groups with some of the aggregates."""
+        return self._groups.some(wanted)
 
     def state(self) -> dict[str, Any]:
         """The groups'."""

@@ -167,7 +167,6 @@ class ContinuousQuery:
                     own,
                     mine,
                     self._probes,
-                    self.plan.identifiers,
                     self.counters,
                 )
             )

@@ -126,9 +126,7 @@ class _Running:
         window = Window(self.reader.window_ticks, leaf.window.before)
         panes = Panes(1 if place.sampling == "realtime" else place.step, (window,))
         probes = StaticProbes(place.world)
-        self.fold = FoldRun(
-            spec, place.world, (self.reader,), panes, (window,), probes, frozenset()
-        )
+        self.fold = FoldRun(spec, place.world, (self.reader,), panes, (window,), probes)
         self.fold.take([(rows, ticks, ticks)], held, first)
 
     @property

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import StorageError
-from headwater.fold.snapshot import Snapshotted, dump, load
+from headwater.fold.snapshot import Snapshotted, dump, load, write
 from headwater.storage.folder import sync_folder
 
 
@@ -28,13 +28,20 @@ class SnapshotFile:
 
     def write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
         """Puts a new snapshot in the place of the old one."""
-        data = dump(structure, position)
+        self.put(self.prepare(structure.state(), position))
+
+    def prepare(self, state: dict[str, Any], position: dict[str, Any]) -> Path:
+        """A new snapshot beside the old one, durable; it counts once it is `put`."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")
         with open(fresh, "wb") as file:
-            file.write(data)
+            write(file, state, position)
             file.flush()
             os.fsync(file.fileno())
+        return fresh
+
+    def put(self, fresh: Path) -> None:
+        """A prepared snapshot takes the place of the old one."""
         fresh.replace(self._path)
         sync_folder(self._path.parent)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -145,21 +145,26 @@ class ContinuousView:
         known = self.unchanged()
         if known is not None:
             return known
-        with self._reading, self.world.held(self.plan.identifiers) as held:
+        with (
+            self._reading,
+            self.world.held(self.plan.identifiers) as held,
+            contextlib.ExitStack() as reading,
+        ):
             if not self.specs or self.maintenance == "deferred":
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
                 for pipeline in sorted(self.pipelines, key=lambda p: p.number):
                     stack.enter_context(pipeline.lock)  # in one order for all readers
                 self.catch_up()
-                key = self._key(held, [p.sequence for p in self.pipelines])
+                key = self._key(held, [(p.sequence, p.generation) for p in self.pipelines])
                 known = self.versions.last
                 if known is not None and known.key == key:
                     return known
-                merged = [
-                    pipeline.result(spec)
+                results = [
+                    reading.enter_context(pipeline.reading(spec))
                     for pipeline, spec in zip(self.pipelines, self.specs, strict=True)
                 ]
+            merged = [make() for make in results]
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)
@@ -167,9 +172,9 @@ class ContinuousView:
     def unchanged(self) -> Version | None:
         """The last version, if nothing that it was made of has changed since."""
         known = self.versions.last
-        if known is None or self.plan.identifiers & self.world.table_names():
+        if known is None or self.world.reads_tables(self.plan.identifiers):
             return None
-        ends = [t.state.next_sequence for t in self._read_tables]
+        ends = _places(self._read_tables)
         return known if known.key == self._key(HeldTables({}, {}), ends) else None
 
     @property
@@ -180,19 +185,18 @@ class ContinuousView:
         return [pipeline.place.table for pipeline in self.pipelines]
 
     def _read_stored(self, held: HeldTables) -> Version:
-        key = self._key(held, [table.state.next_sequence for table in self.tables])
+        key = self._key(held, _places(self.tables))
         known = self.versions.last
         if known is not None and known.key == key:
             return known
         return self.versions.add(self.over_stored(), key)
 
-    def _key(self, held: HeldTables, sequences: Sequence[int]) -> object:
-        """What a result depends on."""
+    def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
+        """What a result depends on: how far each table was read, of which generation, and tables."""
         text = self.plan.upper if self.specs else self.plan.whole
         if INSTANT in (text or ""):
             return object()  # it depends on the time
-        generations = tuple(table.generation for table in self.tables)
-        return tuple(sequences), generations, tuple(sorted(held.versions.items()))
+        return tuple(places), tuple(sorted(held.versions.items()))
 
     # Snapshots
 
@@ -211,6 +215,11 @@ class ContinuousView:
         for pipeline in self.pipelines:
             if pipeline.place.table is table:
                 pipeline.rows_will_change()
+
+
+def _places(tables: Iterable[StreamingTable]) -> list[tuple[int, int | None]]:
+    """The next sequence number and the generation of each table."""
+    return [(table.state.next_sequence, table.generation) for table in tables]
 
 
 def member_name(incarnation: str, fold: int) -> str:

@@ -2,16 +2,19 @@
 
 Owns: the groups and their aggregates, how far the table is folded, and the snapshot of both. Views whose
 pipelines have the same source, filter and keys share one, with their aggregates united; each gets its own
-columns of it. Rows come by their sequence numbers, late ones too. Inserts take no lock of a pipeline: what is
-not folded yet waits in the table (CV5).
+columns of it. An argument that is more than a column may fail for some row, and that must stop its own views
+alone: only views with the same such arguments share. Rows come by their sequence numbers, late ones too.
+Inserts take no lock of a pipeline: what is not folded yet waits in the table (CV5).
 """
 
 from __future__ import annotations
 
+import contextlib
+import re
 import threading
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,15 +22,25 @@ import pyarrow as pa
 
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.fold_spec import FoldSpec
+from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.state_runs import StateRuns
 from headwater.engine.world import HeldTables, World
 from headwater.errors import StorageError
+from headwater.fold.snapshot import detached
+from headwater.fold.state import GroupState
+from headwater.kernel.relation import Relation
+from headwater.kernel.state_merge import StateShape
 from headwater.plan.continuous.folds import stream_view
+from headwater.settings import MEBIBYTE
+from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
+
+_COLUMN = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*")  # nothing that could fail
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
 
@@ -55,7 +68,7 @@ class Place:
 
 
 def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
-    """What folds must have in common to be one pipeline."""
+    """What folds must have in common to be one pipeline; what may fail is part of it."""
     plan, leaf = spec.plan, spec.plan.leaves[0]
     files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
     return (
@@ -67,6 +80,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         plan.where,
         plan.keys,
         spec.tier,
+        frozenset(text for text in spec.argument_texts if not _COLUMN.fullmatch(text)),
         files if plan.statics or plan.where else (),
     )
 
@@ -77,6 +91,15 @@ def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
     texts = spec.argument_texts
     parts = [(kind, None if arg is None else texts[arg]) for kind, arg in spec.aggregation.parts]
     return parts, [texts[argument] for argument in spec.aggregation.distinct]
+
+
+def shape_of(spec: FoldSpec) -> StateShape:
+    """What spilled states of a fold have in common."""
+    assert spec.aggregation is not None
+    parts, distinct = part_keys(spec)
+    names = tuple(kind if text is None else f"{kind} {text}" for kind, text in parts)
+    aggregation = spec.aggregation
+    return StateShape(aggregation.keys, aggregation.aggregates, names, tuple(distinct))
 
 
 def projected(
@@ -101,8 +124,8 @@ class ViewPipeline:
     place: Place
     world: World
     probes: StaticProbes
-    identifiers: frozenset[str]
-    snapshot: SnapshotFile | None
+    snapshot: SnapshotFile
+    runs: StateRuns
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
     recovery_s: float | None = None  # how long it took to reach the present after the start
@@ -110,6 +133,8 @@ class ViewPipeline:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
+        self._writing = threading.Lock()  # one snapshot at a time; taken before the other
+        self._forgotten = 0  # how often snapshots were declared void
         self.sequence = self.kept = self.place.start.sequence
         self._generation: int | None = None
         self._replaced: int | None = None  # the generation whose stored rows are being replaced
@@ -157,6 +182,7 @@ class ViewPipeline:
         """One fold for all members."""
         specs = list(self.members.values())
         self.spec = united(specs, self.world.function_names()) if len(specs) > 1 else specs[0]
+        self._shape = shape_of(self.spec)
 
     def _clear(self) -> None:
         """Nothing is folded."""
@@ -167,10 +193,10 @@ class ViewPipeline:
             None,
             (),
             self.probes,
-            self.identifiers,
             self.counters,
             now=_microseconds,
         )
+        self.runs.drop()
         self.sequence = self.place.start.sequence
         self._generation = self.oldest = None
 
@@ -182,19 +208,23 @@ class ViewPipeline:
             self.members = dict(specs)
             self._unite()
             self._go_back()
+            self.runs.clean()
 
     def _go_back(self) -> None:
         """To the last snapshot, or to the start: the rows since then are all there."""
         self._clear()
         kept = _Kept()
-        position = None if self.snapshot is None else self.snapshot.read(kept)
+        position = self.snapshot.read(kept)
         if position is not None and position["number"] == self.number:
             parts = (position["parts"], position["distinct"])
             state = projected(kept.content["groups"], parts, part_keys(self.spec))
-            if state is not None:
+            whole = self.runs.take_up(position.get("runs", ()))
+            if state is not None and whole:
                 self.fold.merge.restore({"groups": state})
                 self.sequence, self.oldest = position["sequence"], position["oldest"]
                 self._generation = self.place.table.generation
+            else:
+                self.runs.drop()
         self.kept = self.sequence
 
     # Folding
@@ -203,6 +233,11 @@ class ViewPipeline:
     def waiting(self) -> int:
         """Rows that came and are not folded."""
         return self.place.table.state.next_sequence - self.sequence
+
+    @property
+    def generation(self) -> int | None:
+        """The generation of the stored rows that are folded; None before any is."""
+        return self._generation
 
     @property
     def changed(self) -> bool:
@@ -223,6 +258,9 @@ class ViewPipeline:
             except BaseException:
                 self.place.table.folded_by.pop(self.number, None)
                 self._caught_up = False
+                self._forgotten += 1  # a snapshot that is being written would be ahead
+                if self.members:
+                    self._unite()  # without what only a view needed that is gone
                 self._go_back()  # a part of the rows may be in
                 raise
             if self.sequence != before:
@@ -230,7 +268,7 @@ class ViewPipeline:
             if not self._caught_up:
                 self._caught_up = True
                 self.recovery_s = time.perf_counter() - started
-                if self.place.at_insert:  # what is folded by reads only holds no writer back
+                if self.place.at_insert and self.members:  # else it holds no writer back
                     self.place.table.folded_by[self.number] = lambda: self.sequence
         self.place.table.made_room()
 
@@ -264,6 +302,23 @@ class ViewPipeline:
             zeros = np.zeros(part.num_rows, np.int64)
             self.fold.take([(part, zeros, times)], self.place.static, None)
             self.fold.merge.push_early()
+            self._spill_if_large()
+
+    @property
+    def _groups(self) -> GroupState:
+        merge = self.fold.merge
+        assert isinstance(merge, LandmarkMerge)  # a view's windows have no end
+        return merge.groups
+
+    def _spill_if_large(self) -> None:
+        """Groups that memory has no room for go to disk."""
+        bound = self.world.settings.integer("view_state_mb") * MEBIBYTE
+        if self._groups.nbytes <= bound or not len(self._groups):
+            return
+        self.runs.spill(self._shape, self._groups)
+        assert isinstance(self.fold.merge, LandmarkMerge)
+        self.fold.merge.renew()
+        pa.default_memory_pool().release_unused()
 
     @property
     def outlives_rows(self) -> bool:
@@ -272,38 +327,90 @@ class ViewPipeline:
             visible = snapshot.oldest_visible
         return visible is not None and self.oldest is not None and self.oldest < visible
 
-    def result(self, spec: FoldSpec) -> pa.Table:
-        """The groups with one member's aggregates."""
-        rows = self.fold.merge.result()
+    @contextlib.contextmanager
+    def reading(self, spec: FoldSpec) -> Iterator[Callable[[], pa.Table | Relation]]:
+        """The groups as they are now, with one member's aggregates; entered under the lock.
+
+        What is given makes them, without the lock; as files, which stay while inside, if they are many.
+        """
+        if not self.runs:
+            rows = self._result(spec)
+            yield lambda: rows
+            return
+        names = self._names_of(spec)
+        with self.runs.reading(self._shape, self._groups, self.lock) as make:
+            yield lambda: _renamed(make(), spec, names)
+
+    def _result(self, spec: FoldSpec) -> pa.Table:
+        merge = self.fold.merge
         if spec is self.spec:
-            return rows
+            return merge.result()
+        assert isinstance(merge, LandmarkMerge)
+        known = aggregate_keys(self.spec)
+        mine = [known.index(key) for key in aggregate_keys(spec)]
+        return merge.some(mine).rename_columns(spec.schema.names)
+
+    def _names_of(self, spec: FoldSpec) -> list[str] | None:
+        """The columns of a member among all; None if it is the only one."""
+        if spec is self.spec:
+            return None
         mine = {key: a.name for key, a in zip(*_named(self.spec), strict=True)}
-        names = [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
-        return rows.select(names).rename_columns(spec.schema.names)
+        return [*(key.name for key in _keys(spec)), *(mine[k] for k in aggregate_keys(spec))]
 
     @property
     def groups(self) -> int:
-        """How many groups are held."""
-        return self.fold.merge.size
+        """How many groups are held; one in memory and in spilled runs counts in each."""
+        return self.fold.merge.size + self.runs.row_count
+
+    @property
+    def state_bytes(self) -> int:
+        """How much memory the groups take."""
+        return self._groups.nbytes
 
     # Snapshots
 
     def put_away(self) -> None:
-        """Writes a snapshot of the groups with the place that it belongs to."""
-        with self.lock:
-            replaced = self._replaced == self.place.table.generation
-            if self.snapshot is None or self.sequence == self.kept or self.changed or replaced:
-                return
-            parts, distinct = part_keys(self.spec)
-            position = {
-                "number": self.number,
-                "sequence": self.sequence,
-                "oldest": self.oldest,
-                "parts": parts,
-                "distinct": distinct,
-            }
-            self.snapshot.write(self.fold.merge, position)
-            self.kept, self._kept_at = self.sequence, time.monotonic()
+        """Writes a snapshot of the groups with the place that it belongs to.
+
+        The groups are copied under the lock and written without it.
+        """
+        with self._writing, contextlib.ExitStack() as stack:
+            with self.lock:
+                same = self.sequence == self.kept and self.runs.are_named
+                if same or not self._may_put_away:
+                    return
+                runs = stack.enter_context(self.runs.held(self.lock))
+                state, position = detached(self.fold.merge.state()), self._position(runs)
+                forgotten, sequence = self._forgotten, self.sequence
+            self.runs.sync(runs)
+            fresh = self.snapshot.prepare(state, position)
+            with self.lock:
+                if not self._may_put_away or forgotten != self._forgotten:
+                    fresh.unlink(missing_ok=True)
+                    return
+                self.snapshot.put(fresh)
+                self.runs.name(runs)
+                self.kept, self._kept_at = sequence, time.monotonic()
+
+    @property
+    def _may_put_away(self) -> bool:
+        """Whether a view needs it, and the rows that were folded are still the table's."""
+        return (
+            bool(self.members)
+            and not self.changed
+            and self._replaced != self.place.table.generation
+        )
+
+    def _position(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
+        parts, distinct = part_keys(self.spec)
+        return {
+            "number": self.number,
+            "sequence": self.sequence,
+            "oldest": self.oldest,
+            "parts": parts,
+            "distinct": distinct,
+            "runs": runs,
+        }
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old."""
@@ -319,8 +426,15 @@ class ViewPipeline:
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""
         self.kept = self.place.start.sequence
-        if self.snapshot is not None:
-            self.snapshot.remove()
+        self._forgotten += 1
+        self.snapshot.remove()
+        self.runs.name(())
+
+    def remove(self) -> None:
+        """Nothing of it is left on disk."""
+        with self.lock:
+            self.forget_snapshot()
+            self.runs.remove()
 
 
 class _Kept:
@@ -376,17 +490,18 @@ class Pipelines:
             if not pipeline.members:
                 pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
-                pipeline.forget_snapshot()
+                pipeline.remove()
 
 
-def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
-    assert spec.aggregation is not None
-    return spec.aggregation.keys
-
-
-def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
-    assert spec.aggregation is not None
-    return aggregate_keys(spec), spec.aggregation.aggregates
+def _renamed(
+    rows: pa.Table | Relation, spec: FoldSpec, names: Sequence[str] | None
+) -> pa.Table | Relation:
+    if names is None:
+        return rows
+    if isinstance(rows, Relation):
+        renamed = zip(spec.schema.names, map(quoted, names), strict=True)
+        return replace(rows, columns=(), computed=tuple(renamed))
+    return rows.select(names).rename_columns(spec.schema.names)
 
 
 def _rows_missing(table: str, count: int) -> StorageError:
@@ -401,3 +516,13 @@ def _rows_missing(table: str, count: int) -> StorageError:
 
 def _microseconds() -> int:
     return time.time_ns() // 1000
+
+
+def _keys(spec: FoldSpec) -> Sequence[pa.Field]:
+    assert spec.aggregation is not None
+    return spec.aggregation.keys
+
+
+def _named(spec: FoldSpec) -> tuple[tuple[AggregateKey, ...], Sequence[Any]]:
+    assert spec.aggregation is not None
+    return aggregate_keys(spec), spec.aggregation.aggregates

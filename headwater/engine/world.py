@@ -23,10 +23,6 @@ class HeldTables:
     relations: Mapping[str, Relation]
     versions: Mapping[str, int]
 
-    def of(self, names: Iterable[str]) -> dict[str, Relation]:
-        """Some of them."""
-        return {name: self.relations[name] for name in names if name in self.relations}
-
 
 class World(Protocol):
     """The database around the engine."""
@@ -43,8 +39,8 @@ class World(Protocol):
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
 
-    def table_names(self) -> frozenset[str]:
-        """The standard tables, in lower case."""
+    def reads_tables(self, identifiers: Iterable[str]) -> bool:
+        """Whether a text with these identifiers may read a standard table, itself or by a function."""
 
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case."""

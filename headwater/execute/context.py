@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
@@ -22,6 +24,7 @@ from headwater.kernel.relation import Relation
 from headwater.settings import Settings
 from headwater.sources.manager import Sources
 from headwater.sql.names import nearest
+from headwater.sql.statements.query import Query
 from headwater.sql.text import Name
 from headwater.storage.catalog import RELATIONS, Catalog, CatalogObject
 from headwater.storage.folder import DataFolder
@@ -56,7 +59,7 @@ class Context:
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)
-    _table_names: tuple[int, frozenset[str]] = (-1, frozenset())
+    _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def kept_s(self) -> float:
         """How long removed files are kept."""
@@ -70,6 +73,19 @@ class Context:
     def pipeline_snapshot(self, number: str) -> SnapshotFile:
         """Where the state of a pipeline of views is kept."""
         return SnapshotFile(self.folder.path / "snapshots" / f"pipeline-{number}.snapshot")
+
+    def pipeline_runs(self, number: str) -> StateRuns:
+        """Where groups of a pipeline of views are that memory has no room for."""
+        return StateRuns(self.folder.path / "snapshots" / f"pipeline-{number}.runs", self)
+
+    def forget_pipelines(self, needed: Iterable[str]) -> None:
+        """Removes the states of pipelines that no view has any more: a crash may have left them."""
+        kept = {f"pipeline-{number}" for number in needed}
+        for path in (self.folder.path / "snapshots").glob("pipeline-*"):
+            if path.stem not in kept and path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.stem not in kept:
+                path.unlink(missing_ok=True)
 
     def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
         """Where the state of a continuous query is kept."""
@@ -144,38 +160,48 @@ class Context:
     @contextlib.contextmanager
     def relations(self, identifiers: Iterable[str]) -> Iterator[dict[str, Relation]]:
         """The tables that a text may mean by its identifiers, each at one version, kept while inside."""
-        found: dict[str, Relation] = {}
+        with self.held(identifiers) as held:
+            yield dict(held.relations)
+
+    @contextlib.contextmanager
+    def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
+        """The standard tables that names may mean, each at one version, kept while inside."""
+        relations: dict[str, Relation] = {}
+        versions: dict[str, int] = {}
         with contextlib.ExitStack() as stack:
             for name in sorted(self._with_those_of_functions(identifiers)):
                 item = self.find(name)
                 table = self.tables.get(item.id) if item is not None else None
                 if table is not None:
                     snapshot = stack.enter_context(table.reading())
-                    found[name] = Relation(snapshot.schema, snapshot.files)
-            yield found
-
-    @contextlib.contextmanager
-    def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
-        """The standard tables that names may mean, each at one version, kept while inside."""
-        with self.relations(identifiers) as relations:
-            versions: dict[str, int] = {}
-            for name in relations:
-                item = self.find(name)
-                table = None if item is None else self.tables.get(item.id)
-                if table is not None:
-                    versions[name] = table.snapshot.version
+                    relations[name] = Relation(snapshot.schema, snapshot.files)
+                    versions[name] = snapshot.version
             yield HeldTables(relations, versions)
 
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
         return scan_rows(relation.files, relation.schema)
 
-    def table_names(self) -> frozenset[str]:
-        """The standard tables, in lower case."""
+    def reads_tables(self, identifiers: Iterable[str]) -> bool:
+        """Whether a text with these identifiers may read a standard table, itself or by a function."""
+        return bool(self._with_those_of_functions(identifiers) & self._table_names())
+
+    def tables_of_functions(self, identifiers: Iterable[str]) -> frozenset[str]:
+        """The standard tables that functions among the identifiers read, in lower case."""
+        called = self.functions.keys() & set(identifiers)
+        return frozenset((self._with_those_of_functions(called) - called) & self._table_names())
+
+    def names_read(self, query: Query) -> set[str]:
+        """What a query reads, by the names in its text and in that of its functions."""
+        named = {reference.name.key for reference in query.table_references}
+        return named | self.tables_of_functions(query.identifiers)
+
+    def _table_names(self) -> frozenset[str]:
+        """The standard tables, in lower case; looked up again only when the catalog has changed."""
         changes = self.catalog.changes
-        if self._table_names[0] != changes:
-            self._table_names = (changes, frozenset(o.key for o in self.catalog.all("table")))
-        return self._table_names[1]
+        if self._known_tables[0] != changes:
+            self._known_tables = (changes, frozenset(o.key for o in self.catalog.all("table")))
+        return self._known_tables[1]
 
     @property
     def has_state_functions(self) -> bool:
@@ -216,6 +242,19 @@ def unknown_table(name: Name | str, names: Iterable[str], text: str | None = Non
         sqlstate="42P01",
         hint=f"did you mean {near}?" if near else "SHOW TABLES lists what there is",
         place=place,
+    )
+
+
+def unknown_view(context: Context, name: Name, text: str) -> BindError:
+    """The error for a name that no view has; it may be that of something else."""
+    item = context.find(name)
+    near = nearest(str(name), [view.name for view in context.catalog.all("view")])
+    hint = f"did you mean {near}?" if near else "SHOW VIEWS lists what there is"
+    return BindError(
+        f"there is no view {name}",
+        sqlstate="42P01",
+        hint=hint if item is None else f"{item.name} is a {item.kind}",
+        place=name.span.place(text),
     )
 
 

@@ -123,7 +123,7 @@ def _register(
         "text": query.text,
         "options": options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(context.names_read(query)),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,

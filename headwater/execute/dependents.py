@@ -13,10 +13,11 @@ def check_unread(context: Context, item: CatalogObject) -> None:
         view.name
         for view in context.catalog.all("view")
         if item.id in view.definition["reads"] or item.key in view.definition["tables"]
+        if view.id != item.id  # one of its columns may have its name
     ]
     if views:
         raise BindError(
-            f"{item.kind} {item.name} is read by view {', '.join(views)}",
+            f"{item.kind} {item.name} is read by view{'s' * (len(views) > 1)} {', '.join(views)}",
             sqlstate="2BP01",
             hint=f"DROP VIEW {views[0]} first",
         )

@@ -10,13 +10,15 @@ from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError
-from headwater.execute.context import Context, Running
+from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.view_text import with_views
-from headwater.plan.continuous.folds import ContinuousPlan
+from headwater.execute.views import check_kept
+from headwater.plan.continuous.folds import INSTANT, ContinuousPlan, fold_view
 from headwater.plan.continuous.planner import ViewTimes
+from headwater.plan.continuous.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
 from headwater.sql.statements.create_view import CreateView
@@ -66,8 +68,10 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         lines = ["plain view: its text stands in each query"]
     else:
         times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
-        made = MadeView(context, query, query.text, times)
+        text = statement.text if query is statement.query else query.text
+        made = MadeView(context, query, text, times)
         maintenance = str((statement.options or {}).get("maintenance", "split"))
+        check_kept(context, query, made, {"maintenance": maintenance})
         lines = _view_lines(context, made, maintenance)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
@@ -75,12 +79,38 @@ def explain_view(running: Running, statement: CreateView) -> Result:
 def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: str) -> list[str]:
     plan, specs, upper = made.plan, made.specs, made.evaluation.upper_tier
     if not specs or maintenance == "deferred":
-        tables = ", ".join(str(leaf.name) for leaf in plan.leaves)
-        reason = plan.reason or "maintenance = 'deferred'"
+        tables = ", ".join(dict.fromkeys(str(leaf.name) for leaf in plan.leaves))
+        reason = reason_of_view(plan.reason or "maintenance = 'deferred'")
         return [f"evaluated again over {tables} when read and changed: {reason}"]
     when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
-    lines = [when, *_plan_lines(context, plan, specs, None, view=True)]
-    return [*lines, f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}"]
+    lines = [when, *_view_folds(context, specs)]
+    if plan.stream_tables:
+        lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
+    lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
+    return [*lines, *_over_folds(plan.upper or "", len(specs))]
+
+
+def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
+    """What runs at each insert, with the names that the part above has for it."""
+    lines = []
+    inline = context.settings.integer("inline_rows") > 0
+    for number, spec in enumerate(specs):
+        fold = spec.plan
+        lines.append(
+            f"fold_{number}: stream pipeline over {fold.leaves[0].name}, {_tier(spec, inline)}"
+        )
+        lines += [f"  {s.join or 'from'} {s.text}" for _, s in fold.statics]
+        lines += [f"  where: {condition}" for condition in fold.where]
+        lines += _grouping(spec, named=True)
+    return lines
+
+
+def _over_folds(upper: str, folds: int) -> list[str]:
+    """The text of the part above the folds."""
+    for number in reversed(range(folds)):
+        upper = upper.replace(fold_view(number), f"fold_{number}")
+    lines = upper.replace(INSTANT, "current_timestamp()").splitlines()
+    return [f"  {line.rstrip()}" for line in lines if line.strip()]
 
 
 def _explain_view(running: Running, statement: ExplainObject) -> Result:
@@ -89,10 +119,11 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
     item = context.find(statement.name)
     view = None if item is None else context.engine.find_view(item.name)
     if item is None or item.kind != "view":
-        raise BindError(f"there is no view {statement.name}", sqlstate="42P01")
+        raise unknown_view(context, statement.name, statement.text)
     if view is None:
         return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
-    lines = [f"continuous view {item.name}, maintenance {view.maintenance}"]
+    how = f"maintenance {view.maintenance}" if view.specs else "re-evaluated"
+    lines = [f"continuous view {item.name}, {how}"]
     lines += _view_lines(context, view, view.maintenance)
     if statement.analyze:
         lines += _measured_view(view)
@@ -103,10 +134,13 @@ def _measured_view(view: ContinuousView) -> list[str]:
     counters = [pipeline.counters for pipeline in view.pipelines]
     in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
     on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
+    spilled = sum(len(pipeline.runs) for pipeline in view.pipelines)
     return [
         f"rows folded in line: {in_line} in {runs} runs",
         f"rows read by Spark: {on_spark} in {jobs} runs",
         f"groups held: {sum(pipeline.groups for pipeline in view.pipelines)}",
+        f"in memory: {sum(p.state_bytes for p in view.pipelines)} bytes",
+        f"spilled: {sum(p.runs.byte_count for p in view.pipelines)} bytes in {spilled} runs",
         f"upper part on Spark: {view.evaluation.upper_runs} runs",
     ]
 
@@ -146,7 +180,6 @@ def _plan_lines(
     plan: ContinuousPlan,
     specs: Sequence[FoldSpec],
     query: ContinuousQuery | None,
-    view: bool = False,
 ) -> list[str]:
     if not specs:
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
@@ -155,18 +188,14 @@ def _plan_lines(
     inline = context.settings.integer("inline_rows") > 0
     for number, spec in enumerate(specs):
         fold = spec.plan
-        leaves = " and ".join(
-            str(leaf.name) if view else f"{leaf.name} {_window(leaf.window)}"
-            for leaf in fold.leaves
-        )
+        leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
         run = None if query is None else query.shares.run(number) or query.folds[number]
         tier = run.tier if run is not None else _tier(spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
         if fold.statics:
             tables = ", ".join(f"{s.join or 'from'} {s.text}" for _, s in fold.statics)
-            when = "as of creation" if view else "read again when it changes"
-            lines.append(f"  static: {tables}, {when}")
+            lines.append(f"  static: {tables}, read again when it changes")
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
         if query is not None and run is not None:
@@ -183,15 +212,18 @@ def _tier(spec: FoldSpec, inline: bool) -> str:
     return spec.tier if inline else "Spark"
 
 
-def _grouping(spec: FoldSpec) -> list[str]:
+def _grouping(spec: FoldSpec, named: bool = False) -> list[str]:
     fold = spec.plan
-    lines = []
-    if fold.keys:
-        lines.append(f"  group by: {', '.join(fold.keys)}")
-    if fold.aggregates:
-        texts = [f"{a.function}({a.argument or '*'})" for a in fold.aggregates]
-        lines.append(f"  partials: {', '.join(texts)}")
-    return lines
+    keys, aggregates = (
+        list(fold.keys),
+        [f"{a.function}({a.argument or '*'})" for a in fold.aggregates],
+    )
+    if named:
+        columns = iter(spec.schema.names)
+        keys = [f"{text} AS {next(columns)}" for text in keys]
+        aggregates = [f"{text} AS {next(columns)}" for text in aggregates]
+    lines = [f"  group by: {', '.join(keys)}"] if keys else []
+    return [*lines, f"  partials: {', '.join(aggregates)}"] if aggregates else lines
 
 
 def _upper_line(plan: ContinuousPlan, tier: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -46,8 +46,8 @@ def run_query(running: Running, query: Query) -> Result:
     key = (query.text, context.settings.changes)
     known = version.answers.get(key)
     if known is None:
-        known = _rows(running, query)
-        if view.versions.last is version and known.nbytes <= MOST_ANSWER_BYTES:
+        known = _rows(running, query, {(view.name.casefold(), 0): version.rows})
+        if known.nbytes <= MOST_ANSWER_BYTES:
             while len(version.answers) >= MOST_ANSWERS:
                 version.answers.pop(next(iter(version.answers)), None)
             version.answers[key] = known
@@ -70,7 +70,11 @@ class KnownAnswer:
         if marks != self._marks:
             self._view = view_alone(context, self._query)
             self._marks = marks
-        version = None if self._view is None else self._view.unchanged()
+        view = self._view
+        if view is None or context.engine.find_view(view.name) is not view:
+            self._marks = None  # it is being dropped or replaced: look again
+            return None
+        version = view.unchanged()
         if version is None:
             return None
         return version.answers.get((self._query.text, context.settings.changes))
@@ -96,9 +100,13 @@ def _arrow_type(spark_type: str) -> pa.DataType:
         return pa.string()
 
 
-def _rows(running: Running, query: Query) -> pa.Table:
+def _rows(
+    running: Running, query: Query, views: Mapping[tuple[str, int | None], pa.Table] | None = None
+) -> pa.Table:
+    """The rows of a query; those of `views` are at hand already."""
     context = running.context
     with reading(context, query, running.text) as found:
+        found.views.update(views or {})
         plain = plain_scan(found)
         if plain is not None:
             return plain.rows

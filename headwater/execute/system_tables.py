@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
+from headwater.engine.view_pipeline import ViewPipeline
 from headwater.execute.context import Context
 from headwater.settings import shown
 from headwater.storage.streaming.table import StreamingTable
@@ -95,6 +96,8 @@ VIEWS = columns(
     progress=pa.float64(),
     waiting_rows=BIGINT,
     groups=BIGINT,
+    state_bytes=BIGINT,
+    spilled_bytes=BIGINT,
     version=BIGINT,
     versions=pa.list_(BIGINT),
     fold_ms=pa.float64(),
@@ -313,7 +316,8 @@ def views(context: Context) -> pa.Table:
 
 def _view_row(view: ContinuousView) -> dict[str, Any]:
     kept = [version.number for version in view.versions.all()]
-    pipelines = view.pipelines
+    pipelines = _folded(view)
+    folded = bool(pipelines)
     tiers = sorted({p.fold.tier for p in pipelines} | {view.evaluation.upper_tier})
     seconds = sum(p.timings.total_s for p in pipelines)
     recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
@@ -321,10 +325,12 @@ def _view_row(view: ContinuousView) -> dict[str, Any]:
         "kind": "continuous",
         "maintenance": view.maintenance if view.specs else "re-evaluated",
         "state": view.state,
-        "tier": " and ".join(tiers) if view.specs else "Spark",
-        "progress": view.progress if view.specs else 1.0,
-        "waiting_rows": view.waiting,
+        "tier": " and ".join(tiers) if folded else "Spark",
+        "progress": view.progress if folded else 1.0,
+        "waiting_rows": view.waiting if folded else 0,
         "groups": sum(p.groups for p in pipelines),
+        "state_bytes": sum(p.state_bytes for p in pipelines),
+        "spilled_bytes": sum(p.runs.byte_count for p in pipelines),
         "version": kept[-1] if kept else None,
         "versions": kept,
         "fold_ms": round(1000 * seconds / max(sum(p.timings.count for p in pipelines), 1), 3),
@@ -335,12 +341,17 @@ def _view_row(view: ContinuousView) -> dict[str, Any]:
 
 def _shared_with(context: Context, view: ContinuousView) -> list[str]:
     """The other views that have a pipeline in common with one."""
-    mine = {pipeline.number for pipeline in view.pipelines}
+    mine = {pipeline.number for pipeline in _folded(view)}
     return [
         other.name
         for other in context.engine.views()
-        if other is not view and mine & {pipeline.number for pipeline in other.pipelines}
+        if other is not view and mine & {pipeline.number for pipeline in _folded(other)}
     ]
+
+
+def _folded(view: ContinuousView) -> Sequence[ViewPipeline]:
+    """The pipelines that a view uses: a deferred one has no use for its own."""
+    return () if view.maintenance == "deferred" else view.pipelines
 
 
 def settings(context: Context) -> pa.Table:

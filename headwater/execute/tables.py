@@ -225,6 +225,7 @@ def rename_table(running: Running, statement: AlterTableRename) -> Result:
     context = running.context
     with context.ddl:
         item, _ = _target(context, statement.name, statement.text)
+        check_unread(context, item)
         context.catalog.change(item, item.definition, name=str(statement.new_name))
     return Result("ALTER TABLE")
 
@@ -264,6 +265,7 @@ def _rebuild(
     context = running.context
     with context.ddl:
         item, table = _target(context, name, running.text)
+        check_unread(context, item)
         schema = pa.schema([field for _, field in columns])
         folder = context.table_folder(item.name, fresh_number(context))
         with table.writing:

@@ -24,16 +24,18 @@ def _folder(context: Context) -> Path:
 def pin_static(context: Context, made: MadeView) -> dict[str, str]:
     """The rows of the tables below a view's folds, as of now: by table the name of a file."""
     found: dict[str, str] = {}
-    if not made.plan.stream_tables:
+    names = {*made.plan.stream_tables, *context.tables_of_functions(made.plan.identifiers)}
+    if not names:
         return found
     folder = _folder(context)
     folder.mkdir(exist_ok=True)
-    with context.held(made.plan.stream_tables) as held:
-        for name in made.plan.stream_tables:
+    with context.held(names) as held:
+        for name in sorted(names):
             item, relation = context.find(name), held.relations.get(name)
             if item is None or relation is None:
                 continue
-            found[name] = f"{item.id}-{held.versions[name]}.parquet"
+            made_as = context.tables[item.id].folder.name  # another one counts versions anew
+            found[name] = f"{item.id}-{made_as}-{held.versions[name]}.parquet"
             path = folder / found[name]
             if not path.exists():
                 fresh = path.with_suffix(".new")

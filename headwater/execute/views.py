@@ -18,7 +18,7 @@ from headwater.engine.view_versions import Versions
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, Error, SettingError
 from headwater.execute.catalog_tables import CatalogTables
-from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.context import Context, Running, unknown_table, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import check_unread
@@ -27,7 +27,7 @@ from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.view_rules import TIME, broken_rule
+from headwater.plan.continuous.view_rules import TIME, broken_rule, reason_of_view
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic
@@ -121,7 +121,7 @@ def _create_plain(
             f"the view names {len(names)} columns, its query has {len(columns)}", sqlstate="42601"
         )
     refuse_twice(pa.schema([pa.field(n, pa.null()) for n in names or [c for c, _ in columns]]))
-    reads = {r.name.key for r in statement.query.table_references}
+    reads = context.names_read(statement.query)
     found = [context.find(name) for name in sorted(reads)]
     definition = {
         "continuous": False,
@@ -171,18 +171,19 @@ def _create_continuous(
     text = statement.text if query is statement.query else query.text
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
-    notice = _check_kept(context, query, made, options)
+    notice = check_kept(context, query, made, options)
     definition = {
         "continuous": True,
         "text": query.text,
         "columns": names,
         **options,
         "reads": sorted({table.definition.id for table in made.tables}),
-        "tables": sorted(made.plan.identifiers),
+        "tables": sorted(context.names_read(statement.query) | context.names_read(query)),
         "types": made.analyser.known,
     }
     with contextlib.ExitStack() as stack:
         stack.callback(release_streams, context, definition["reads"])  # if it does not come about
+        stack.callback(forget_static, context)
         for table in made.tables:
             stack.enter_context(table.holding())
             table.kept = True
@@ -225,7 +226,7 @@ def _is_view(context: Context, name: str) -> bool:
     return item is not None and item.kind in ("view", "continuous query")
 
 
-def _check_kept(
+def check_kept(
     context: Context, query: Query, made: MadeView, options: dict[str, Any]
 ) -> str | None:
     """How the view will be kept: an error if it cannot be, a notice if only by re-evaluation."""
@@ -237,13 +238,17 @@ def _check_kept(
     )
     reason = made.plan.reason or "maintenance = 'deferred' evaluates it at each read"
     rule = broken_rule(query, CatalogTables(context), reason)
+    if whole and deferred:
+        return None
     if whole:
-        return f"the view is evaluated again when its input has changed: {reason}"
+        kept = f"the view is evaluated again when its input has changed: {reason_of_view(reason)}"
+        fold = "; WITH (volatile = 'at insert') folds each row with the time of its insert"
+        return kept + fold if rule == TIME else kept
     enough = "a streaming table with RANGE FOREVER keeps what such a view needs"
     raise BindError(
         f"the view cannot be kept: {rule or reason}",
         sqlstate="42P17",
-        detail=reason if rule else None,
+        detail=reason_of_view(reason) if rule else None,
         hint=AT_INSERT if rule == TIME else enough,
     )
 
@@ -270,7 +275,7 @@ def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView
         for number, spec in enumerate(made.specs):
             place = _place(context, made, spec, saved, static)
             member = member_name(saved["incarnation"], number)
-            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place, made)
+            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place)
             pipelines.append(context.pipelines.join(member, spec, place, make))
         return _view(context, name, saved, made, pipelines)
     except BaseException:
@@ -298,14 +303,14 @@ def _place(
     )
 
 
-def _pipeline(context: Context, number: str, place: Place, made: MadeView) -> ViewPipeline:
+def _pipeline(context: Context, number: str, place: Place) -> ViewPipeline:
     return ViewPipeline(
         number,
         place,
         context,
         StaticProbes(context),
-        made.plan.identifiers,
         context.pipeline_snapshot(number),
+        context.pipeline_runs(number),
     )
 
 
@@ -349,7 +354,10 @@ def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
 
 def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
-    _open(context, [i for i in context.catalog.all("view") if i.definition["continuous"]])
+    views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
+    numbers = {number for item in views for number in item.definition["pipelines"]}
+    context.forget_pipelines(numbers)
+    _open(context, views)
 
 
 def wake_views(context: Context) -> None:
@@ -400,7 +408,7 @@ def _taken_up(
                 known.join(member, own)
         return known
     place = _place(context, made, spec, saved, held_static(context, saved["static"]))
-    pipeline = _pipeline(context, number, place, made)
+    pipeline = _pipeline(context, number, place)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)
     return pipeline
@@ -413,7 +421,12 @@ def find_view(running: Running, name: Any) -> tuple[CatalogObject, ContinuousVie
     if item is None:
         raise unknown_table(name, context.relation_names(), running.text)
     if item.kind != "view" or not item.definition["continuous"]:
-        raise BindError(f"{item.name} is no continuous view", sqlstate="42809")
+        plain = item.kind == "view"
+        raise BindError(
+            f"{item.name} is no continuous view",
+            sqlstate="42809",
+            hint="it is a plain view: its query is run at each read" if plain else None,
+        )
     view = context.engine.find_view(item.name)
     if view is None:
         raise context.dormant[item.key]
@@ -428,7 +441,7 @@ def drop_view(running: Running, statement: Drop) -> Result:
         if item is None and statement.if_exists:
             return Result("DROP VIEW")
         if item is None or item.kind != "view":
-            raise BindError(f"there is no view {statement.name}", sqlstate="42P01")
+            raise unknown_view(context, statement.name, running.text)
         check_unread(context, item)
         view = context.engine.find_view(item.name)
         context.engine.remove(item.name)
@@ -452,6 +465,11 @@ def refresh_static(running: Running, statement: AlterViewRefreshStatic) -> Resul
     context = running.context
     with context.ddl:
         item, view = find_view(running, statement.name)
+        if not view.plan.stream_tables:
+            notice = (
+                f"view {item.name} has no table below a grouping: those it has are as of each read"
+            )
+            return Result("ALTER VIEW", notice=notice)
         if any(t.definition.kind == "stream" or t.definition.range_ticks for t in view.tables):
             raise BindError(
                 f"view {item.name} cannot be made again: its rows are not all stored",

@@ -156,10 +156,16 @@ class Aggregation:
         return np.flatnonzero(vectors[0][0]) if self.keys else np.zeros(1, np.int64)
 
     @quiet
-    def finish(self, vectors: Sequence[Vectors], distinct: Sequence[Vector] = ()) -> list[pa.Array]:
-        """The aggregates' columns from vectors that hold just the groups wanted."""
+    def finish(
+        self,
+        vectors: Sequence[Vectors],
+        distinct: Sequence[Vector] = (),
+        wanted: Sequence[int] | None = None,
+    ) -> list[pa.Array]:
+        """The columns of all or some aggregates from vectors that hold just the groups wanted."""
         columns = []
-        for aggregate, places in zip(self.aggregates, self._places, strict=True):
+        for number in range(len(self.aggregates)) if wanted is None else wanted:
+            aggregate, places = self.aggregates[number], self._places[number]
             parts = [vectors[p] if p >= 0 else [distinct[-1 - p]] for p in places]
             columns.append(function_of(aggregate.function).finish(aggregate, parts))
         return columns

@@ -38,6 +38,11 @@ class Grouper:
     def __init__(self) -> None:
         self._claims: npt.NDArray[np.int32] = np.empty(0, np.int32)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return self._claims.nbytes
+
     def claims(self, slot_count: int) -> npt.NDArray[np.int32]:
         """The scratch array, one place per slot."""
         if slot_count > len(self._claims):

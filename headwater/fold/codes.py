@@ -8,13 +8,14 @@ by one. Serves DataCell §3 (group by, joins) and DESIGN §7: pyarrow rebuilds i
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.errors import OverloadError
-from headwater.fold.columns import INTEGER, Column, Slots, Vector
+from headwater.fold.columns import INTEGER, OBJECT_BYTES, Column, Slots, Vector
 
 MOST_CODES = 2**31 - 2
 DIRECT_RANGE = 1 << 16  # addressed directly in any case
@@ -37,6 +38,12 @@ class IntegerCodes:
 
     def __len__(self) -> int:
         return self._count
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        direct = 0 if self._direct is None else self._direct.nbytes
+        return self._values.nbytes + self._table.nbytes + direct
 
     @property
     def values(self) -> Vector:
@@ -148,38 +155,31 @@ class IntegerCodes:
     def _insert(self, values: Vector, codes: Slots, fresh: Slots) -> None:
         """Give codes to the rows `fresh`, which have none: the first of equal ones wins a place."""
         if 3 * (self._count + len(fresh)) > 2 * len(self._table):
-            distinct = np.unique(values[fresh]) if len(fresh) > len(self._table) else fresh
-            self._rebuild(self._count + len(distinct))
-        mask, pending, before = len(self._table) - 1, fresh, self._count
-        places, claimed = self._places(values)[pending], []
+            many = len(fresh) > len(self._table)
+            self._rebuild(self._count + (_distinct_count(values[fresh]) if many else len(fresh)))
+        keys = values[fresh]
+        winners, places = self._claim(keys)
+        first = np.flatnonzero(winners == np.arange(len(keys)))  # in order of appearance
+        given = np.empty(len(keys), np.int64)
+        given[first] = self._append(keys[first])
+        self._table[places[first]] = given[first]
+        codes[fresh] = given[winners]
+
+    def _claim(self, keys: Vector) -> tuple[Slots, Slots]:
+        """For each key the first one that equals it, and the free place that this one has marked."""
+        mask, table = len(self._table) - 1, self._table
+        winners = np.empty(len(keys), np.int64)
+        pending, at, places = np.arange(len(keys)), self._places(keys), self._places(keys)
         while len(pending):
-            empty = self._table[places] < 0
-            if empty.any():
-                claimed.append(self._claim(values, pending[empty], places[empty]))
-            found = self._table[places].astype(np.int64)
-            same = self._values[found] == values[pending]
-            codes[pending[same]] = found[same]
-            pending, places = pending[~same], (places[~same] + 1) & mask
-        self._put_in_order(codes, fresh, np.concatenate(claimed), before)
-
-    def _claim(self, values: Vector, rows: Slots, places: Slots) -> Slots:
-        """Give free places to rows, one row each; gives the places that were taken."""
-        marks = -2 - np.arange(len(rows), dtype=np.int32)
-        self._table[places] = marks
-        won = self._table[places] == marks
-        self._table[places[won]] = self._append(values[rows[won]])
-        return places[won]
-
-    def _put_in_order(self, codes: Slots, fresh: Slots, places: Slots, before: int) -> None:
-        """Renumber new codes, found in the order of their places, by their first appearance."""
-        firsts = np.empty(self._count - before, np.int64)
-        firsts[codes[fresh[::-1]] - before] = fresh[::-1]  # the last write is the first row
-        order = np.argsort(firsts)
-        ranks = np.empty_like(order)
-        ranks[order] = np.arange(len(order))
-        self._values[before : self._count] = self._values[before : self._count][order]
-        codes[fresh] = ranks[codes[fresh] - before] + before
-        self._table[places] = ranks[self._table[places] - before] + before
+            empty = np.flatnonzero(table[at] == NO_CODE)[::-1]  # the last write is the first row
+            table[at[empty]] = -2 - pending[empty]
+            found = -2 - table[at].astype(np.int64)
+            same = found >= 0
+            same[same] = keys[found[same]] == keys[pending[same]]
+            settled = pending[same]
+            winners[settled], places[settled] = found[same], at[same]
+            pending, at = pending[~same], (at[~same] + 1) & mask
+        return winners, places
 
     def _rebuild(self, count: int) -> None:
         """A table at most a third full, holding every value."""
@@ -213,6 +213,11 @@ class IntegerCodes:
             self._rebuild(self._count)
 
 
+def _distinct_count(values: Vector) -> int:
+    ordered = np.sort(values)
+    return 1 + int(np.count_nonzero(ordered[1:] != ordered[:-1]))
+
+
 class ValueCodes:
     """Text, binary and long decimals → codes in order of first appearance."""
 
@@ -223,6 +228,12 @@ class ValueCodes:
 
     def __len__(self) -> int:
         return len(self._codes)
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held: the dictionary, its texts, and the same texts in Arrow."""
+        texts = sum(chunk.nbytes for chunk in self._chunks)
+        return sys.getsizeof(self._codes) + OBJECT_BYTES * len(self._codes) + 2 * texts
 
     def take(self, codes: Slots) -> pa.Array:
         """The values of codes."""

@@ -25,6 +25,7 @@ Slots = npt.NDArray[np.int64]
 INTEGER, FLOAT, OBJECT = "integer", "float", "object"
 SHORT_DIGITS = 18  # decimals of so many digits fit a 64-bit integer
 WORD = 1 << 64
+OBJECT_BYTES = 56  # a short text or a long integer, about
 
 
 @lru_cache(maxsize=256)
@@ -187,6 +188,12 @@ def _decimals(values: Vector, valid: npt.NDArray[np.bool_] | None, type_: pa.Dat
         words[:, 0], words[:, 1] = values, values >> 63
         data = words.tobytes()
     return pa.Array.from_buffers(type_, len(values), [_bitmap(valid), pa.py_buffer(data)])
+
+
+def size_of(vector: Vector) -> int:
+    """How much memory a vector holds; what its objects take is estimated."""
+    objects = OBJECT_BYTES * len(vector) if vector.dtype == np.object_ else 0
+    return vector.nbytes + objects
 
 
 def columns_of(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> list[Column]:

@@ -72,6 +72,20 @@ class DistinctValues:
         out[known] = self._counts[slots[known]]
         return out
 
+    def owners(self) -> Slots:
+        """The slot of every pair, of states without panes."""
+        return self._owners[: len(self._lookup)]
+
+    def values(self, pairs: Slots) -> pa.Array:
+        """The values of some pairs."""
+        return self._lookup.keys(pairs)[1]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        own = (self._owners, self._newest, self._counts)
+        return self._lookup.nbytes + self._grouper.nbytes + sum(v.nbytes for v in own)
+
     def remap(self, live: Slots, slot_count: int) -> None:
         """Slots were renumbered: `live` are the old ones, in the order of the new."""
         new = np.full(max(slot_count, len(self._counts)), -1, np.int64)

@@ -38,7 +38,12 @@ class Family(ABC):
     def empty(self, size: int) -> Vectors:
         """Vectors of identities."""
         pairs = zip(self.identities, self.dtypes, strict=True)
-        return [np.full(size, identity, dtype) for identity, dtype in pairs]
+        return [
+            np.zeros(size, dtype)  # touches no memory
+            if dtype is not np.object_ and identity == 0
+            else np.full(size, identity, dtype)
+            for identity, dtype in pairs
+        ]
 
     @abstractmethod
     def fold(self, chunk: Chunk) -> Vectors:

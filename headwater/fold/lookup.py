@@ -33,6 +33,11 @@ class ColumnCodes:
     def __len__(self) -> int:
         return len(self._inner) + (self._null != NO_CODE)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return self._inner.nbytes
+
     def codes(self, column: Column, add: bool) -> Slots:
         """The codes of a column's rows; -1 for unknown ones unless they may be added."""
         valid = column.valid
@@ -88,6 +93,17 @@ class ColumnCodes:
         self._inner.keep(rest - (rest > self._null))
         self._null = int(places[0]) if len(places) else NO_CODE
 
+    def load(self, column: Column) -> None:
+        """Start with distinct values as codes 0, 1, 2, …"""
+        valid, inner = column.valid, self._inner
+        rest = None if valid is None else np.flatnonzero(valid)
+        self._null = NO_CODE if valid is None else int(np.argmin(valid))
+        if isinstance(inner, ValueCodes):
+            inner.load(column.array if rest is None else column.array.take(pa.array(rest)))
+        else:
+            bits = key_bits(column)
+            inner.load(bits if rest is None else bits[rest])
+
 
 class Lookup:
     """Composite keys → slots 0, 1, 2, … in order of first appearance."""
@@ -101,6 +117,12 @@ class Lookup:
         if not self._columns:
             return 1  # the one group of a query without GROUP BY
         return len(self._pairs[-1]) if self._pairs else len(self._columns[0])
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        pairs = sum(codes.nbytes for codes in self._pairs)
+        return pairs + sum(codes.nbytes for codes in self._columns)
 
     def slots(self, columns: Sequence[Column | pa.Array], row_count: int | None = None) -> Slots:
         """The slot of each row; unknown keys get the next slots."""
@@ -149,11 +171,20 @@ class Lookup:
         elif self._columns:
             self.load(self.keys(slots))
 
-    def load(self, keys: Sequence[pa.Array]) -> None:
+    def load(self, keys: Sequence[Column | pa.Array]) -> None:
         """Start with distinct keys as slots 0, 1, 2, …"""
         self.__init__(self.types)  # type: ignore[misc]
-        if self._columns:
-            self.slots(keys)
+        given = [key if isinstance(key, Column) else Column(key) for key in keys]
+        if len(given) == 1:
+            self._columns[0].load(given[0])
+        elif given:
+            head = [
+                own.codes(column, True) for own, column in zip(self._columns, given, strict=True)
+            ]
+            codes = head[0]
+            for pairs, other in zip(self._pairs[:-1], head[1:-1], strict=True):
+                codes = pairs.codes((codes << PAIR_BITS) | other)
+            self._pairs[-1].load((codes << PAIR_BITS) | head[-1])
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""

@@ -8,10 +8,11 @@ file, or accept bytes that are damaged: a checksum is compared before anything i
 
 from __future__ import annotations
 
+import io
 import json
 import struct
 import zlib
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -35,17 +36,37 @@ class Snapshotted(Protocol):
 
 def dump(structure: Snapshotted, position: Any = None) -> bytes:
     """A structure's state as bytes, with the source position that it belongs to."""
+    with io.BytesIO() as file:
+        write(file, structure.state(), position)
+        return file.getvalue()
+
+
+def write(file: BinaryIO, state: dict[str, Any], position: Any = None) -> None:
+    """A state, array by array, into a new file; its header last."""
     arrays: list[pa.Array] = []
-    tree = _put({"position": position, "state": structure.state()}, arrays)
+    tree = _put({"position": position, "state": state}, arrays)
     text = json.dumps(tree, separators=(",", ":")).encode()
-    sink = pa.BufferOutputStream()
+    file.write(bytes(HEADER.size))
+    file.write(text)
+    crc, length = zlib.crc32(text), 0
     for array in arrays:
-        batch = pa.record_batch([array], names=["a"])
+        sink, batch = pa.BufferOutputStream(), pa.record_batch([array], names=["a"])
         with pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-    body = sink.getvalue()
-    crc = zlib.crc32(body, zlib.crc32(text))
-    return b"".join([HEADER.pack(MAGIC, crc, len(text), body.size), text, body])
+        body = sink.getvalue()
+        file.write(body)
+        crc, length = zlib.crc32(body, crc), length + body.size
+    file.seek(0)
+    file.write(HEADER.pack(MAGIC, crc, len(text), length))
+
+
+def detached(state: Any) -> Any:
+    """A state that does not change when its structure does: with vectors of its own."""
+    if isinstance(state, dict):
+        return {key: detached(inner) for key, inner in state.items()}
+    if isinstance(state, list | tuple):
+        return [detached(inner) for inner in state]
+    return state.copy() if isinstance(state, np.ndarray) else state
 
 
 def load(structure: Snapshotted, data: bytes) -> Any:

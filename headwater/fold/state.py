@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.fold.aggregation import Aggregation, Partial, pairs_of, take
+from headwater.fold.aggregation import Aggregation, Partial, copied, pairs_of, take
 from headwater.fold.chunk import Chunk, Grouper, Groups
-from headwater.fold.columns import Column, Slots, Vector
+from headwater.fold.columns import Column, Slots, Vector, size_of
 from headwater.fold.distinct import DistinctValues
 from headwater.fold.families import Family, Vectors, quiet
 from headwater.fold.lookup import Lookup
@@ -48,6 +48,11 @@ class ChangedSlots:
             self._slots = [np.concatenate(self._slots)]
         return self._slots[0] if self._slots else np.empty(0, np.int64)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return self._marks.nbytes + sum(slots.nbytes for slots in self._slots)
+
     def take(self) -> Slots:
         """The slots; from now on none has changed."""
         slots = self.peek()
@@ -59,8 +64,11 @@ class ChangedSlots:
 class GroupState:
     """Aggregates per group, without end."""
 
-    def __init__(self, aggregation: Aggregation, lookup: Lookup | None = None) -> None:
-        self.aggregation = aggregation
+    def __init__(
+        self, aggregation: Aggregation, lookup: Lookup | None = None, tracked: bool = True
+    ) -> None:
+        """`tracked`: whether `changed` will be asked; else nothing is kept for it."""
+        self.aggregation, self._tracked = aggregation, tracked
         self.lookup = Lookup(aggregation.key_types) if lookup is None else lookup
         self._owns_lookup = lookup is None
         self._grouper = Grouper()
@@ -98,7 +106,8 @@ class GroupState:
             else:
                 rest.append(number)
         changed = self._fold_groups(rest, slots, columns, order)
-        self._changed.add(changed, len(self.lookup))
+        if self._tracked:
+            self._changed.add(changed, len(self.lookup))
         self._fold_pairs(slots, columns)
 
     def _fold_groups(
@@ -110,7 +119,7 @@ class GroupState:
     ) -> Slots:
         """Families that cannot be folded row by row go by a partial; gives the slots touched."""
         if not numbers:
-            return self._grouper.distinct(slots, len(self.lookup))
+            return self._grouper.distinct(slots, len(self.lookup)) if self._tracked else slots
         groups = self._grouper.group(slots, len(self.lookup))
         chunk = Chunk(groups, columns, order)
         there = np.flatnonzero(groups.row_counts)
@@ -128,7 +137,19 @@ class GroupState:
         """Fold in a partial that was made elsewhere."""
         self._grow(len(self.lookup), int(partial.vectors[0][0].sum()))
         self.aggregation.merge_at(self._vectors, partial.slots, partial.vectors)
-        self._changed.add(partial.slots, len(self.lookup))
+        if self._tracked:
+            self._changed.add(partial.slots, len(self.lookup))
+        for values, pairs in zip(self._distinct, partial.pairs, strict=True):
+            values.push(0, pairs)
+
+    def load(self, keys: Sequence[Column], partial: Partial) -> None:
+        """Begin with groups that were made elsewhere: their distinct keys are the slots."""
+        self.clear()
+        self.lookup.load(keys)
+        self._vectors = copied(partial.vectors)
+        self._rows = int(partial.vectors[0][0].sum())
+        if self._tracked:
+            self._changed.add(partial.slots, len(self.lookup))
         for values, pairs in zip(self._distinct, partial.pairs, strict=True):
             values.push(0, pairs)
 
@@ -143,10 +164,45 @@ class GroupState:
             for family, vectors in zip(self.aggregation.families, self._vectors, strict=True):
                 family.normalise(vectors)
 
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held; objects are estimated."""
+        vectors = sum(size_of(vector) for family in self._vectors for vector in family)
+        distinct = sum(values.nbytes for values in self._distinct)
+        own = self.lookup.nbytes if self._owns_lookup else 0
+        return vectors + distinct + own + self._changed.nbytes + self._grouper.nbytes
+
+    @property
+    def distinct(self) -> Sequence[DistinctValues]:
+        """The distinct values, argument by argument."""
+        return self._distinct
+
+    def present(self) -> Slots:
+        """The slots of the groups that are there."""
+        self._grow(len(self.lookup), 0)
+        return self.aggregation.present(self._vectors)
+
+    @quiet
+    def partials(self, slots: Slots) -> Sequence[Vectors]:
+        """The partials of some slots, copied, in a form that can be merged elsewhere."""
+        vectors = take(self._vectors, slots)
+        for family, own in zip(self.aggregation.families, vectors, strict=True):
+            family.normalise(own)
+        return vectors
+
     def result(self) -> pa.Table:
         """All groups; what has changed stays marked."""
+        return self._rows_of(self.present())
+
+    def some(self, wanted: Sequence[int]) -> pa.Table:
+        """All groups with some of the aggregates, in that order: an overflow in another one is no error."""
         self._grow(len(self.lookup), 0)
-        return self._rows_of(self.aggregation.present(self._vectors))
+        slots = self.aggregation.present(self._vectors)
+        distinct = [values.counts(slots) for values in self._distinct]
+        columns = self.aggregation.finish(take(self._vectors, slots), distinct, wanted)
+        names = [key.name for key in self.aggregation.keys]
+        names += [self.aggregation.aggregates[number].name for number in wanted]
+        return pa.Table.from_arrays([*self.lookup.keys(slots), *columns], names=names)
 
     def changed(self) -> pa.Table:
         """The groups touched since the last call, as they are now."""
@@ -183,7 +239,8 @@ class GroupState:
         if state["lookup"] is not None:
             self.lookup.restore(state["lookup"])
         self._vectors, self._rows = state["vectors"], state["rows"]
-        self._changed.add(state["changed"], len(self.lookup))
+        if self._tracked:
+            self._changed.add(state["changed"], len(self.lookup))
         for values, inner in zip(self._distinct, state["distinct"], strict=True):
             values.restore(inner)
 

@@ -142,7 +142,8 @@ def _hint(condition: str, message: str) -> tuple[str, str | None]:
         )
         names = near.group(1).replace("`", "").split(", ")
         names = [name for name in names if name.rpartition(".")[2] not in INTERNAL_COLUMNS]
-        return plain, f"did you mean {' or '.join(names[:3])}?" if names else None
+        found = [] if names == ["_t"] else names[:3]  # a time that the user did not name
+        return plain, f"did you mean {' or '.join(found)}?" if found else None
     plain = re.sub(r" on search path \[.*?\]", "", plain)
     plain = re.sub(
         r"\. (If necessary set|Use (?:[`']|the SQL function)|To tolerate|Verify the spelling"

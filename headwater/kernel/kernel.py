@@ -26,7 +26,7 @@ from headwater.kernel.functions import UserFunction
 from headwater.kernel.relation import Relation, Staging
 from headwater.kernel.spark import SparkProcess, spark_process
 from headwater.settings import MEBIBYTE, Settings
-from headwater.sql.types import quoted, result_schema
+from headwater.sql.types import name_of, quoted, result_schema
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -37,6 +37,8 @@ CANCEL_PATIENCE_S = 10.0
 
 _ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
 _NO_ADDRESS = ("'' AS _file", "0L AS _row")
+
+BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _tags = itertools.count()
 
@@ -226,6 +228,12 @@ class Kernel:
             names = frame.columns
             table = _arrow_friendly(frame).toArrow()
         return table.rename_columns(names).cast(result_schema(table.rename_columns(names).schema))
+
+    def map_batches(self, work: Work, function: BatchFunction, schema: pa.Schema) -> pa.Table:
+        """What a function makes of a query's batches, in Spark's Python workers."""
+        columns = ", ".join(f"{quoted(field.name)} {name_of(field.type)}" for field in schema)
+        with self._frame(work, None) as frame:
+            return frame.mapInArrow(function, columns).toArrow().cast(schema)
 
     def analyse(self, work: Work) -> list[tuple[str, str]]:
         """The names and types (Spark's own words) that a query would have, without running it."""

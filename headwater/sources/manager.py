@@ -15,12 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import BindError, Error
+from headwater.errors import BindError, Error, SettingError
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
+from headwater.sources.linearroad.options import parse_ride
+from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, from_json, parse_options, to_json
 from headwater.sources.parquet import Parquet
 from headwater.sources.python import PythonRunner
@@ -40,6 +42,7 @@ STREAM_KINDS: dict[str, StreamKind] = {
     "parquet": Parquet(),
     "spark": SparkFormat(),
 }
+LINEAR_ROAD = "linearroad"
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ class Sources:
     def create(self, name: str, table: StreamingTable, url: str, options: Options) -> CatalogObject:
         """Makes a source and starts it."""
         address, _ = self._checked(url, options)
+        if address.kind == "demo":
+            check_columns(table.definition.schema)
         made = {
             "table_id": table.definition.id,
             "url": url,
@@ -115,6 +120,9 @@ class Sources:
         parsed = parse_options(options, address.kind)
         if address.kind == "python":
             self._check_function(address.rest)
+        elif address.kind == "demo":
+            _check_demo(address.rest)
+            parse_ride(parsed.demo)
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
@@ -209,6 +217,8 @@ class Sources:
         feed = Feed(item.name, source_key(item), table, address, options, self._checkpoint(item))
         if address.kind == "python":
             return PythonRunner(feed, self._around)
+        if address.kind == "demo":
+            return LinearRoadRunner(feed, self._around)
         return StreamRunner(feed, self._around, STREAM_KINDS[address.kind])
 
     def _stop(self, item: CatalogObject) -> None:
@@ -245,6 +255,11 @@ class Sources:
             started_at=None if runner is None else runner.started_at.isoformat(),
             created_at=item.created_at,
         )
+
+
+def _check_demo(name: str) -> None:
+    if name.lower() != LINEAR_ROAD:
+        raise SettingError(f"there is no demo named {name!r}", hint=f"write 'demo:{LINEAR_ROAD}'")
 
 
 def _shown(error: Error | None) -> str | None:

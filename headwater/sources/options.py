@@ -28,15 +28,19 @@ class SourceOptions:
     batch_rows: int = BATCH_ROWS
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
+    demo: Mapping[str, object] = field(default_factory=dict)
 
 
 def parse_options(given: Options, kind: str) -> SourceOptions:
     """The options, checked; those we do not know are Spark's, for kinds that Spark reads."""
     found: dict[str, Any] = {}
     spark: dict[str, str] = {}
+    demo: dict[str, object] = {}
     for name, value in given.items():
         key = name.lower()
-        if key in INTERVALS:
+        if kind == "demo":
+            demo[key] = value
+        elif key in INTERVALS:
             found[f"{key}_s"] = _seconds(key, value)
         elif key in WHOLE_NUMBERS:
             found[key] = _whole_number(key, value)
@@ -49,7 +53,7 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             )
         else:
             spark[name] = _text(value)
-    return SourceOptions(**found, spark=spark)
+    return SourceOptions(**found, spark=spark, demo=demo)
 
 
 def _seconds(name: str, value: object) -> float:

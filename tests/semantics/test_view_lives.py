@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import headwater
 from headwater.execute import views
+from headwater.storage.standard_table import StandardTable
 
 SETTINGS = {"eager_spark": False}
 SUMS = "SELECT k, count(*) AS n FROM {} GROUP BY k"
@@ -198,3 +201,120 @@ def test_a_lost_snapshot_is_told(folder: Path, connect: Connect) -> None:
     db.insert("s", [(1,)])
     with pytest.raises(headwater.Error, match="rows of stream s that the view needs are gone"):
         rows(db, "v")
+
+
+def test_a_delete_while_a_version_is_made_is_seen_by_the_next(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A version is known by the rows that were folded, not by those that are stored a moment later."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    db.insert("r", [(1, 1)])
+    view = db._context.engine.find_view("v")
+    assert view is not None
+    catch_up = view.catch_up
+
+    def then_deleted() -> None:
+        catch_up()
+        monkeypatch.undo()
+        db.sql("DELETE FROM r")
+
+    monkeypatch.setattr(view, "catch_up", then_deleted)
+    assert view.read().rows.to_pylist() == [{"k": 1, "n": 1}]
+    assert rows(db, "v") == []
+
+
+def test_a_table_that_changes_while_a_version_is_made_is_read_again(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The version of a table in a result's key is that of the rows that were read."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAM s (k INT)")
+    db.sql("CREATE TABLE t (k INT)")
+    db.sql(f"CREATE VIEW v AS SELECT t.k, n FROM ({SUMS.format('s')}) a JOIN t ON a.k = t.k")
+    db.insert("s", [(1,), (2,)])
+    db.insert("t", [(1,)])
+    reading = StandardTable.reading
+
+    @contextlib.contextmanager
+    def then_changed(table: StandardTable) -> Iterator[Any]:
+        with reading(table) as snapshot:
+            monkeypatch.undo()
+            db.insert("t", [(2,)])
+            yield snapshot
+
+    monkeypatch.setattr(StandardTable, "reading", then_changed)
+    view = db._context.engine.find_view("v")
+    assert view is not None
+    assert view.read().rows.to_pylist() == [{"k": 1, "n": 1}]
+    assert rows(db, "v") == [(1, 1), (2, 1)]
+
+
+def test_a_view_that_was_dropped_holds_nothing(folder: Path, connect: Connect) -> None:
+    """A reader that is still at it neither slows writers down nor leaves a snapshot behind."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    db.insert("r", [(1, 1)])
+    view = db._context.engine.find_view("v")
+    assert view is not None
+    (pipeline,) = view.pipelines
+    assert rows(db, "v") == [(1, 1)]
+    assert pipeline.number in pipeline.place.table.folded_by
+    db.sql("DROP VIEW v")
+    pipeline._caught_up = False  # as of a reader that came before the first rows were folded
+    db.insert("r", [(2, 1)])
+    assert view.read().rows.to_pylist() == [{"k": 1, "n": 2}]
+    view.put_away()
+    assert not pipeline.place.table.folded_by
+    assert not list(folder.glob(f"**/*{pipeline.number}*"))
+
+
+def test_what_a_view_reads_keeps_its_name(folder: Path, connect: Connect) -> None:
+    """Names in a view's text must mean the same after a restart; those of columns and aliases are free."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAM s (k INT)")
+    db.sql("CREATE TABLE t (k INT, w INT)")
+    db.sql("CREATE TABLE n (k INT)")
+    db.sql(f"CREATE VIEW v AS SELECT t.w, n FROM ({SUMS.format('s')}) a JOIN t ON a.k = t.k")
+    for change in ("RENAME TO u", "RENAME COLUMN w TO x", "DROP COLUMN w"):
+        with pytest.raises(headwater.Error, match="table t is read by view v"):
+            db.sql(f"ALTER TABLE t {change}")
+    db.sql("ALTER TABLE n RENAME TO a")
+    db.sql("DROP TABLE a")
+
+
+def test_tables_that_functions_read(folder: Path, connect: Connect) -> None:
+    """They are as of the read above the groupings, as of creation below them, and cannot go."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAM s (k INT)")
+    db.sql("CREATE TABLE t (w INT)")
+    db.insert("t", [(10,)])
+    db.sql("CREATE FUNCTION top(x INT) RETURNS INT RETURN x + (SELECT max(w) FROM t)")
+    db.sql(f"CREATE VIEW above AS SELECT top(k) AS k, n FROM ({SUMS.format('s')}) a")
+    db.sql("CREATE VIEW below AS SELECT sum(top(k)) AS k FROM s")
+    db.insert("s", [(1,)])
+    assert (rows(db, "above"), rows(db, "below")) == ([(11, 1)], [(11,)])
+    db.insert("t", [(20,)])
+    db.insert("s", [(1,)])
+    assert (rows(db, "above"), rows(db, "below")) == ([(21, 2)], [(22,)])
+    db.insert("t", [(30,)])
+    assert (rows(db, "above"), rows(db, "below")) == ([(31, 2)], [(22,)])
+    with pytest.raises(headwater.Error, match="table t is read by view"):
+        db.sql("DROP TABLE t")
+
+
+def test_an_error_of_one_view_is_not_that_of_another(folder: Path, connect: Connect) -> None:
+    """Views with the same keys: a sum out of range stops only its view; what may raise is folded apart."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAM s (k INT, v INT, c DECIMAL(38, 0))")
+    db.sql("CREATE VIEW divided AS SELECT k, max(100 / v) AS x FROM s GROUP BY k")
+    db.sql("CREATE VIEW summed AS SELECT k, sum(c) AS x FROM s GROUP BY k")
+    db.sql(f"CREATE VIEW counted AS {SUMS.format('s')}")
+    assert pipelines(db, "summed") == pipelines(db, "counted") != pipelines(db, "divided")
+    db.insert("s", [(1, 4, Decimal("9" * 38))] * 2)
+    assert rows(db, "counted") == [(1, 2)]
+    with pytest.raises(headwater.Error, match="out of range"):
+        rows(db, "summed")
+    assert rows(db, "counted") == [(1, 2)]

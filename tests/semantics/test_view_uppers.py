@@ -30,12 +30,23 @@ IN_LINE = {
     "GROUP BY n",
     "two levels of groups": f"SELECT max(c) AS m FROM (SELECT n, count(*) AS c FROM {TOTALS} t "
     "GROUP BY n) u",
+    "a CTE named as a table": "WITH people AS (SELECT id FROM people WHERE id > 1), "
+    f"t AS {TOTALS} SELECT t.k, n FROM t JOIN people ON t.k = people.id",
+    "CASE without a name": "SELECT k, CASE WHEN sum(v) > 3 THEN 1 ELSE 0 END FROM s GROUP BY k",
     "missing partners": f"SELECT name, total FROM people LEFT JOIN {TOTALS} t ON people.id = t.k "
     "WHERE total IS NULL OR total > 2",
 }
 ON_SPARK = {
     "not in": f"SELECT name FROM people WHERE id NOT IN (SELECT k FROM {TOTALS} t WHERE k IS NOT NULL)",
     "or": f"SELECT name FROM people WHERE id IN (SELECT k FROM {TOTALS} t) OR name = 'Bob'",
+    "members or not": "SELECT id FROM people WHERE name IS NULL OR (id = 1) IN "
+    "(SELECT k = 0 FROM s WHERE k > 0 GROUP BY k = 0)",
+    "not NULL without a group": "SELECT name, (SELECT coalesce(sum(v), 0) FROM s WHERE s.k = people.id) "
+    "AS own, (SELECT max(v) IS NULL FROM s WHERE s.k = people.id) AS none FROM people",
+    "counted and summed": "SELECT name, (SELECT count(v) + coalesce(sum(v), -1) FROM s "
+    "WHERE s.k = people.id) AS own FROM people",
+    "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
+    "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
     "exists": f"SELECT name FROM people WHERE EXISTS (SELECT 1 FROM {TOTALS} t WHERE t.k = people.id)",
     "counted": "SELECT name, (SELECT count(*) FROM s WHERE s.k = people.id) AS own FROM people",
     "itself": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.n",
@@ -88,7 +99,7 @@ def test_in_line(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -
     for view, query in names.items():
         db.sql(f"CREATE VIEW {view} AS {query}")
         lines = [line for (line,) in db.sql(f"EXPLAIN VIEW {view}").rows()]
-        assert lines[-1] == "at each read: in line", (query, lines)
+        assert "at each read: in line" in lines, (query, lines)
     for batch in [None, *BATCHES]:
         if batch is not None:
             _feed(db, duck, batch)
@@ -104,10 +115,22 @@ def test_on_spark(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) 
     for view, query in enumerate(ON_SPARK.values()):
         db.sql(f"CREATE VIEW v{view} AS {query}")
         lines = [line for (line,) in db.sql(f"EXPLAIN VIEW v{view}").rows()]
-        assert lines[-1] == "at each read: Spark", (query, lines)
+        assert "at each read: Spark" in lines, (query, lines)
     for batch in BATCHES:
         _feed(db, duck, batch)
     for view, query in enumerate(ON_SPARK.values()):
         found = db.sql(f"SELECT * FROM v{view}").rows()
         wanted = list(map(tuple, duck.execute(query).fetchall()))
         assert same_bag(found, wanted), (query, found, wanted)
+
+
+def test_part_of_an_equality(
+    tables: tuple[headwater.Database, duckdb.DuckDBPyConnection],
+) -> None:
+    """What a subquery is correlated on is an equality by itself, not one inside OR or IS."""
+    db, _ = tables
+    for rest in ("OR people.id > 2", "IS NOT NULL", "<> (people.id > 3)"):
+        condition = f"(s.v > 1) = (people.id > 1) {rest}"
+        query = f"SELECT name, (SELECT sum(v) FROM s WHERE {condition}) AS own FROM people"
+        with pytest.raises(headwater.Error, match="R2"):
+            db.sql(f"CREATE VIEW v AS {query}")

@@ -167,6 +167,9 @@ def test_an_unchanged_view_is_answered_again(live: LiveServer) -> None:
                 binary = client.cursor(binary=True).execute("SELECT * FROM v")
                 assert binary.fetchall() == [(7, number)]
         assert client.execute("SELECT * FROM v;").fetchall() == [(7, 5)]
+        client.execute("CREATE OR REPLACE VIEW v AS SELECT k, sum(k) AS n FROM s GROUP BY k")
+        for _ in range(3):
+            assert client.execute("SELECT * FROM v").fetchall() == [(7, 35)]
         client.execute("DROP VIEW v")
         with pytest.raises(psycopg.errors.UndefinedTable):
             client.execute("SELECT * FROM v")

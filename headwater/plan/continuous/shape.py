@@ -229,7 +229,8 @@ class _Reader:
             self._unknown = self._unknown or "EXCEPT in a select list"
         if end - begin > 2 and self._tokens[end - 2].upper == "AS" and last.is_name:
             return Item(span, self._span(begin, end - 2), Name(last.name, last.span))
-        if end - begin > 1 and last.is_name and self._ends_operand(end - 2):
+        ends_case = last.upper == "END" and any(t.upper == "CASE" for t in self._tokens[begin:end])
+        if end - begin > 1 and last.is_name and not ends_case and self._ends_operand(end - 2):
             return Item(span, self._span(begin, end - 1), Name(last.name, last.span))
         return Item(span, span, None)
 

@@ -9,13 +9,13 @@ its groups. Must never: look at types; the engine finds out whether it can compu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from headwater.plan.continuous.folds import ContinuousPlan, FoldPlan
 from headwater.plan.continuous.planner import cte_bodies, without_clauses
 from headwater.plan.continuous.rendering import Rendering, Replacement
-from headwater.plan.continuous.rules.correlated import counts_rows
+from headwater.plan.continuous.rules.correlated import is_null_over_nothing
 from headwater.plan.continuous.scope import within
 from headwater.plan.continuous.shape import Block, Source, blocks_of
 from headwater.sql.lexer import Token, tokenize
@@ -74,7 +74,10 @@ def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
     ]
     if len(outermost) != 1:
         return None
-    reader = _Reader(blanked, blocks, inner, bodies)
+    tables = {reference.span for reference in query.table_references}
+    reader = _Reader(blanked, blocks, inner, bodies, tables)
+    if reader.has_inner_ctes:
+        return None
     try:
         return reader.block(outermost[0]) if reader.folds_used(outermost[0]) else None
     except _NotPlain:
@@ -100,10 +103,17 @@ class _Reader:
         blocks: Sequence[Block],
         folds: Mapping[Span, FoldPlan],
         bodies: Mapping[str, Span],
+        tables: Set[Span],
     ) -> None:
         self._text, self._blocks, self._folds, self._bodies = text, blocks, folds, bodies
+        self._tables = tables  # where names mean tables, although a CTE may be called the same
         self._tokens = tokenize(text)
         self._made = 0
+
+    @property
+    def has_inner_ctes(self) -> bool:
+        """Whether a subquery has a WITH of its own, whose names hold only there."""
+        return any(token.upper == "WITH" for token in self._tokens[1:])
 
     def folds_used(self, outermost: Block) -> bool:
         """Whether each fold stands in the outermost block or in a CTE."""
@@ -141,7 +151,7 @@ class _Reader:
 
     def _source(self, source: Source, edits: _Edits) -> str:
         body = source.subquery
-        if source.relation is not None:
+        if source.relation is not None and source.relation.span not in self._tables:
             body = self._bodies.get(source.relation.name.key)
         if body is None:
             if source.relation is None:
@@ -205,7 +215,7 @@ class _Reader:
         if len(child.items) != 1 or child.items[0].star:
             raise _NotPlain
         left = self._text[found[0].start : before[-1].start]
-        if any(t.upper in ("NOT", "CASE") for t in tokenize(left)):
+        if any(t.upper in ("NOT", "OR", "CASE") for t in tokenize(left)):
             raise _NotPlain
         fold = self._folds.get(child.span)
         if fold is not None and fold.outside:
@@ -217,7 +227,7 @@ class _Reader:
 
     def _lookup(self, fold: FoldPlan, whole: Span, edits: _Edits) -> None:
         """A correlated aggregate: the value of its group, NULL where there is none."""
-        if counts_rows(fold):
+        if not is_null_over_nothing(fold):
             raise _NotPlain
         name = self._name("groups")
         edits.relations[name] = FoldGroups(fold.number)

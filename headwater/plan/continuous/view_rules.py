@@ -9,7 +9,7 @@ from headwater.plan.continuous.shape import blocks_of
 from headwater.sql.statements.query import Query
 
 R1 = "R1: a stream must be grouped before anything else needs all of its rows"
-R2 = "R2: a join has its stream on the probe side, which a correlated subquery is not"
+R2 = "R2: a subquery depends on the rows outside it, and is no grouped join with them"
 R3 = "R3: a join of two streams needs both of them grouped"
 R4 = "R4: ORDER BY with LIMIT may not stand below a grouping"
 R5 = "R5: an outer, semi or anti join keeps the rows of its stream, not those of its table"
@@ -22,6 +22,16 @@ _BY_REASON = (
     ("three or more streams", R3),
     ("a subquery depends on", R2),
 )
+
+_FOR_VIEWS = {
+    "a landmark window keeps every row": "without a grouping every row is needed",
+    "a join with a landmark window keeps every row": "a join before the grouping needs every row",
+}
+
+
+def reason_of_view(reason: str) -> str:
+    """The planner's reason in the words of views, which have no windows."""
+    return _FOR_VIEWS.get(reason, reason)
 
 
 def broken_rule(query: Query, tables: Tables, reason: str) -> str | None:

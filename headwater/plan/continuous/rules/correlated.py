@@ -15,13 +15,16 @@ from headwater.plan.continuous.rules.grouping import fold_groups
 from headwater.plan.continuous.scope import Scope
 from headwater.plan.continuous.shape import Block
 from headwater.sql.cursor import CLOSING, OPENING
-from headwater.sql.lexer import tokenize
+from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.names import words
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 OUTSIDE = "a subquery depends on the rows outside it"
 _COUNTS = frozenset({"count", "count_distinct", "count_if", "regr_count"})
 _AGGREGATE = re.compile(r"\b_a(\d+)\b")
+_ARITHMETIC = frozenset("+-*/%()")
+_LOOSER = words("OR NOT IS IN LIKE ILIKE RLIKE REGEXP BETWEEN < > <= >= <> != <=> !")
 
 
 def fold_correlated(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan | None:
@@ -56,6 +59,8 @@ def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, 
     depth, places = 0, []
     for token in tokens:
         depth += (token.text in OPENING) - (token.text in CLOSING)
+        if depth == 0 and token.upper in _LOOSER:
+            raise Unfit(OUTSIDE)  # the equality is a part of something else
         if depth == 0 and token.text in ("=", "=="):
             places.append(token)
     if len(places) != 1:
@@ -72,22 +77,28 @@ def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, 
 
 
 def lookup_text(fold: FoldPlan, view: str) -> str:
-    """What stands for the block: its group's row, or the aggregate over no rows."""
+    """What stands for the block: the aggregates of its group, or those over no rows."""
     assert fold.finish is not None
     output = fold.finish.outputs[0]
-    text = f"max({output.text})"
-    if counts_rows(fold):
-        empty = _AGGREGATE.sub(lambda m: _over_nothing(fold, int(m[1])), output.text)
-        text = f"CASE WHEN count(*) = 0 THEN {empty} ELSE {text} END"
+    text = _AGGREGATE.sub(lambda m: _found(fold, m[0], int(m[1])), output.text)
     name = "" if output.name is None else f" AS {quoted(output.name)}"
     found = " AND ".join(f"_k{n} = ({outer})" for n, outer in enumerate(fold.outside))
     return f"SELECT {text}{name} FROM {view} WHERE {found}"
 
 
-def counts_rows(fold: FoldPlan) -> bool:
-    """Whether the value over no rows is not simply NULL."""
-    return any(a.function in _COUNTS for a in fold.aggregates)
+def _found(fold: FoldPlan, column: str, number: int) -> str:
+    """One aggregate of the group that is looked up; without one, its value over no rows."""
+    counts = fold.aggregates[number].function in _COUNTS
+    return f"coalesce(max({column}), 0L)" if counts else f"max({column})"
 
 
-def _over_nothing(fold: FoldPlan, number: int) -> str:
-    return "0L" if fold.aggregates[number].function in _COUNTS else "NULL"
+def is_null_over_nothing(fold: FoldPlan) -> bool:
+    """Whether the value over no rows is surely NULL: arithmetic with aggregates that do not count."""
+    assert fold.finish is not None
+    if any(a.function in _COUNTS for a in fold.aggregates):
+        return False
+    tokens = tokenize(fold.finish.outputs[0].text)[:-1]
+    named = [token for token in tokens if _AGGREGATE.fullmatch(token.text)]
+    others = [token for token in tokens if token not in named]
+    plain = all(t.kind is Kind.NUMBER or t.text in _ARITHMETIC for t in others)
+    return bool(named) and plain

@@ -7,6 +7,8 @@ columns _k0, _k1, … of the merged result, the aggregates _a0, _a1, …
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.plan.continuous.blocks import Bound, Unfit, normal_tokens
 from headwater.plan.continuous.calls import AGGREGATES, Call, calls_in
 from headwater.plan.continuous.folds import AggregateText, Finish, FoldPlan, Output, SourceColumn
@@ -34,7 +36,7 @@ def fold_groups(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPl
         raise Unfit("a condition below the grouping changes from instant to instant")
     grouped = _Grouped(bound, block, scope)
     outputs = tuple(grouped.output(item) for item in block.items)
-    having = None if block.having is None else grouped.text(block.having, by_alias=False)
+    having = None if block.having is None else grouped.having(block.having)
     order = tuple((grouped.text(i.expression, by_alias=True), i) for i in block.order)
     joined = len(direct) == 2
     if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
@@ -145,9 +147,25 @@ class _Grouped:
             name = self.aggregates[int(text[2:])].name
         return Output(text, name)
 
-    def text(self, span: Span, by_alias: bool) -> str:
+    def having(self, span: Span) -> str:
+        """HAVING over keys and aggregates: it becomes a WHERE, where an alias means nothing."""
+        edits: list[Replacement] = []
+        for use in self.bound.own_uses(self.block, span):
+            item = self.aliases.get(use.name.casefold()) if use.table is None else None
+            if item is None or self.scope.resolve(use) is not None:
+                continue
+            below = self.bound.own_uses(self.block, item.expression)
+            if any(self.scope.resolve(other) is None for other in below):
+                raise Unfit("HAVING over an alias of an alias")
+            text = self.text(item.expression, by_alias=False)
+            edits.append((use.span, text if text.isidentifier() else f"({text})"))
+        return self.text(span, by_alias=False, aliases=edits)
+
+    def text(self, span: Span, by_alias: bool, aliases: Sequence[Replacement] = ()) -> str:
         """A piece of the block over keys and aggregates; Unfit if anything else is left in it."""
         extra = self._aggregate_edits(span)
+        called = [place for place, _ in extra]
+        extra += [a for a in aliases if not any(within(a[0], place) for place in called)]
         taken = [place for place, _ in extra]
         extra += self._key_edits(span, taken)
         taken = [place for place, _ in extra]
