@@ -44,6 +44,7 @@ class Route:
     takes: Sequence[str] = ()  # types of the request's body
     gives: Sequence[str] = (JSON,)  # types of the answer
     parameters: Sequence[Parameter] = ()
+    has_end: bool = True  # an answer without an end has no HEAD
 
     @property
     def segments(self) -> tuple[str, ...]:
@@ -82,6 +83,7 @@ ROUTES: tuple[Route, ...] = (
         subscribe.subscribe,
         "The results of a continuous query as they come: server-sent events, or a WebSocket.",
         gives=("text/event-stream",),
+        has_end=False,
         parameters=(
             Parameter(
                 "path", "query", "the name of a query, or a continuous select", required=True
@@ -110,7 +112,8 @@ def find(request: Request) -> Route | None:
     method = "GET" if request.method == "HEAD" else request.method
     for route in ROUTES:
         given = _match(route.segments, request.segments)
-        if given is not None and route.method == method:
+        fits = route.method == method and (route.has_end or request.method != "HEAD")
+        if given is not None and fits:
             request.given = given
             return route
     return None

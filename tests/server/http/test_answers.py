@@ -181,6 +181,7 @@ def test_health_and_readiness(client: Client, live: Live) -> None:
     """Both answer without a login; a server that stops is not ready."""
     assert client.ask("GET", "/health").json == {"status": "ok"}
     assert client.ask("HEAD", "/health").body == b""
+    assert client.ask("HEAD", "/subscribe/q").status == 405
     assert client.ask("GET", "/ready").json["status"] == "ready"
     live.server.stopping = True
     with Client(live) as other:
