@@ -7,7 +7,6 @@ one fragment.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import binascii
 import hashlib
@@ -54,7 +53,6 @@ class WebSocket:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._protocol = Protocol(SERVER, max_size=LARGEST_MESSAGE)
-        self._sending = asyncio.Lock()
 
     async def open(self) -> None:
         """Answers the handshake."""
@@ -78,12 +76,11 @@ class WebSocket:
         """One message, in fragments as the client takes them."""
         started = False
         async for text in fragments:
-            async with self._sending:
-                if started:
-                    self._protocol.send_continuation(text.encode(), fin=False)
-                else:
-                    self._protocol.send_text(text.encode(), fin=False)
-                started = True
+            if started:
+                self._protocol.send_continuation(text.encode(), fin=False)
+            else:
+                self._protocol.send_text(text.encode(), fin=False)
+            started = True
             await self._flush()
         if started:
             self._protocol.send_continuation(b"", fin=True)
