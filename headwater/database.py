@@ -7,9 +7,11 @@ import contextlib
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import pyarrow as pa
 
 from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
@@ -22,20 +24,27 @@ from headwater.execute import (
     indexes,
     insert,
     query,
+    relations,
     show,
     sources,
     streaming_tables,
     subscriptions,
     tables,
+    transaction,
+    users,
     views,
 )
 from headwater.execute.context import Context, Running
+from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
+from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
 from headwater.sql.extensions import Emit
+from headwater.sql.masking import masked
+from headwater.sql.permissions import permitted
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
     AlterQueryResetLandmark,
@@ -58,6 +67,7 @@ from headwater.sql.statements.create_procedure import CreateProcedure
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
@@ -72,11 +82,13 @@ from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Update
+from headwater.sql.statements.user import AlterUser, CreateUser, Role
 from headwater.sql.statements.verify import VerifyView
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
+T = TypeVar("T")
 Handler = Callable[[Running, Any], Result]
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 
@@ -133,6 +145,9 @@ HANDLERS: dict[type[Statement], Handler] = {
     Subscribe: subscriptions.subscribe_statement,
     Truncate: tables.truncate,
     Update: change.update,
+    AlterUser: users.alter_user,
+    CreateToken: users.create_token,
+    CreateUser: users.create_user,
 }
 DROP_HANDLERS: dict[str, Handler] = {
     "table": drop_relation,
@@ -146,6 +161,8 @@ DROP_HANDLERS: dict[str, Handler] = {
     "procedure": functions.drop_procedure,
     "view": views.drop_view,
     "source": sources.drop_source,
+    "token": users.drop_token,
+    "user": users.drop_user,
 }
 
 
@@ -214,82 +231,163 @@ class Database:
         short = len(text) <= parser.SHORT
         for piece in parser.remembered_split(text) if short else parser.split(text):
             try:
-                subscribed = self._subscribed(piece.text) if follow else None
-                if subscribed is None:
-                    yield self._run(piece.text)
+                if follow and is_subscribe(piece.text):
+                    _, results = self.follow(piece.text)
+                    yield from (Result("SUBSCRIBE", rows) for rows in results)
                 else:
-                    yield from self._followed(subscribed)
+                    yield self.statement(piece.text)
             except Error as error:
-                if error.place is not None and error.place.text == piece.text:
-                    start = piece.start
-                    error.place = type(error.place)(
-                        text, error.place.start + start, error.place.end + start
-                    )
-                raise
+                raise moved(error, piece, text) from None
 
-    def _subscribed(self, text: str) -> Subscription | None:
-        """The reader that a SUBSCRIBE statement asks for; None for any other statement."""
-        if text.split(None, 1)[0].upper() != "SUBSCRIBE":
-            return None
+    def follow(
+        self, text: str, cancellation: Cancellation | None = None
+    ) -> tuple[pa.Schema, Iterator[pa.Table]]:
+        """The columns of a SUBSCRIBE statement, and its results as they come, until it is cancelled."""
         self._check_open()
         statement = parser.parse(text)
         assert isinstance(statement, Subscribe)
-        return subscriptions.follow(self._context, statement)
+        subscription = subscriptions.follow(self._context, statement)
+        return subscription.schema, self._followed(subscription, cancellation or Cancellation())
 
-    def _followed(self, subscription: Subscription) -> Iterator[Result]:
+    def _followed(
+        self, subscription: Subscription, cancellation: Cancellation
+    ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels."""
-        cancellation = Cancellation()
-        with self._lock:
-            self._running.add(cancellation)
-        try:
+        with self._under_way(cancellation):
             with subscription, cancellation.on_cancel(subscription.close):
                 for out in subscription:
-                    yield Result("SUBSCRIBE", out.arrow())
+                    yield out.arrow()
             cancellation.check()
-        finally:
-            with self._ended:
-                self._running.discard(cancellation)
-                self._ended.notify_all()
 
-    def _run(self, text: str, depth: int = 0, cancellation: Cancellation | None = None) -> Result:
-        self._check_open()
-        zone = self._context.settings.text("time_zone")
-        is_query = len(text) <= parser.SHORT and text[:6].upper() == "SELECT"
-        statement = (
-            parser.remembered(text, zone) if is_query else parser.parse(text, time_zone=zone)
-        )
-        handler = self._handler(statement)
-        if cancellation is not None:
-            return self._carry_out(
-                handler, Running(self._context, text, cancellation), statement, depth
-            )
-        cancellation = Cancellation()
+    @contextlib.contextmanager
+    def _under_way(self, cancellation: Cancellation) -> Iterator[None]:
+        """While inside, `cancel` and `close` reach the statement."""
         with self._lock:
             self._running.add(cancellation)
-        timer = self._timer(cancellation)
         try:
-            return self._carry_out(
-                handler, Running(self._context, text, cancellation), statement, depth
-            )
+            yield
         finally:
-            if timer is not None:
-                timer.cancel()
             with self._ended:
                 self._running.discard(cancellation)
                 self._ended.notify_all()
 
-    def _carry_out(
-        self, handler: Handler | None, running: Running, statement: Statement, depth: int
+    def statement(
+        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
     ) -> Result:
+        """Runs one statement, without a semicolon; another thread may cancel it alone.
+
+        `role`: it is refused, and so is what it calls, unless the role may run it.
+        """
+        return self._tracked(
+            cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
+        )
+
+    def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
+        with self._under_way(cancellation):
+            timer = self._timer(cancellation)
+            try:
+                return act(cancellation)
+            finally:
+                if timer is not None:
+                    timer.cancel()
+
+    def _run(
+        self, text: str, cancellation: Cancellation, depth: int = 0, role: Role | None = None
+    ) -> Result:
+        statement = self._parsed(text)
+        if role is not None:
+            _check_role(role, statement)
+        running = Running(self._context, text, cancellation)
         if isinstance(statement, Call):
 
             def run(text: str) -> Result:
-                return self._run(text, depth + 1, running.cancellation)
+                return self._run(text, cancellation, depth + 1, role)
 
             return functions.call(running, statement, run, depth)
+        handler = self._handler(statement)
         if handler is None:
             raise not_yet(statement)
         return handler(running, statement)
+
+    def _parsed(self, text: str) -> Statement:
+        self._check_open()
+        zone = self._context.settings.text("time_zone")
+        if len(text) <= parser.SHORT and text[:6].upper() == "SELECT":
+            return parser.remembered(text, zone)
+        return parser.parse(text, time_zone=zone)
+
+    # For sessions of the server
+
+    @property
+    def users(self) -> users.Users:
+        """Who may log in."""
+        return users.Users(self._context.catalog)
+
+    def authorise(self, text: str, role: Role) -> None:
+        """AccessError if the role may not run a statement."""
+        _check_role(role, self._parsed(text))
+
+    def known_answer(self, text: str) -> KnownAnswer | None:
+        """What answers a query again as long as the view that it reads has not changed."""
+        statement = self._parsed(text)
+        if not isinstance(statement, Query):
+            return None
+        return KnownAnswer(self._context, statement)
+
+    def columns(self, text: str, cancellation: Cancellation | None = None) -> pa.Schema:
+        """The columns that a query gives."""
+        statement = self._parsed(text)
+        assert isinstance(statement, Query)
+
+        def act(c: Cancellation) -> pa.Schema:
+            return query.columns_of_query(Running(self._context, text, c), statement)
+
+        return self._tracked(cancellation or Cancellation(), act)
+
+    def held_insert(
+        self, text: str, cancellation: Cancellation | None = None
+    ) -> tuple[str, pa.Table]:
+        """The table that an INSERT means, and the rows that it would add; nothing is written."""
+        statement = self._parsed(text)
+        assert isinstance(statement, Insert)
+
+        def act(c: Cancellation) -> tuple[str, pa.Table]:
+            return transaction.held_insert(Running(self._context, text, c), statement)
+
+        return self._tracked(cancellation or Cancellation(), act)
+
+    def columns_of_table(self, table: str) -> pa.Schema:
+        """The columns of a table that rows can be added to."""
+        self._check_open()
+        return self._context.writable(table).schema
+
+    def checked_rows(self, table: str, rows: pa.Table) -> pa.Table:
+        """Rows in a table's own types, checked; nothing is written."""
+        self._check_open()
+        return transaction.checked_rows(self._context, table, rows)
+
+    def check_together(self, tables: Iterable[str]) -> None:
+        """Refuses tables to which rows cannot be added together."""
+        transaction.check_together(self._context, list(tables))
+
+    def insert_together(self, rows: Mapping[str, pa.Table]) -> int:
+        """Adds rows to several tables, durable and visible together; the number of rows."""
+        self._check_open()
+        return transaction.add_together(self._context, rows)
+
+    def relations(self) -> list[RelationColumns]:
+        """What stands in FROM, with its columns."""
+        self._check_open()
+        return relations.relations(self._context)
+
+    def relation(self, name: str) -> RelationColumns | None:
+        """The table, view or query of that name, with its columns."""
+        self._check_open()
+        return relations.relation(self._context, name)
+
+    def setting(self, name: str) -> int | float | bool | str:
+        """The value of a setting."""
+        return self._context.settings[name]
 
     def _handler(self, statement: Statement) -> Handler | None:
         if isinstance(statement, Drop):
@@ -440,6 +538,25 @@ def close_at_exit(reference: weakref.ref[Database]) -> None:
     database = reference()
     if database is not None:
         database.close()
+
+
+def moved(error: Error, piece: parser.Piece, text: str) -> Error:
+    """The error of a statement, placed in the whole text."""
+    place = error.place
+    if place is not None and place.text in (piece.text, masked(piece.text)):
+        error.place = type(place)(masked(text), place.start + piece.start, place.end + piece.start)
+    return error
+
+
+def _check_role(role: Role, statement: Statement) -> None:
+    refusal = permitted(role, statement)
+    if refusal is not None:
+        raise refusal
+
+
+def is_subscribe(text: str) -> bool:
+    """Whether a statement is a SUBSCRIBE."""
+    return text.split(None, 1)[0].upper() == "SUBSCRIBE"
 
 
 def subscription_target(text: str) -> str | Query:

@@ -4,6 +4,7 @@
     ├── SqlSyntaxError       the text is not SQL that we read                       42601
     ├── BindError            a name, type or rule does not fit                      42xxx
     ├── NotSupportedError    a feature that is not there                            0A000
+    ├── AccessError          not logged in, or not allowed                          28xxx, 42501
     ├── DataError            a value that does not fit its place                    22xxx, 23xxx
     ├── SettingError         a setting or option with a wrong name or value         22023
     ├── StorageError         files, folders, locks, damage                          58xxx, 53100, XX001
@@ -105,6 +106,12 @@ class NotSupportedError(Error):
     """A feature that is not there."""
 
     default_sqlstate = "0A000"
+
+
+class AccessError(Error):
+    """Not logged in, or not allowed to."""
+
+    default_sqlstate = "42501"
 
 
 class DataError(Error):

@@ -85,6 +85,7 @@ def _wrong_time_zone(name: object) -> str | None:
 
 
 MEBIBYTE = 1 << 20
+_SECRET = re.compile(r"secret|password|token|credential|access\.?key", re.IGNORECASE)
 
 TABLE: tuple[Setting, ...] = (
     # Kernel
@@ -201,6 +202,35 @@ TABLE: tuple[Setting, ...] = (
         maximum=64,
         fixed=True,
     ),
+    # Server
+    Setting(
+        "connections",
+        100,
+        "most connections of the server at a time, counted for each listener",
+        minimum=1,
+        maximum=10_000,
+        fixed=True,
+    ),
+    Setting(
+        "http_idle_s",
+        60.0,
+        "an HTTP client has this long for a request's head, and for each part of its body",
+        minimum=0.1,
+    ),
+    Setting(
+        "http_stall_s",
+        300.0,
+        "an HTTP client that takes nothing of its answer for this long is cut off",
+        minimum=0.1,
+    ),
+    Setting(
+        "drain_s",
+        10.0,
+        "how long a server that stops waits for requests under way, before it cancels them",
+        minimum=0,
+    ),
+    Setting("message_mb", 64, "largest message that a client may send", minimum=1, maximum=1024),
+    Setting("copy_mb", 1024, "most rows in memory that one COPY FROM STDIN may bring", minimum=1),
 )
 
 BY_NAME: Mapping[str, Setting] = {setting.name: setting for setting in TABLE}
@@ -274,6 +304,11 @@ class Settings:
 
     def __iter__(self) -> Iterator[tuple[Setting, int | float | bool | str]]:
         return ((setting, self[setting.name]) for setting in TABLE)
+
+
+def shown(name: str, value: str) -> str:
+    """The value of a setting as anybody may see it: Spark's secrets are not shown."""
+    return "***" if name.startswith("spark.") and _SECRET.search(name) else value
 
 
 def unknown_setting(name: str) -> SettingError:

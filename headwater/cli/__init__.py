@@ -1,1 +1,1 @@
-"""The command line: `headwater sql`, `demo`, `doctor`, `bench`, `version`."""
+"""The command line: `headwater sql`, `serve`, `demo`, `doctor`, `bench`, `version`."""

@@ -13,8 +13,8 @@ import traceback
 from rich.console import Console
 from rich.text import Text
 
-from headwater.cli.values import safe
 from headwater.errors import Error, Place
+from headwater.values import safe
 
 LEAST_LINE = 40
 DEBUG_VARIABLE = "HEADWATER_DEBUG"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -88,6 +89,75 @@ def sql(
         path, command or (), file or (), format_.value, master, parsed_settings(set_ or ()), quiet
     )
     raise typer.Exit(main(options))
+
+
+@app.command()
+def serve(
+    path: Annotated[
+        str | None,
+        typer.Argument(help="The data folder; made if it is not there.", show_default=False),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", help="A TOML file with the same options."),
+    ] = None,
+    host: Annotated[
+        str | None, typer.Option("--host", help="The address to listen on; 127.0.0.1.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option("--port", "-p", help="The port for PostgreSQL clients; 5433.")
+    ] = None,
+    http_host: Annotated[
+        str | None, typer.Option("--http-host", help="Another address for HTTP.")
+    ] = None,
+    http_port: Annotated[
+        int | None, typer.Option("--http-port", help="The port for HTTP; 8080.")
+    ] = None,
+    tls_certificate: Annotated[
+        str | None, typer.Option("--tls-certificate", metavar="FILE", help="Speak TLS with it.")
+    ] = None,
+    tls_key: Annotated[
+        str | None, typer.Option("--tls-key", metavar="FILE", help="The key of the certificate.")
+    ] = None,
+    password_file: Annotated[
+        str | None,
+        typer.Option(
+            "--password-file",
+            metavar="FILE",
+            help="The password of user headwater; the variable HEADWATER_PASSWORD gives one too.",
+        ),
+    ] = None,
+    tls_elsewhere: Annotated[
+        bool | None,
+        typer.Option("--tls-elsewhere", help="A proxy in front speaks TLS; passwords are needed."),
+    ] = None,
+    insecure: Annotated[
+        bool | None,
+        typer.Option("--insecure", help="Listen beyond this machine without password and TLS."),
+    ] = None,
+    cors: Annotated[
+        str | None,
+        typer.Option("--cors", metavar="ORIGINS", help="Sites whose pages may ask over HTTP."),
+    ] = None,
+    master: Master = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A setting, ours or spark.…"),
+    ] = None,
+) -> None:
+    """Serve a data folder to clients of PostgreSQL and HTTP, until Ctrl-C.
+
+    A flag beats its variable (HEADWATER_SERVE_PORT, …), which beats the file.
+    """
+    from headwater.cli.serve import main
+    from headwater.cli.sql import parsed_settings
+
+    flags = {
+        "path": path, "host": host, "port": port, "http_host": http_host, "http_port": http_port,
+        "tls_certificate": tls_certificate, "tls_key": tls_key, "password_file": password_file,
+        "tls_elsewhere": tls_elsewhere, "insecure": insecure, "cors": cors, "master": master,
+    }  # fmt: skip
+    raise typer.Exit(main(flags, parsed_settings(set_ or ()), config))
 
 
 @app.command()

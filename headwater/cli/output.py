@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from headwater.cli import values
+from headwater import values
 from headwater.cli.grid import Column, Look, grid, vertical
 
 if TYPE_CHECKING:

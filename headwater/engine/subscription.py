@@ -123,6 +123,12 @@ class Subscription:
         self._finish.atexit = False
 
     @property
+    def schema(self) -> pa.Schema:
+        """The columns of the rows that it hands out."""
+        empty = self._log.schema.empty_table()
+        return emitted(self._emit, empty, empty, instant_scalar(self._time_type, 0)).schema
+
+    @property
     def closed(self) -> bool:
         """Whether it has ended."""
         return self._closed

@@ -142,7 +142,7 @@ class ContinuousView:
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
-        known = self._unchanged()
+        known = self.unchanged()
         if known is not None:
             return known
         with (
@@ -169,7 +169,7 @@ class ContinuousView:
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key)
 
-    def _unchanged(self) -> Version | None:
+    def unchanged(self) -> Version | None:
         """The last version, if nothing that it was made of has changed since."""
         known = self.versions.last
         if known is None or self.world.reads_tables(self.plan.identifiers):

@@ -59,6 +59,7 @@ class Context:
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     ddl: threading.RLock = field(default_factory=threading.RLock)
+    _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def kept_s(self) -> float:
         """How long removed files are kept."""
@@ -195,8 +196,12 @@ class Context:
         named = {reference.name.key for reference in query.table_references}
         return named | self.tables_of_functions(query.identifiers)
 
-    def _table_names(self) -> set[str]:
-        return {item.key for item in self.catalog.all("table")}
+    def _table_names(self) -> frozenset[str]:
+        """The standard tables, in lower case; looked up again only when the catalog has changed."""
+        changes = self.catalog.changes
+        if self._known_tables[0] != changes:
+            self._known_tables = (changes, frozenset(o.key for o in self.catalog.all("table")))
+        return self._known_tables[1]
 
     @property
     def has_state_functions(self) -> bool:

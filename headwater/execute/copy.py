@@ -25,8 +25,8 @@ def copy(running: Running, statement: Copy) -> Result:
     """COPY t FROM 'file' and COPY t | (query) TO 'file'."""
     if statement.path is None:
         raise NotSupportedError(
-            "COPY with STDIN or STDOUT needs a connection over the wire, which is not supported yet",
-            hint="COPY t FROM 'file' CSV reads a file",
+            "COPY with STDIN or STDOUT needs a connection over the wire",
+            hint="COPY t FROM 'file' CSV reads a file; headwater serve takes connections",
         )
     if statement.direction == "from":
         return _copy_from(running, statement, Path(statement.path))

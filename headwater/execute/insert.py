@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import uuid
+from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -32,6 +34,19 @@ def insert(running: Running, statement: Insert) -> Result:
         if rows is not None:
             return Result("INSERT", row_count=add_rows(table, rows))
     return Result("INSERT", row_count=_insert_query(running, statement, targets, table))
+
+
+def rows_of_insert(running: Running, statement: Insert) -> pa.Table:
+    """The rows that an INSERT would add, in the table's own types; nothing is written."""
+    table = running.context.writable(statement.table, statement.text)
+    targets = _targets(statement, table.schema)
+    rows = None
+    if statement.rows is not None:
+        rows = _literal_rows(running, statement, targets, table.schema)
+    if rows is None:
+        with _insert_work(running, statement, targets, table) as work:
+            rows = running.context.kernel.run(work, running.cancellation)
+    return as_table(rows, table.schema)
 
 
 def add_rows(
@@ -130,24 +145,34 @@ def _insert_query(
     targets: list[pa.Field[pa.DataType]],
     table: StandardTable | StreamingTable,
 ) -> int:
-    context, query = running.context, statement.query
-    with work_of(context, query, statement.text) as work:
-        types = context.kernel.analyse(work)
+    with _insert_work(running, statement, targets, table) as whole:
+        if isinstance(table, StreamingTable):
+            return table.insert(running.context.kernel.run(whole, running.cancellation))
+        return append_from_spark(running, table, whole)
+
+
+@contextlib.contextmanager
+def _insert_work(
+    running: Running,
+    statement: Insert,
+    targets: list[pa.Field[pa.DataType]],
+    table: StandardTable | StreamingTable,
+) -> Iterator[Work]:
+    """The query of an INSERT as work for Spark, its columns in the table's order and types."""
+    with work_of(running.context, statement.query, statement.text) as work:
+        types = running.context.kernel.analyse(work)
         if statement.by_name:
             targets = [column_of_text(name, table.schema) for name, _ in types]
         _check_width(statement, len(types), len(targets))
         names = ", ".join(f"c{i}" for i in range(len(types)))
         head = f"SELECT {insert_projection(types, targets, table.schema)} FROM ("
         mapped = work.original_position
-        whole = Work(
+        yield Work(
             f"{head}{work.sql}\n) AS rows_to_insert({names})",
             work.relations,
             original=work.original,
             original_position=lambda p: mapped(p - len(head)) if mapped else p,
         )
-        if isinstance(table, StreamingTable):
-            return table.insert(context.kernel.run(whole, running.cancellation))
-        return append_from_spark(running, table, whole)
 
 
 def column_of_text(name: str, schema: pa.Schema) -> pa.Field[pa.DataType]:

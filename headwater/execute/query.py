@@ -10,6 +10,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from headwater.engine.view import ContinuousView
+from headwater.errors import Error
 from headwater.execute import system_tables
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.reading import (
@@ -26,6 +27,7 @@ from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Name, Span
+from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
 from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
@@ -50,6 +52,52 @@ def run_query(running: Running, query: Query) -> Result:
                 version.answers.pop(next(iter(version.answers)), None)
             version.answers[key] = known
     return Result("SELECT", known)
+
+
+class KnownAnswer:
+    """The answer to a query over one view, as long as that has not changed since it was asked."""
+
+    def __init__(self, context: Context, query: Query) -> None:
+        self._context = context
+        self._query = query
+        self._marks: tuple[int, int] | None = None  # of the catalog that `_view` was found in
+        self._view: ContinuousView | None = None
+
+    def rows(self) -> pa.Table | None:
+        """The rows; None if they would have to be computed. Never waits."""
+        context = self._context
+        marks = context.catalog.changes, len(context.functions)
+        if marks != self._marks:
+            self._view = view_alone(context, self._query)
+            self._marks = marks
+        view = self._view
+        if view is None or context.engine.find_view(view.name) is not view:
+            self._marks = None  # it is being dropped or replaced: look again
+            return None
+        version = view.unchanged()
+        if version is None:
+            return None
+        return version.answers.get((self._query.text, context.settings.changes))
+
+
+def columns_of_query(running: Running, query: Query) -> pa.Schema:
+    """The columns that a query gives, without running it where Spark has to be asked."""
+    context = running.context
+    with reading(context, query, running.text) as found:
+        plain = plain_scan(found)
+        if plain is not None:
+            return plain.rows.schema
+        with work_for(found) as work:
+            types = context.kernel.analyse(work)
+    return pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in types])
+
+
+def _arrow_type(spark_type: str) -> pa.DataType:
+    """The Arrow type of Spark's word for one; text for a type that no column can have."""
+    try:
+        return parse_type(spark_type)
+    except Error:
+        return pa.string()
 
 
 def _rows(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.errors import Error, NotSupportedError
-from headwater.execute import system_tables
+from headwater.execute import system_tables, users
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
@@ -13,7 +13,7 @@ from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
 from headwater.execute.view_text import text_of
 from headwater.result import Result
-from headwater.settings import BY_NAME, unknown_setting
+from headwater.settings import BY_NAME, shown, unknown_setting
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.create_view import CreateView
@@ -34,7 +34,6 @@ KINDS = {
     "sinks": ("sink",),
     "indexes": ("index",),
     "procedures": ("procedure",),
-    "users": ("user",),
 }
 
 
@@ -51,6 +50,8 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", system_tables.queries(context).drop_columns(["statement"]))
     if kind == "views":
         return Result("SHOW", _views(context))
+    if kind in ("users", "tokens"):
+        return Result("SHOW", users.listed(context, kind.removesuffix("s")))
     if kind in ("settings", "functions", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
@@ -90,7 +91,7 @@ def show_setting(running: Running, statement: ShowSetting) -> Result:
     if name in BY_NAME:
         value = str(settings[name])
     elif name in settings.spark:
-        value = settings.spark[name]
+        value = shown(name, settings.spark[name])
     else:
         raise unknown_setting(str(statement.name)).at(statement.name.span.place(statement.text))
     return Result("SHOW", pa.table({name: [value]}))

@@ -13,6 +13,7 @@ from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.execute.context import Context
+from headwater.settings import shown
 from headwater.storage.streaming.table import StreamingTable
 
 PREFIX = "headwater."
@@ -419,7 +420,7 @@ def settings(context: Context) -> pa.Table:
         for s, v in context.settings
     ]
     rows += [
-        {"name": name, "value": value, "meaning": "a setting of Spark"}
+        {"name": name, "value": shown(name, value), "meaning": "a setting of Spark"}
         for name, value in sorted(context.settings.spark.items())
     ]
     return _rows(rows, SETTINGS)

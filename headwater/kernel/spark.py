@@ -206,6 +206,7 @@ def spark_settings(settings: Settings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.scheduler.mode": "FAIR",
         "spark.sql.ansi.enabled": "true",
+        "spark.sql.variable.substitute": "false",  # '${env:HOME}' is a text like any other
         "spark.sql.session.timeZone": settings.text("time_zone"),
         "spark.sql.catalogImplementation": "in-memory",
         "spark.sql.shuffle.partitions": str(core_count(master)),

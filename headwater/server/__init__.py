@@ -1,1 +1,1 @@
-"""PostgreSQL wire, HTTP and the console."""
+"""What clients connect to: PostgreSQL's wire protocol, and the loop that listeners share."""

@@ -15,6 +15,7 @@ from headwater.sql.blocks import is_block_start, is_procedure
 from headwater.sql.cursor import Cursor, syntax_error
 from headwater.sql.identifiers import identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.masking import hide_secrets, masked
 from headwater.sql.names import did_you_mean
 from headwater.sql.names import words as keywords
 from headwater.sql.statements import (
@@ -32,6 +33,7 @@ from headwater.sql.statements import (
     create_source,
     create_streaming_table,
     create_table,
+    create_token,
     create_view,
     delete,
     describe,
@@ -101,6 +103,7 @@ CREATES: dict[tuple[str, ...], Callable[[Cursor, bool], Statement]] = {
     ("MATERIALIZED", "VIEW"): create_materialized_view.parse,
     ("VIEW",): create_view.parse,
     ("USER",): user.parse_create,
+    ("TOKEN",): create_token.parse,
     ("FUNCTION",): create_function.parse,
     ("PROCEDURE",): lambda cursor, replace: _create_procedure(cursor, replace),
 }
@@ -141,7 +144,7 @@ SHORT = 4096  # characters of a text that may be remembered
 def split(text: str) -> list[Piece]:
     """The statements of a script; empty ones are left out."""
     pieces: list[Piece] = []
-    tokens = tokenize(text)
+    tokens = _tokens(text)
     first, depth = 0, 0
     procedure = is_procedure(tokens, 0)
     for index, token in enumerate(tokens):
@@ -155,6 +158,13 @@ def split(text: str) -> list[Piece]:
         elif procedure:
             depth = _depth(tokens, index, depth)
     return pieces
+
+
+def _tokens(text: str) -> tuple[Token, ...]:
+    try:
+        return tokenize(text)
+    except Error as error:
+        raise hide_secrets(error, text) from None
 
 
 def _depth(tokens: tuple[Token, ...], index: int, depth: int) -> int:
@@ -179,9 +189,12 @@ def is_complete(text: str) -> bool:
 
 def parse(text: str, *, time_zone: str = "UTC") -> Statement:
     """The one statement that a text is; a trailing semicolon is allowed."""
-    cursor = Cursor(text)
-    cursor.time_zone = time_zone
-    return _statement(cursor)
+    try:
+        cursor = Cursor(text)
+        cursor.time_zone = time_zone
+        return _statement(cursor)
+    except Error as error:
+        raise hide_secrets(error, text) from None
 
 
 @lru_cache(maxsize=REMEMBERED)
@@ -211,7 +224,7 @@ def parse_all(text: str, *, time_zone: str = "UTC") -> list[Statement]:
 def _move(error: Error, by: int, text: str) -> None:
     """Place an error of a piece in the whole text."""
     if error.place is not None:
-        error.place = Span(error.place.start, error.place.end).shifted(by).place(text)
+        error.place = Span(error.place.start, error.place.end).shifted(by).place(masked(text))
 
 
 def _statement(cursor: Cursor) -> Statement:

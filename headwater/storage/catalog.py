@@ -31,6 +31,7 @@ NAMESPACES = {
     "source": "source",
     "sink": "sink",
     "user": "user",
+    "token": "token",
 }
 FORMAT = 1
 
@@ -56,6 +57,7 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.changes = 0  # how often an object came, went or changed since it was opened
         self._lock = threading.RLock()
         try:
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
@@ -124,6 +126,7 @@ class Catalog:
             number, created_at = cursor.fetchone()
             made = CatalogObject(number, kind, name, dict(definition), created_at)
             self._objects[made.key, NAMESPACES[kind]] = made
+            self.changes += 1
             return made
 
     def check_free(self, kind: str, name: str) -> None:
@@ -141,6 +144,7 @@ class Catalog:
         with self._lock:
             self._connection.execute("DELETE FROM objects WHERE id = ?", (gone.id,))
             self._objects.pop((gone.key, NAMESPACES[gone.kind]), None)
+            self.changes += 1
 
     def change(
         self, old: CatalogObject, definition: Mapping[str, Any], name: str | None = None
@@ -158,6 +162,7 @@ class Catalog:
             self._objects.pop((old.key, namespace), None)
             new = CatalogObject(old.id, old.kind, new_name, dict(definition), old.created_at)
             self._objects[new.key, namespace] = new
+            self.changes += 1
             return new
 
 

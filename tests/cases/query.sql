@@ -1,5 +1,9 @@
 -- One-time queries: all of Spark SQL.
 
+-- case: texts are as they are written, on Spark too
+SELECT concat('${env:HOME}', '$', '{spark.app.name}');
+--| '${env:HOME}${spark.app.name}'
+
 -- case: joins
 CREATE TABLE a (k INT, v STRING);
 CREATE TABLE b (k INT, w STRING);

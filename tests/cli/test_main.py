@@ -42,7 +42,7 @@ def test_version_loads_nothing_heavy() -> None:
 
 def test_help_names_every_command() -> None:
     output = invoke("--help").output
-    for name in ("sql", "demo", "doctor", "bench", "version"):
+    for name in ("sql", "serve", "demo", "doctor", "bench", "version"):
         assert name in output
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.cli.grid import Column, Look, fitted, grid, width
 from headwater.cli.output import Footer, distinct, duration, render
-from headwater.cli.values import json_of, python_values, safe, text_of
+from headwater.values import json_of, python_values, safe, text_of
 
 UTC_TIME = pa.timestamp("us", tz="UTC")
 

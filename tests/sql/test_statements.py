@@ -12,6 +12,7 @@ import pytest
 from headwater.errors import Error
 from headwater.sql.duration import Duration
 from headwater.sql.literals import Literal
+from headwater.sql.masking import masked
 from headwater.sql.parser import parse
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
@@ -546,7 +547,7 @@ def test_refused(text: str, sqlstate: str, near: str) -> None:
     error = caught.value
     assert error.sqlstate == sqlstate
     assert error.place is not None
-    assert error.place.text == text
+    assert error.place.text == masked(text)
     assert text[error.place.start : error.place.end] == near
     assert error.message[0].islower() or error.message.split()[0].isupper()
 

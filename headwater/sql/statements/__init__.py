@@ -25,6 +25,7 @@ from headwater.sql.statements.create_sink import CreateSink
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
+from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
@@ -70,6 +71,7 @@ __all__ = [
     "CreateSource",
     "CreateStreamingTable",
     "CreateTable",
+    "CreateToken",
     "CreateUser",
     "CreateView",
     "Delete",

@@ -110,7 +110,7 @@ def _listed_option(cursor: Cursor, found: dict[str, str]) -> None:
         raise SqlSyntaxError(f"COPY has no option {token.text}", hint=hint, place=place)
     name = cursor.take().upper
     if name == "FORMAT":
-        _add(cursor, found, "format", cursor.choice(*_FORMATS).lower())
+        _add(cursor, found, "format", _format(cursor))
     elif name == "HEADER":
         _add(cursor, found, "header", _flag(cursor))
     else:
@@ -122,12 +122,20 @@ def _bare_option(cursor: Cursor, found: dict[str, str]) -> None:
     if word in _FORMATS:
         _add(cursor, found, "format", word.lower())
     elif word == "FORMAT":
-        _add(cursor, found, "format", cursor.choice(*_FORMATS).lower())
+        _add(cursor, found, "format", _format(cursor))
     elif word == "HEADER":
         _add(cursor, found, "header", _flag(cursor))
     else:
         cursor.accept("AS")
         _add(cursor, found, word.lower(), _text(cursor, word))
+
+
+def _format(cursor: Cursor) -> str:
+    """A format's name, bare or in quotes."""
+    token = cursor.peek()
+    if token.kind is Kind.STRING and token.text[1:-1].upper() in _FORMATS:
+        return cursor.string().lower()
+    return cursor.choice(*_FORMATS).lower()
 
 
 def _text(cursor: Cursor, name: str) -> str:

@@ -24,6 +24,7 @@ KINDS: dict[tuple[str, ...], str] = {
     ("FUNCTION",): "function",
     ("PROCEDURE",): "procedure",
     ("USER",): "user",
+    ("TOKEN",): "token",
 }
 
 

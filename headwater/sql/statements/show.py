@@ -11,7 +11,7 @@ from headwater.sql.text import Name
 
 KINDS = (
     "TABLES", "STREAMS", "VIEWS", "QUERIES", "SOURCES", "SINKS", "INDEXES", "FUNCTIONS",
-    "PROCEDURES", "SETTINGS", "USERS",
+    "PROCEDURES", "SETTINGS", "USERS", "TOKENS",
 )  # fmt: skip
 
 

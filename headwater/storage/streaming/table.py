@@ -77,9 +77,15 @@ class _Commit:
 
     def show(self, lsn: int) -> None:
         """In commit order, after the sync: the rows become visible."""
+        with self.table._visibility:
+            self.show_inside(lsn)
+        self.table._tell()
+
+    def show_inside(self, lsn: int) -> None:
+        """The same for one who holds the lock that readers of several tables take."""
         assert self.stamp is not None
         ends = (int(self.ticks[0]), int(self.ticks[-1])) if len(self.ticks) else None
-        self.table._show(lsn, self.stamp, self.batch, self.batch_id, self.source, ends=ends)
+        self.table._show_inside(lsn, self.stamp, self.batch, self.batch_id, self.source, ends=ends)
 
     def record(self, kind: int) -> Record:
         """The record for the log."""
@@ -333,6 +339,13 @@ class StreamingTable(StoredTable):
         self._clock = self._restored_clock(state)
         self._taken_back = False
 
+    def _check_late(self, commit: _Commit) -> None:
+        """Called by the log's writer before `_decide`: raises what that would raise."""
+        if self._taken_back:
+            self._restore()
+        if not self.definition.by_arrival:
+            self._refuse_late(commit)
+
     def _tell_clock(self, commit: _Commit, arrival: int) -> ClockStamp:
         if commit.event is not None:
             return commit.event()
@@ -366,22 +379,38 @@ class StreamingTable(StoredTable):
         batch_id: str | None,
         source: str,
         delivery: Delivery | None = None,
-        ends: tuple[int, int] | None = None,
     ) -> None:
         """Called by the log's writer, in commit order, after the sync."""
+        with self._visibility:
+            self._show_inside(lsn, stamp, batch, batch_id, source, delivery)
+        self._tell()
+
+    def _show_inside(
+        self,
+        lsn: int,
+        stamp: Stamp,
+        batch: pa.RecordBatch | None,
+        batch_id: str | None,
+        source: str,
+        delivery: Delivery | None = None,
+        ends: tuple[int, int] | None = None,
+    ) -> None:
+        """The same for one who holds `_visibility`."""
         if batch is not None and not self.kept:
             batch = None  # a stream without readers keeps no row
         low, high = ends if ends and batch is not None else self._ends(batch, stamp)
         size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
         files = () if delivery is None else delivery.files
         shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size, files)
-        with self._visibility, self._lock:
+        with self._lock:
             self._tail.append(shown)
             for block in map(block_files.known_block, files):
                 self._blocks.add(block, block.low, block.high)
             self._visible = self._visible.after(lsn, stamp, source, delivery)
-            full = self._tail.bytes >= self.limits.block_bytes
-        if full:
+
+    def _tell(self) -> None:
+        """Tells those who wait for rows, once these are visible."""
+        if self._tail.bytes >= self.limits.block_bytes:
             self._wake()
         if self.on_show is not None:
             self.on_show()

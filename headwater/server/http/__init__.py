@@ -1,0 +1,1 @@
+"""HTTP: statements, rows, subscriptions, health and metrics (docs/internals/http.md)."""

@@ -1,0 +1,206 @@
+"""What the routes answer, but for subscriptions: statements, rows, health, metrics, the OpenAPI document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from headwater.database import Database, moved
+from headwater.errors import BindError, ClosedError, Error
+from headwater.kernel.kernel import Cancellation
+from headwater.result import Result
+from headwater.server.http import metrics, openapi
+from headwater.server.http.failure import HttpError
+from headwater.server.http.request import Identity, json_of_body, positive
+from headwater.server.http.rows_in import read_rows
+from headwater.server.http.rows_out import ARROW, JSON, LINES, compact, encoded
+from headwater.server.wire.parameters import number_text
+from headwater.sql import parser
+from headwater.sql.literals import sql_text
+from headwater.sql.masking import masked
+from headwater.sql.parameters import bind, parameter_count
+from headwater.sql.text import Span
+
+if TYPE_CHECKING:
+    from headwater.server.http.connection import Connection
+    from headwater.server.http.server import HttpServer
+
+PLAIN_SQL = ("application/sql", "text/plain")
+LONGEST_BATCH_ID = 200
+SMALL_ANSWER = 64 << 10  # bytes that are sent at once
+
+
+async def run_sql(server: HttpServer, exchange: Connection) -> None:
+    """POST /sql"""
+    request = exchange.request
+    kind = request.accepts(JSON, LINES, ARROW)
+    if kind is None:
+        raise HttpError(406, "no such format", sqlstate="22023", hint=f"{JSON}, {LINES}, {ARROW}")
+    data = await exchange.body()
+    text, parameters, timeout_s = _asked(request.content_type, data)
+    timeout_s = timeout_s or request.number("timeout_s")
+    identity = request.identity
+    assert identity is not None
+
+    def act(cancellation: Cancellation) -> tuple[bytes, Iterator[bytes] | None]:
+        result = run_script(server.database, identity, text, parameters, cancellation)
+        return _beginning(encoded(result, kind))
+
+    first, parts = await server.cancellable(exchange, act, timeout_s)
+    if parts is None:
+        await exchange.answer(200, first, {"Content-Type": kind})
+        return
+    await exchange.head(200, {"Content-Type": kind})
+    await exchange.send(first)
+    while (part := await server.in_thread(lambda: next(parts, None))) is not None:
+        await exchange.send(part)
+    await exchange.finish()
+
+
+def _beginning(parts: Iterator[bytes]) -> tuple[bytes, Iterator[bytes] | None]:
+    """The first parts of an answer, and the rest; None if that was all."""
+    first = b""
+    for part in parts:
+        first += part
+        if len(first) > SMALL_ANSWER:
+            return first, parts
+    return first, None
+
+
+def _asked(content_type: str, data: bytes) -> tuple[str, Sequence[Any], float | None]:
+    """The statement, its parameters and its limit of time."""
+    if content_type in PLAIN_SQL:
+        try:
+            return data.decode(), (), None
+        except UnicodeDecodeError as error:
+            raise HttpError(400, "the statement is not UTF-8", sqlstate="22021") from error
+    if content_type not in (JSON, ""):
+        raise HttpError(415, f"statements cannot be of type {content_type}", sqlstate="22023")
+    found = json_of_body(data)
+    if not isinstance(found, dict) or not isinstance(found.get("sql"), str):
+        raise HttpError(400, 'the body is {"sql": "…", "parameters": […]}', sqlstate="22023")
+    unknown = found.keys() - {"sql", "parameters", "timeout_s"}
+    parameters = found.get("parameters", [])
+    if unknown or not isinstance(parameters, list):
+        what = f"there is no {sorted(unknown)[0]}" if unknown else "parameters are a list"
+        raise HttpError(400, what, sqlstate="22023", hint="sql, parameters and timeout_s")
+    limit = found.get("timeout_s")
+    return found["sql"], parameters, None if limit is None else positive(limit, "timeout_s")
+
+
+def run_script(
+    database: Database,
+    identity: Identity,
+    text: str,
+    parameters: Sequence[Any],
+    cancellation: Cancellation,
+) -> Result:
+    """Runs statements one by one as a role; the result of the last one."""
+    pieces = parser.split(text)
+    if parameters and len(pieces) > 1:
+        raise BindError("parameters go with one statement", sqlstate="42601")
+    wanted = parameter_count(text)
+    if wanted != len(parameters):
+        raise BindError(
+            f"the statement has {wanted} parameters, {len(parameters)} came", sqlstate="08P01"
+        )
+    result = Result("EMPTY")
+    for piece in pieces:
+        try:
+            if parameters:
+                result = _run_bound(database, identity, piece.text, parameters, cancellation)
+            else:
+                result = database.statement(piece.text, cancellation, identity.role)
+        except Error as error:
+            raise moved(error, piece, text) from None
+    return result
+
+
+def _run_bound(
+    database: Database,
+    identity: Identity,
+    text: str,
+    parameters: Sequence[Any],
+    cancellation: Cancellation,
+) -> Result:
+    """Runs a statement with values in place of its parameters; errors stand in the text that came."""
+    edited = bind(text, [literal(value) for value in parameters])
+    try:
+        return database.statement(edited.text, cancellation, identity.role)
+    except Error as error:
+        place = error.place
+        if place is not None and place.text in (edited.text, masked(edited.text)):
+            at = edited.original_position
+            error.place = Span(at(place.start), at(place.end)).place(masked(text))
+        raise
+
+
+def literal(value: Any) -> str:
+    """A JSON value as SQL; a text can never become code."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "TRUE" if value else "FALSE"
+    if isinstance(value, int):
+        return number_text(value)
+    if isinstance(value, float):
+        return f"{value!r}D" if value >= 0 else f" {value!r}D"
+    if isinstance(value, str):
+        return sql_text(value)
+    if isinstance(value, list):
+        return f"array({', '.join(map(literal, value))})"
+    raise HttpError(400, "a parameter is a value or a list of values", sqlstate="22023")
+
+
+async def insert(server: HttpServer, exchange: Connection) -> None:
+    """POST /tables/{table}"""
+    request, database = exchange.request, server.database
+    table, batch_id = request.given["table"], request.header("batch-id") or None
+    if batch_id is not None and len(batch_id) > LONGEST_BATCH_ID:
+        raise HttpError(
+            400, f"Batch-Id has at most {LONGEST_BATCH_ID} characters", sqlstate="22001"
+        )
+    schema = database.columns_of_table(table)
+    data = await exchange.body()
+    header = request.parameters.get("header", "true").lower() != "false"
+    zone = str(database.setting("time_zone"))
+
+    def act() -> tuple[int, int]:
+        rows = read_rows(request.content_type, data, schema, table, header=header, zone=zone)
+        return len(rows), database.insert(table, rows, batch_id)
+
+    given, added = await server.in_thread(act)
+    body = {"inserted": added, "duplicate": bool(batch_id and given and not added)}
+    await exchange.answer(200, compact(body).encode(), {"Content-Type": JSON})
+
+
+async def health(_server: HttpServer, exchange: Connection) -> None:
+    """GET /health"""
+    await exchange.answer(200, b'{"status":"ok"}', {"Content-Type": JSON})
+
+
+async def ready(server: HttpServer, exchange: Connection) -> None:
+    """GET /ready"""
+    state = "ready"
+    try:
+        waits = server.database.setting("eager_spark") and not server.database.spark_ready
+        state = "stopping" if server.stopping else "starting" if waits else "ready"
+    except ClosedError:
+        state = "closed"
+    status = 200 if state == "ready" else 503
+    body = compact({"status": state, "spark": server.database.spark_ready}).encode()
+    await exchange.answer(status, body, {"Content-Type": JSON})
+
+
+async def show_metrics(server: HttpServer, exchange: Connection) -> None:
+    """GET /metrics"""
+    text = await server.in_thread(lambda: metrics.text_of(metrics.collected(server)))
+    await exchange.answer(200, text.encode(), {"Content-Type": "text/plain; version=0.0.4"})
+
+
+async def show_openapi(_server: HttpServer, exchange: Connection) -> None:
+    """GET /openapi.json"""
+    from headwater.server.http.routes import ROUTES
+
+    document = compact(openapi.document(ROUTES)).encode()
+    await exchange.answer(200, document, {"Content-Type": JSON})

@@ -1,0 +1,293 @@
+"""The HTTP listener: connections, logins, routes, and the order in which it stops.
+
+Owns the threads in which statements run, and the rules about who is let in: a login where there are
+users; without any, this machine only, and never a page of another site (Origin, Host). Must never
+block the event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Any, TypeVar, cast
+from urllib.parse import urlsplit
+
+from headwater.database import Database
+from headwater.errors import Error
+from headwater.kernel.kernel import Cancellation
+from headwater.server.http.connection import Connection
+from headwater.server.http.failure import HttpError
+from headwater.server.http.request import Request
+from headwater.server.http.routes import ROUTES, Route, allowed_methods, find
+from headwater.server.users import Authenticator, Logins, ServerUsers
+from headwater.settings import MEBIBYTE
+from headwater.sql.permissions import refusal
+
+T = TypeVar("T")
+BACKLOG = 128
+HEAD_BYTES = 64 << 10  # what asyncio reads ahead of us
+
+
+@dataclass(frozen=True)
+class HttpOptions:
+    """Where to listen, and whom to let in."""
+
+    host: str = "127.0.0.1"
+    port: int = 8080
+    tls: ssl.SSLContext | None = None
+    trust_anyone: bool = False  # without users, from other machines too
+    origins: frozenset[str] = frozenset()  # sites whose pages may ask; none by default
+
+
+class HttpServer:
+    """A listener for HTTP; `start` and `stop` belong to one event loop."""
+
+    def __init__(
+        self, database: Database, options: HttpOptions | None = None, users: Logins | None = None
+    ) -> None:
+        self.database = database
+        self.options = options or HttpOptions()
+        self.authenticator = Authenticator(users or ServerUsers(database.users))
+        self.stopping = False
+        self.connections: set[Connection] = set()
+        self.requests: Counter[tuple[str, int]] = Counter()
+        self.refused_connections = 0
+        self.started_at = time.time()
+        self.cancellations: set[Cancellation] = set()
+        self._most = int(database.setting("connections"))
+        self._ends: set[Callable[[], None]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._server: asyncio.Server | None = None
+
+    # Limits, as they are set now
+
+    @property
+    def idle_s(self) -> float:
+        """How long a client may take to send."""
+        return float(self.database.setting("http_idle_s"))
+
+    @property
+    def stall_s(self) -> float:
+        """How long a client may take nothing."""
+        return float(self.database.setting("http_stall_s"))
+
+    @property
+    def largest_body(self) -> int:
+        """Bytes of a request's body."""
+        return int(self.database.setting("message_mb")) * MEBIBYTE
+
+    # Starting and stopping
+
+    async def start(self) -> None:
+        """Listens."""
+        self.threads = ThreadPoolExecutor(self._most + 4, thread_name_prefix="headwater-http")
+        o = self.options
+        self._server = await asyncio.start_server(
+            self._connected, o.host, o.port, ssl=o.tls, limit=HEAD_BYTES, backlog=BACKLOG
+        )
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Where it listens."""
+        assert self._server is not None
+        return cast("tuple[str, int]", self._server.sockets[0].getsockname()[:2])
+
+    async def stop(self) -> None:
+        """Takes no more requests, lets those under way end, cancels what takes too long."""
+        if self._server is None:
+            return
+        self.stopping = True
+        self._server.close()
+        for end in list(self._ends):
+            end()
+        for connection in list(self.connections):
+            if connection.is_idle:
+                connection.abort()
+        await self._drained(float(self.database.setting("drain_s")))
+        for cancellation in list(self.cancellations):
+            self.threads.submit(cancellation.cancel, "the server stops")
+        await self._drained(1.0)
+        for connection in list(self.connections):
+            connection.abort()
+        await self._drained(None)
+        await self._server.wait_closed()
+        self.threads.shutdown(wait=True)
+
+    async def _drained(self, seconds: float | None) -> None:
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+
+    def on_stop(self, end: Callable[[], None]) -> Callable[[], None]:
+        """Has `end` called when the server stops; returns what takes that back."""
+        self._ends.add(end)
+        if self.stopping:
+            end()
+        return lambda: self._ends.discard(end)
+
+    # Connections and requests
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._tasks.add(task)
+        try:
+            connection = Connection(self, reader, writer)
+            if len(self.connections) >= self._most:
+                self.refused_connections += 1
+                writer.write(TOO_MANY)
+                await connection.close()
+                return
+            self.connections.add(connection)
+            try:
+                await connection.run()
+            finally:
+                self.connections.discard(connection)
+        finally:
+            self._tasks.discard(task)
+
+    async def answer(self, connection: Connection) -> None:
+        """Answers one request."""
+        request = connection.request
+        name = "none"
+        try:
+            connection.always(self._cors(request))
+            if request.method == "OPTIONS":
+                await self._preflight(connection)
+                return
+            route = self._route(request)
+            name = route.path
+            await self._let_in(request, route)
+            await route.handler(self, connection)
+        except Error as error:
+            self.requests[name, _status(error)] += 1
+            raise
+        self.requests[name, connection.status] += 1
+
+    def _route(self, request: Request) -> Route:
+        found = find(request)
+        if found is not None:
+            return found
+        methods = allowed_methods(request.segments)
+        if not methods:
+            raise HttpError(
+                404, "there is nothing here", sqlstate="42704", hint="GET /openapi.json lists all"
+            )
+        raise HttpError(
+            405, f"{request.method} is not allowed here", hint=f"use {' or '.join(methods)}"
+        )
+
+    async def _let_in(self, request: Request, route: Route) -> None:
+        if route.least is None:
+            return
+        trusted = self.options.trust_anyone or (is_local(request.peer) and _names_us(request))
+        header = request.header("authorization")
+        asks = self.authenticator
+        identity = asks.known(header, trusted=trusted)
+        if identity is None:
+            identity = await self.in_thread(lambda: asks.identify(header, trusted=trusted))
+        request.identity = identity
+        why = refusal(identity.role, route.least, f"{route.method} {route.path}")
+        if why is not None:
+            raise why
+
+    # Pages of other sites
+
+    def _cors(self, request: Request) -> Mapping[str, str]:
+        """Headers for a page's request; HttpError 403 for a page of a site that is not allowed."""
+        origin = request.header("origin")
+        if not origin or _same_site(origin, request.header("host")):
+            return {}
+        if origin not in self.options.origins:
+            raise HttpError(
+                403,
+                "pages of other sites may not ask here",
+                sqlstate="42501",
+                hint="headwater serve --cors ORIGIN lets one in",
+            )
+        return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
+
+    async def _preflight(self, connection: Connection) -> None:
+        methods = allowed_methods(connection.request.segments)
+        if not methods:
+            raise HttpError(404, "there is nothing here", sqlstate="42704")
+        headers = {"Allow": ", ".join(methods)}
+        if connection.request.header("origin"):
+            headers["Access-Control-Allow-Methods"] = ", ".join(methods)
+            headers["Access-Control-Allow-Headers"] = (
+                "Authorization, Content-Type, Accept, Batch-Id, Last-Event-ID"
+            )
+            headers["Access-Control-Max-Age"] = "600"
+        await connection.answer(200, b"", headers)
+
+    # Threads
+
+    async def in_thread(self, act: Callable[[], T]) -> T:
+        """Runs something that may take long."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, act)
+
+    async def cancellable(
+        self, connection: Connection, act: Callable[[Cancellation], T], timeout_s: float | None
+    ) -> T:
+        """Runs a statement in a thread; it is cancelled when the client goes, or takes too long."""
+        cancellation = Cancellation()
+        self.cancellations.add(cancellation)
+        work: asyncio.Future[Any] = asyncio.ensure_future(self.in_thread(lambda: act(cancellation)))
+        gone: asyncio.Future[Any] = asyncio.ensure_future(connection.gone())
+        try:
+            done, _ = await asyncio.wait(
+                [work, gone], timeout=timeout_s, return_when=asyncio.FIRST_COMPLETED
+            )
+            if work not in done:
+                late = (
+                    f"the statement took longer than timeout_s = {timeout_s:g}" if timeout_s else ""
+                )
+                reason = "the client has gone" if gone in done else late
+                await self.in_thread(lambda: cancellation.cancel(reason))
+            return cast(T, await work)
+        finally:
+            gone.cancel()
+            await asyncio.gather(gone, return_exceptions=True)
+            self.cancellations.discard(cancellation)
+
+
+TOO_MANY = (
+    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
+    b"Content-Type: application/json\r\n\r\n"
+    b'{"error":{"sqlstate":"53300","message":"too many connections","hint":"the setting connections"}}'
+)
+
+
+def _status(error: Error) -> int:
+    from headwater.server.http.failure import status_of
+
+    return status_of(error)
+
+
+def is_local(peer: str) -> bool:
+    """Whether a client is on this machine."""
+    try:
+        return ip_address(peer.partition("%")[0]).is_loopback
+    except ValueError:
+        return not peer  # a socket without an address
+
+
+def _names_us(request: Request) -> bool:
+    """Whether the client meant this machine: a page whose name was bent to us names its own."""
+    host = urlsplit(f"//{request.header('host')}").hostname or ""
+    return host == "localhost" or (host != "" and is_local(host))
+
+
+def _same_site(origin: str, host: str) -> bool:
+    try:
+        return urlsplit(origin).netloc.lower() == host.lower() != ""
+    except ValueError:
+        return False
+
+
+__all__ = ["ROUTES", "HttpOptions", "HttpServer", "is_local"]

@@ -1,0 +1,255 @@
+"""Questions about the catalog, in PostgreSQL's SQL → SQLite's.
+
+Owns which statements are such questions, how they are rewritten, and what their columns are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import ErrorLevel, SqlglotError
+
+from headwater.server.wire.catalog import functions, tables
+from headwater.server.wire.catalog.columns import columns_of, function_name, name_of, table_name
+
+HINTS = re.compile(
+    r"pg_|information_schema|\bversion\s*\(|\bcurrent_(schema|database|user|setting|role|catalog)|"
+    r"\bsession_user\b|\bset_config\b|\bformat_type\b|\bhas_\w+_privilege\b|::\s*reg|\bto_reg|"
+    r"^\s*select\s+('[^']*'|\d+|null|true|false)(\s+(as\s+)?\w+)?\s*;?\s*$",
+    re.IGNORECASE,
+)
+_CATALOG = re.compile(r"""('(?:[^']|'')*')|"?\bpg_catalog\b"?\s*\.\s*""", re.IGNORECASE)
+_OPERATOR = re.compile(r"\bOPERATOR\s*\(\s*([^)\s]+)\s*\)", re.IGNORECASE)
+_COLLATE = re.compile(r"\bCOLLATE\s+\"?(default|C|POSIX)\"?", re.IGNORECASE)
+_ARRAYS = re.compile(r"""::\s*["\w]+\s*\[\s*\]""")
+_INFORMATION_TYPES = re.compile(r"::\s*information_schema\.\w+", re.IGNORECASE)
+_NAMES = frozenset(functions.functions(functions.Asking())) | frozenset(functions.AGGREGATES)
+PLAIN = frozenset(
+    {"count", "sum", "min", "max", "coalesce", "nullif", "upper", "lower", "length", "substring",
+     "substr", "string_agg", "greatest", "least", "abs", "round", "replace", "trim", "row_number",
+     "exists", "array", "array_size", "concat", "logical_or", "bool_or", "group_concat"}
+)  # fmt: skip
+WITHOUT_BRACKETS = ("current_catalog", "session_user", "current_role", "user")
+CONSTANT = (exp.Select, exp.Alias, exp.Literal, exp.Identifier, exp.Null, exp.Boolean, exp.Neg)
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question as SQLite reads it, and the names and types of its columns."""
+
+    sql: str
+    columns: tuple[tuple[str, str], ...]
+
+
+def question(text: str) -> Question | None:
+    """The question that a text is; None if it is none."""
+    if HINTS.search(text) is None:
+        return None
+    tree = _parsed(text)
+    if tree is None or not _is_question(tree):
+        return None
+    columns = columns_of(tree)
+    return Question(
+        _shown(_rewritten(tree)).sql("sqlite", unsupported_level=ErrorLevel.IGNORE), columns
+    )
+
+
+def _parsed(text: str) -> exp.Expr | None:
+    plain = _CATALOG.sub(lambda m: m.group(1) or "", text)
+    plain = _ARRAYS.sub("", _INFORMATION_TYPES.sub("", plain))
+    plain = _COLLATE.sub("", _OPERATOR.sub(r" \1 ", plain))
+    try:
+        found = sqlglot.parse(plain.strip().rstrip(";"), read="postgres")
+    except (SqlglotError, RecursionError):
+        return None
+    tree = found[0] if len(found) == 1 else None
+    return tree if isinstance(tree, exp.Query) else None
+
+
+def _is_question(tree: exp.Expr) -> bool:
+    """Whether all tables are of the catalog; without tables, whether all functions are."""
+    named = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+    found = [t for t in tree.find_all(exp.Table) if t.name]
+    foreign = [t for t in found if not _is_ours(t) and t.name.lower() not in named]
+    if foreign:
+        return False
+    if any(_is_ours(t) for t in found):
+        return True
+    calls = set(_calls(tree))
+    if not calls:
+        return all(isinstance(node, CONSTANT) for node in tree.walk()) and not found
+    return not found and calls <= _NAMES | PLAIN and bool(calls & _NAMES)
+
+
+def _is_ours(table: exp.Table) -> bool:
+    """Whether a table is of the catalog; PostgreSQL's own that we lack are, so that the error says so."""
+    name = table_name(table)
+    return name in tables.COLUMNS or name.startswith(("pg_", "information_schema_"))
+
+
+def _calls(tree: exp.Expr) -> Iterator[str]:
+    for node in tree.find_all(exp.Func):
+        if isinstance(node, exp.Cast | exp.Case | exp.If | exp.And | exp.Or):
+            continue
+        yield function_name(node)
+    for cast in tree.find_all(exp.Cast):
+        if cast.to.sql("postgres").lower() in ("regclass", "regtype"):
+            yield "to_regclass"
+    for column in tree.find_all(exp.Column):
+        if column.name.lower() in WITHOUT_BRACKETS:
+            yield column.name.lower()
+
+
+# Rewriting
+
+
+def _rewritten(tree: exp.Expr) -> exp.Expr:
+    """The tree with every node rewritten, inner ones first."""
+    tree = tree.copy()
+    for node in reversed(list(tree.walk(bfs=False))):
+        found = _node(node)
+        if found is not node and node is tree:
+            tree = found
+        elif found is not node:
+            node.replace(found)
+    return tree
+
+
+def _shown(tree: exp.Expr) -> exp.Expr:
+    """The tree with numbers of tables and types shown by name where they are the result."""
+    for select in tree.selects if isinstance(tree, exp.Query) else ():
+        inner = select.unalias()
+        name = str(inner.this) if isinstance(inner, exp.Anonymous) else ""
+        if name in ("to_regclass", "to_regtype"):
+            inner.replace(_call(f"{name.removeprefix('to_')}_text", inner.copy()))
+    return tree
+
+
+def _call(name: str, *arguments: exp.Expr) -> exp.Expr:
+    return exp.Anonymous(this=name, expressions=list(arguments))
+
+
+def _node(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Table) and node.name:
+        return _table(node)
+    if isinstance(node, exp.Cast):
+        return _cast(node)
+    if isinstance(node, exp.ByteString | exp.National | exp.RawString):
+        return exp.Literal.string(node.name)
+    if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.expression, exp.Any | exp.All):
+        return _any(node)
+    if isinstance(node, exp.Array):
+        return _array(node)
+    if isinstance(node, exp.Bracket):
+        index = node.expressions[0]
+        return _call("element_at", node.this, exp.Paren(this=index))
+    if isinstance(node, exp.RegexpILike):
+        return _call("regexp_i", node.expression, node.this)
+    if isinstance(node, exp.RegexpLike):
+        return _call("regexp", node.expression, node.this)
+    if isinstance(node, exp.ArrayAgg):
+        inner = node.this.this if isinstance(node.this, exp.Order) else node.this
+        return _call("array_agg", inner)
+    if isinstance(node, exp.GroupConcat):
+        inner = node.this.this if isinstance(node.this, exp.Order) else node.this
+        separator = node.args.get("separator") or exp.Literal.string(",")
+        return _call("group_concat", inner, separator)
+    if isinstance(node, exp.LogicalOr):
+        return _call("max", node.this)
+    if isinstance(node, exp.Unnest):
+        return _unnested(node)
+    if isinstance(node, exp.Lateral):
+        return node.this if isinstance(node.this, exp.Subquery) else node
+    if isinstance(node, exp.Dot):
+        return _call(
+            "no_value"
+        )  # a field of a row: only indexes and keys have such, and there are none
+    if isinstance(node, exp.Collate):
+        return node.this
+    return _function(node)
+
+
+def _table(node: exp.Table) -> exp.Expr:
+    renamed = exp.Table(this=exp.to_identifier(table_name(node)))
+    for name, value in node.args.items():
+        if name not in ("this", "db", "catalog"):
+            renamed.set(name, value)
+    if not renamed.alias and node.db:
+        renamed = exp.alias_(renamed, node.name, table=True)  # type: ignore[assignment]
+    return renamed
+
+
+def _unnested(node: exp.Unnest) -> exp.Expr:
+    """`unnest(array) AS a(column)` in FROM."""
+    alias = node.args.get("alias")
+    names = [column.name for column in alias.columns] if alias is not None else []
+    name = alias.name if alias is not None else "unnest"
+    first, second = (*names, name)[0], (*names[1:], "ordinality")[0]
+    listed = f'value AS "{first}", key + 1 AS "{second}"'
+    array = node.expressions[0].sql("sqlite")
+    inner = sqlglot.parse_one(f"SELECT {listed} FROM json_each(array_json({array}))", read="sqlite")
+    return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(name)))
+
+
+def _cast(node: exp.Cast) -> exp.Expr:
+    to = node.to.sql("postgres").lower()
+    inner = node.this
+    if to == "regclass":
+        return _call("to_regclass", inner)
+    if to == "regtype":
+        return _call("to_regtype", inner)
+    if to in ("text", "varchar", "name") and isinstance(inner, exp.Anonymous):
+        kind = str(inner.this).removeprefix("to_")
+        if kind in ("regclass", "regtype"):
+            return _call(f"{kind}_text", *inner.expressions)
+    if to in ("int", "bigint", "smallint", "integer", "int2", "int4", "int8", "oid"):
+        return exp.Cast(this=inner, to=exp.DataType.build("int"))
+    return inner
+
+
+def _any(node: exp.Binary) -> exp.Expr:
+    array = node.expression.this
+    array = array.this if isinstance(array, exp.Paren) else array
+    if isinstance(array, exp.Query):
+        found: exp.Expr = exp.In(this=node.this, query=exp.Subquery(this=array))
+    else:
+        found = _call("has_element", array, node.this)
+    return exp.Not(this=found) if isinstance(node, exp.NEQ) else found
+
+
+def _array(node: exp.Array) -> exp.Expr:
+    inner = node.expressions[0] if len(node.expressions) == 1 else None
+    if isinstance(inner, exp.Query):
+        name = name_of(inner.selects[0])
+        first = inner.selects[0]
+        if not isinstance(first, exp.Column | exp.Alias):
+            inner = inner.copy()
+            inner.selects[0].replace(exp.alias_(inner.selects[0].copy(), "element"))
+            name = "element"
+        rows = exp.Subquery(
+            this=inner, alias=exp.TableAlias(this=exp.to_identifier("rows_of_array"))
+        )
+        chosen = exp.select(_call("array_agg", exp.column(name, quoted=True))).from_(rows)
+        return exp.Subquery(this=chosen)
+    return _call("make_array", *node.expressions)
+
+
+def _function(node: exp.Expr) -> exp.Expr:
+    if isinstance(node, exp.Column) and not node.table:
+        name = node.name.lower()
+        if not node.this.quoted and name in WITHOUT_BRACKETS:
+            return _call(name)
+    if isinstance(node, exp.Column) and node.name.lower() == "tableoid":
+        return exp.Literal.number(0)
+    if isinstance(node, exp.Anonymous):
+        unknown = str(node.this).lower().startswith("pg_") and function_name(node) not in _NAMES
+        return _call("no_value", *node.expressions) if unknown else node
+    if isinstance(node, exp.Func):
+        name = function_name(node)
+        if name in _NAMES:
+            return _call(name, *node.iter_expressions())
+    return node

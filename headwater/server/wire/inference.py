@@ -1,0 +1,137 @@
+"""Which types the parameters of a statement have, where the client leaves that to the server.
+
+A guess by the words around `$n`, from the columns of the tables in the statement: the place in INSERT …
+VALUES, a comparison with a column, a cast, LIMIT. What nothing is known of is text. Owns the guess;
+must never refuse a statement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
+
+import pyarrow as pa
+
+from headwater.server.wire import types
+from headwater.sql.lexer import Kind, Token, tokenize
+
+COMPARISONS = frozenset(
+    {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}
+)
+BETWEEN = frozenset({"BETWEEN", "AND", "LIKE"})
+TABLE_WORDS = frozenset({"FROM", "JOIN", "INTO", "UPDATE", ","})
+TEXT = types.BY_NAME["text"].oid
+BIGINT = types.BY_NAME["int8"].oid
+Columns = Callable[[str], pa.Schema | None]
+
+
+def parameter_types(text: str, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
+    """One type per parameter: what the client said, else what the statement suggests."""
+    tokens = tokenize(text)
+    numbers = [int(t.text[1:]) for t in tokens if t.kind is Kind.PARAMETER and t.text != "?"]
+    count = max(max(numbers, default=0), len(given))
+    found = list(given) + [0] * (count - len(given))
+    if all(found):
+        return tuple(found)
+    known = _columns(tokens, columns)
+    placed = _inserted(tokens, columns)
+    for index, token in enumerate(tokens):
+        if token.kind is not Kind.PARAMETER or token.text == "?":
+            continue
+        number = int(token.text[1:]) - 1
+        if 0 <= number < count and not found[number]:
+            found[number] = placed.get(index) or _around(tokens, index, known) or 0
+    return tuple(oid or TEXT for oid in found)
+
+
+def _columns(tokens: Sequence[Token], columns: Columns) -> dict[str, int]:
+    """The types of all columns of the tables in a statement, by name."""
+    found: dict[str, int] = {}
+    for before, token in pairwise(tokens):
+        if before.upper in TABLE_WORDS and token.is_name:
+            schema = columns(token.name)
+            for field in schema if schema is not None else ():
+                found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
+    return found
+
+
+def _inserted(tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
+    """The types of parameters that stand alone in VALUES of an INSERT, by their place."""
+    if tokens[0].upper != "INSERT" or len(tokens) < 4:
+        return {}
+    table = next((i for i, t in enumerate(tokens[:4]) if i and t.upper not in ("INTO", "TABLE")), 2)
+    schema = columns(tokens[table].name)
+    if schema is None:
+        return {}
+    names, place = list(schema.names), table + 1
+    if tokens[place].text == "(":
+        end = next((i for i in range(place, len(tokens)) if tokens[i].text == ")"), place)
+        names = [t.name for t in tokens[place + 1 : end] if t.is_name]
+    by_name = {f.name.lower(): types.pg_type(f.type).oid for f in schema}
+    return _in_rows(tokens, [by_name.get(name.lower(), 0) for name in names])
+
+
+def _in_rows(tokens: Sequence[Token], oids: Sequence[int]) -> dict[int, int]:
+    found: dict[int, int] = {}
+    start = next((i for i, t in enumerate(tokens) if t.upper == "VALUES"), None)
+    depth = column = 0
+    for index in range(start or 0, len(tokens)) if start is not None else ():
+        token = tokens[index]
+        if token.text == "(":
+            depth += 1
+            column = 0 if depth == 1 else column
+        elif token.text == ")":
+            depth -= 1
+        elif token.text == "," and depth == 1:
+            column += 1
+        elif token.kind is Kind.PARAMETER and depth == 1 and column < len(oids):
+            alone = tokens[index - 1].text in ("(", ",") and tokens[index + 1].text in (")", ",")
+            if alone:
+                found[index] = oids[column]
+    return found
+
+
+def _around(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> int | None:
+    before = tokens[index - 1] if index else tokens[-1]
+    after = tokens[index + 1]
+    if after.text == "::" or (after.upper == "AS" and tokens[index - 2].upper == "CAST"):
+        spelled = types.spelled(tokens[index + 2].text)
+        is_array = tokens[min(index + 3, len(tokens) - 1)].text == "["
+        return None if spelled is None else spelled.array if is_array else spelled.oid
+    if before.upper in ("LIMIT", "OFFSET", "FIRST"):
+        return BIGINT
+    if before.text in COMPARISONS or before.upper in BETWEEN:
+        found = _column_before(tokens, index - 2, known)
+        if found is not None:
+            return found
+    if after.text in COMPARISONS and tokens[index + 2].is_name:
+        return _column_after(tokens, index + 2, known)
+    if before.text in ("(", ","):
+        return _in_list(tokens, index, known)
+    return None
+
+
+def _column_before(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> int | None:
+    """The column that a comparison's left side ends with; AND goes back to its BETWEEN."""
+    for place in range(index, max(index - 6, -1), -1):
+        token = tokens[place]
+        if token.upper in ("BETWEEN", "NOT") or token.kind is Kind.PARAMETER:
+            continue
+        return known.get(token.name.lower()) if token.is_name else None
+    return None
+
+
+def _column_after(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> int | None:
+    while tokens[index + 1].text == "." and tokens[index + 2].is_name:
+        index += 2
+    return known.get(tokens[index].name.lower())
+
+
+def _in_list(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> int | None:
+    """The column before IN, for `column IN ($1, $2)`."""
+    place = index - 1
+    while place > 1 and (tokens[place].text == "," or tokens[place].kind is Kind.PARAMETER):
+        place -= 1
+    if tokens[place].text != "(" or tokens[place - 1].upper != "IN":
+        return None
+    return _column_before(tokens, place - 2, known)

@@ -1,0 +1,489 @@
+"""What the statements of one connection do: plain Python that runs in a thread of the server's.
+
+Owns prepared statements, portals, the transaction and the parameters of one session. Every method that may
+take long is a generator of bytes to send; whoever drives it waits for the client between two of them,
+so that a slow reader slows the statement down. Must never touch the socket.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import pyarrow as pa
+
+from headwater.database import Database, is_subscribe
+from headwater.errors import BindError, Error, NotSupportedError
+from headwater.kernel.kernel import Cancellation
+from headwater.result import Result
+from headwater.server.wire import copying, encode, replies
+from headwater.server.wire.answers import Answers
+from headwater.server.wire.catalog.engine import CatalogEngine
+from headwater.server.wire.commands import Commands, first_words
+from headwater.server.wire.copying import IncomingRows
+from headwater.server.wire.inference import parameter_types
+from headwater.server.wire.messages import Bind, Parse
+from headwater.server.wire.outcome import Outcome, Portal, Prepared, Sent
+from headwater.server.wire.parameters import parameter_text, sample
+from headwater.server.wire.rows import RowSource, of_table
+from headwater.server.wire.spelling import spelled, to_headwater
+from headwater.server.wire.transaction import Transaction
+from headwater.sql import parser
+from headwater.sql.parameters import bind
+from headwater.sql.statements.copy import Copy
+from headwater.sql.statements.query import Query, make_query
+from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.user import Role
+from headwater.sql.text import Span
+from headwater.sql.types import quoted
+
+QUERIES = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
+WITH_ROWS = QUERIES | {
+    "SHOW",
+    "DESCRIBE",
+    "DESC",
+    "EXPLAIN",
+    "VERIFY",
+    "CALL",
+    "SUBSCRIBE",
+    "FETCH",
+}
+COUNTED = frozenset({"UPDATE", "DELETE", "MERGE", "COPY", "SELECT", "FETCH", "MOVE"})
+MOST_STATEMENTS = 1000  # prepared statements, and portals, of one session
+
+
+class Session:
+    """One connection's session."""
+
+    def __init__(
+        self,
+        database: Database,
+        catalog: CatalogEngine,
+        answers: Answers,
+        commands: Commands,
+        role: Role = "admin",
+    ) -> None:
+        self.role: Role = role
+        self.database = database
+        self.catalog = catalog
+        self.answers = answers
+        self.commands = commands
+        self.transaction = Transaction()
+        self.prepared: dict[str, Prepared] = {}
+        self.portals: dict[str, Portal] = {}
+        self.cancellation = Cancellation()
+
+    @property
+    def status(self) -> str:
+        """I, T or E, for ReadyForQuery."""
+        return self.transaction.status
+
+    # The simple protocol
+
+    def script(self, text: str) -> Sent:
+        """Runs a script; errors are placed in it."""
+        read = spelled(text)
+        pieces = _split(read.text)
+        if not pieces:
+            yield replies.EMPTY_QUERY
+        for piece in pieces:
+
+            def place(position: int, start: int = piece.start) -> int:
+                return read.original_position(start + position)
+
+            try:
+                outcome = self._run(piece.text, text[place(0) : place(len(piece.text))])
+                yield from self._sent(outcome, ())
+            except Error as error:
+                self.transaction.fail()
+                raise _moved(error, piece.text, text, place) from None
+
+    def answer_now(self, text: str) -> bytes | None:
+        """The answer to a script that is known without work; None if there is some to do."""
+        found = None if self.transaction.is_open else self.answers.find(text, ())
+        return None if found is None else found[0] + found[1]
+
+    # The extended protocol
+
+    def parse(self, name: str, text: str, types: Sequence[int]) -> None:
+        """Prepares a statement."""
+        if name and name in self.prepared:
+            raise BindError(f"prepared statement {name} already exists", sqlstate="42P05")
+        read = to_headwater(text)
+        pieces = _split(read)
+        if len(pieces) > 1:
+            raise BindError(
+                "a prepared statement is one statement",
+                sqlstate="42601",
+                place=pieces[1].span.place(text),
+            )
+        _check_room(self.prepared, "prepared statements")
+        oids = parameter_types(read, types, self.catalog.columns) if "$" in read else tuple(types)
+        self.prepared[name] = Prepared(text, oids)
+
+    def prepare(self, message: Parse | Bind) -> Sent:
+        """Parse or Bind of a message that is too large for the event loop."""
+        if isinstance(message, Parse):
+            self.parse(message.name, message.text, message.types)
+            yield replies.PARSE_COMPLETE
+        else:
+            self.bind(message)
+            yield replies.BIND_COMPLETE
+
+    def bind(self, message: Bind) -> None:
+        """Makes a portal."""
+        found = self._statement(message.statement)
+        if len(message.values) != len(found.types):
+            raise BindError(
+                f"the statement has {len(found.types)} parameters, {len(message.values)} came",
+                sqlstate="08P01",
+            )
+        formats = encode.column_formats(len(message.values), message.formats)
+        texts = [
+            parameter_text(value, oid, format_)
+            for value, oid, format_ in zip(message.values, found.types, formats, strict=True)
+        ]
+        if message.portal and message.portal in self.portals:
+            raise BindError(f"portal {message.portal} already exists", sqlstate="42P03")
+        _check_room(self.portals, "portals")
+        edited = bind(found.text, texts) if texts else None
+        text = found.text if edited is None else edited.text
+        promised = found.columns if found.is_described else None
+        self.portals[message.portal] = Portal(text, message.result_formats, edited, promised)
+
+    def describe_now(self, name: str) -> bytes | None:
+        """The columns of a portal whose answer is known without work."""
+        portal = self.portals.get(name)
+        if portal is None or portal.outcome is not None or self.transaction.is_open:
+            return None
+        portal.answer = self.answers.find(portal.text, portal.formats)
+        return None if portal.answer is None else portal.answer[0]
+
+    def execute_now(self, name: str, limit: int) -> bytes | None:
+        """The rows of a portal whose answer is known without work."""
+        portal = self.portals.get(name)
+        if portal is None or limit or (portal.answer is None and self.describe_now(name) is None):
+            return None
+        if portal.outcome is not None or portal.answer is None:
+            return None
+        portal.outcome = Outcome("SELECT", RowSource(pa.schema([]), iter(())))  # it has no more
+        return portal.answer[1]
+
+    def describe_statement(self, name: str) -> Sent:
+        """The parameters and columns of a prepared statement."""
+        found = self._statement(name)
+        yield replies.parameter_description(found.types)
+        if not found.is_described:
+            found.columns = self._columns(found)
+            found.is_described = True
+        yield _described(found.columns, ())
+
+    def describe_portal(self, name: str) -> Sent:
+        """The columns of a portal; a query is run to know them."""
+        portal = self._portal(name)
+        if first_words(portal.text)[0] in WITH_ROWS:
+            outcome = self.open_portal(portal)
+            yield _described(None if outcome.rows is None else outcome.rows.schema, portal.formats)
+        else:
+            yield replies.NO_DATA
+
+    def execute(self, name: str, limit: int) -> Sent:
+        """Runs a portal, or sends more of its rows."""
+        portal = self._portal(name)
+        if not portal.text.strip():
+            yield replies.EMPTY_QUERY
+            return
+        outcome = self.open_portal(portal)
+        if outcome.rows is None or outcome.copy is not None:
+            yield from self._sent(outcome, portal.formats)
+            return
+        yield from map(replies.notice, outcome.notices)
+        outcome.notices.clear()
+        count = 0
+        for part in outcome.rows.parts(limit):
+            self.cancellation.check()
+            count += part.num_rows
+            yield encode.data_rows(part, portal.formats)
+        if limit and count >= limit:
+            yield replies.PORTAL_SUSPENDED
+        else:
+            yield replies.complete(_tag(outcome, count))
+
+    def close(self, kind: str, name: str) -> None:
+        """Forgets a statement or a portal; unknown names are no error."""
+        if kind == "S":
+            self.prepared.pop(name, None)
+        else:
+            self.portals.pop(name, None)
+
+    def sync(self) -> None:
+        """The end of a series: outside of a transaction, portals end with it."""
+        if not self.transaction.is_open:
+            self.portals.clear()
+
+    def _statement(self, name: str) -> Prepared:
+        found = self.prepared.get(name)
+        if found is None:
+            raise BindError(f"prepared statement {name} does not exist", sqlstate="26000")
+        return found
+
+    def _portal(self, name: str) -> Portal:
+        found = self.portals.get(name)
+        if found is None:
+            raise BindError(f"portal {name} does not exist", sqlstate="34000")
+        return found
+
+    def open_portal(self, portal: Portal) -> Outcome:
+        if portal.outcome is None:
+            try:
+                read = spelled(portal.text)
+                outcome = self._run(_split(read.text)[0].text, portal.text)
+                if outcome.rows is not None and portal.promised is not None:
+                    outcome.rows = outcome.rows.promised(portal.promised)
+                portal.outcome = outcome
+            except Error as error:
+                self.transaction.fail()
+                raise _of_portal(error, portal) from None
+        return portal.outcome
+
+    def _columns(self, found: Prepared) -> pa.Schema | None:
+        """The columns of a statement, without values for its parameters."""
+        read = to_headwater(found.text).strip().rstrip(";")
+        word = first_words(read)[0] if read.strip() else ""
+        if word not in WITH_ROWS or word == "CALL":
+            return None
+        text = bind(read, [sample(oid) for oid in found.types]).text if found.types else read
+        if word == "SUBSCRIBE":
+            self.database.authorise(text, self.role)
+            schema, results = self.database.follow(text, Cancellation())
+            cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
+            return schema
+        if self.catalog.wants(found.text):
+            return self.catalog.described(found.text)
+        if word in QUERIES:
+            self.database.authorise(text, self.role)
+            return self.database.columns(text, self.cancellation)
+        outcome = self._outcome(text, found.text)
+        return None if outcome.rows is None else outcome.rows.schema
+
+    # Running
+
+    def _run(self, text: str, original: str) -> Outcome:
+        """One statement, within the rules of the transaction."""
+        self.cancellation.check()
+        words = first_words(text)
+        ended = self._transaction_statement(words, text)
+        if ended is not None:
+            return ended
+        warnings = list(self.transaction.check(words[0]))
+        outcome = self._outcome(text, original)
+        outcome.notices = [*warnings, *outcome.notices]
+        return outcome
+
+    def _outcome(self, text: str, original: str) -> Outcome:
+        word = first_words(text)[0]
+        command = self.commands.run(self, text)
+        if command is not None:
+            return command
+        if word == "COPY":
+            return self._copy(text)
+        if self.catalog.wants(original):
+            return Outcome("SELECT", of_table(self.catalog.run(original, self.commands)))
+        if is_subscribe(text):
+            self.database.authorise(text, self.role)
+            schema, pieces = self.database.follow(text, self.cancellation)
+            return Outcome("SUBSCRIBE", RowSource(schema, pieces))
+        if word == "INSERT" and self.transaction.is_open:
+            self.database.authorise(text, self.role)
+            table, rows = self.database.held_insert(text, self.cancellation)
+            return self._hold(table, rows, "INSERT")
+        result = self.database.statement(text, self.cancellation, self.role)
+        if word == "SELECT":
+            self.answers.remember(self.database, text)
+        return _outcome_of(result)
+
+    def _hold(self, table: str, rows: pa.Table, tag: str) -> Outcome:
+        self.database.check_together(dict.fromkeys([*self.transaction.tables, table]))
+        self.transaction.hold(table, rows)
+        return Outcome(tag, count=rows.num_rows)
+
+    def _transaction_statement(self, words: Sequence[str], text: str) -> Outcome | None:
+        """BEGIN, COMMIT, ROLLBACK and savepoints; None for everything else."""
+        word, second = words[0], words[1] if len(words) > 1 else ""
+        transaction = self.transaction
+        if word == "BEGIN" or (word == "START" and second == "TRANSACTION"):
+            parser.parse(text)
+            warning = transaction.begin()
+            return Outcome("BEGIN", notices=[] if warning is None else [warning])
+        if word in ("COMMIT", "END"):
+            parser.parse(text)
+            return self._commit()
+        if word in ("ROLLBACK", "ABORT") and "TO" in words:
+            transaction.return_to(words[-1].lower())
+            return Outcome("ROLLBACK")
+        if word in ("ROLLBACK", "ABORT"):
+            parser.parse(text)
+            notices = [] if transaction.is_open else ["there is no transaction in progress"]
+            transaction.end()
+            return Outcome("ROLLBACK", notices=notices)
+        if word in ("SAVEPOINT", "RELEASE"):
+            list(transaction.check(word))
+            (transaction.save if word == "SAVEPOINT" else transaction.release)(words[-1].lower())
+            return Outcome(word)
+        return None
+
+    def _commit(self) -> Outcome:
+        failed, held = self.status == "E", self.transaction.held()
+        notices = [] if self.transaction.is_open else ["there is no transaction in progress"]
+        self.transaction.end()
+        if failed:
+            return Outcome("ROLLBACK")
+        if held:
+            self.database.insert_together(held)
+        return Outcome("COMMIT", notices=notices)
+
+    # Sending
+
+    def _sent(self, outcome: Outcome, formats: Sequence[int]) -> Sent:
+        """Everything that a statement sends."""
+        yield from map(replies.notice, outcome.notices)
+        yield outcome.messages
+        if outcome.incoming is not None:
+            yield outcome.incoming
+            yield replies.complete(f"COPY {self._take_in(outcome.incoming)}")
+        elif outcome.copy is not None:
+            yield from self._copied(outcome)
+        elif outcome.rows is None:
+            yield replies.complete(_tag(outcome, outcome.count))
+        else:
+            yield replies.row_description(encode.fields_of(outcome.rows.schema, formats))
+            count = 0
+            for part in outcome.rows.parts():
+                self.cancellation.check()
+                count += part.num_rows
+                yield encode.data_rows(part, formats)
+            yield replies.complete(_tag(outcome, count))
+
+    # COPY
+
+    def _copy(self, text: str) -> Outcome:
+        statement = parser.parse(text)
+        assert isinstance(statement, Copy)
+        self.database.authorise(text, self.role)
+        if statement.path is not None:
+            return _outcome_of(self.database.statement(text, self.cancellation))
+        if statement.direction == "from":
+            return Outcome("COPY", incoming=self._incoming(statement))
+        if statement.format == "parquet":
+            raise NotSupportedError("COPY … TO STDOUT writes text and CSV", hint="CSV or TEXT")
+        return Outcome("COPY", self._copy_rows(statement), copy=statement)
+
+    def _copy_rows(self, statement: Copy) -> RowSource:
+        """The rows of COPY … TO STDOUT."""
+        subject = statement.query
+        if isinstance(subject, Subscribe):
+            return RowSource(*self.database.follow(subject.text, self.cancellation))
+        if subject is None:
+            assert statement.table is not None
+            names = ", ".join(map(quoted, statement.columns)) if statement.columns else "*"
+            subject = make_query(f"SELECT {names} FROM {quoted(statement.table)}")
+        assert isinstance(subject, Query)
+        try:
+            return of_table(self.database.statement(subject.text, self.cancellation).arrow())
+        except Error as error:
+            if error.place is not None and error.place.text == subject.text and subject.offset:
+                span = Span(error.place.start, error.place.end).shifted(subject.offset)
+                error.place = span.place(statement.text)
+            raise
+
+    def _copied(self, outcome: Outcome) -> Sent:
+        rows, statement = outcome.rows, outcome.copy
+        assert rows is not None
+        assert statement is not None
+        yield replies.copy_out(len(rows.schema))
+        yield copying.out_header(statement, rows.schema.names)
+        count = 0
+        for part in rows.parts():
+            self.cancellation.check()
+            count += part.num_rows
+            yield copying.out_rows(statement, part)
+        yield replies.COPY_DONE + replies.complete(f"COPY {count}")
+
+    def _incoming(self, statement: Copy) -> IncomingRows:
+        assert statement.table is not None
+        schema = self.catalog.columns(str(statement.table)) or pa.schema([])
+        self.database.checked_rows(str(statement.table), schema.empty_table())  # or why not
+        if statement.columns is not None:
+            schema = pa.schema([_column(schema, name) for name in statement.columns])
+        megabytes = int(self.database.setting("copy_mb"))
+        return IncomingRows(statement, schema, megabytes << 20)
+
+    def _take_in(self, incoming: IncomingRows) -> int:
+        """Adds the rows of a COPY, or holds them back; how many."""
+        if incoming.failure is not None:
+            raise incoming.failure
+        table = str(incoming.statement.table)
+        rows = self.database.checked_rows(table, incoming.rows())
+        if self.transaction.is_open:
+            return self._hold(table, rows, "COPY").count or 0
+        self.database.insert(table, rows)
+        return rows.num_rows
+
+
+def _split(text: str) -> Sequence[parser.Piece]:
+    return parser.remembered_split(text) if len(text) <= parser.SHORT else parser.split(text)
+
+
+def _of_portal(error: Error, portal: Portal) -> Error:
+    """The error with its place in the text that was prepared."""
+    read, bound = spelled(portal.text), portal.edited
+    start = _split(read.text)[0].start if error.place is not None else 0
+    original = portal.text if bound is None else bound.original
+
+    def place(position: int) -> int:
+        found = read.original_position(start + position)
+        return found if bound is None else bound.original_position(found)
+
+    return _moved(error, read.text.strip().rstrip(";"), original, place)
+
+
+def _column(schema: pa.Schema, name: str) -> pa.Field[pa.DataType]:
+    for column in schema:
+        if column.name.casefold() == name.casefold():
+            return column
+    raise BindError(f"column {name} does not exist", sqlstate="42703")
+
+
+def _check_room(names: dict[str, Prepared] | dict[str, Portal], what: str) -> None:
+    if len(names) >= MOST_STATEMENTS:
+        raise BindError(
+            f"a session has at most {MOST_STATEMENTS} {what}",
+            sqlstate="53400",
+            hint="close some; DEALLOCATE ALL closes all prepared statements",
+        )
+
+
+def _described(schema: pa.Schema | None, formats: Sequence[int]) -> bytes:
+    if schema is None:
+        return replies.NO_DATA
+    return replies.row_description(encode.fields_of(schema, formats))
+
+
+def _outcome_of(result: Result) -> Outcome:
+    notices = [result.notice] if result.notice else []
+    rows = of_table(result.arrow()) if result.has_rows else None
+    return Outcome(result.kind, rows, result.row_count, notices)
+
+
+def _tag(outcome: Outcome, count: int | None) -> str:
+    if outcome.tag == "INSERT":
+        return f"INSERT 0 {count or 0}"
+    return f"{outcome.tag} {count or 0}" if outcome.tag in COUNTED else outcome.tag
+
+
+def _moved(error: Error, piece: str, whole: str, place: Callable[[int], int]) -> Error:
+    """The error with its place in the text that the client sent."""
+    found = error.place
+    if found is not None and found.text.strip() == piece.strip():
+        error.place = Span(place(found.start), place(found.end)).place(whole)
+    return error

@@ -1,0 +1,151 @@
+"""What clients of PostgreSQL write differently: `"name"` is a name, `E'…'` a string, `x::int8` a cast.
+
+Headwater reads Spark's SQL, where double quotes hold a string and types have other names. Owns the
+translation. A cast of a literal to the type that it has already is taken out, so that rows which drivers send
+as `$1::INTEGER` are still plain rows and need no Spark.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from itertools import pairwise
+
+from headwater.errors import Error
+from headwater.server.wire import types
+from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.literals import sql_text
+from headwater.sql.parser import SHORT
+from headwater.sql.text import EditedText
+
+_DIFFERENT = re.compile(r"""["]|\b[eE]'|::""")
+_LONG_TYPES = (
+    ("TIMESTAMP", "WITH", "TIME", "ZONE"),
+    ("TIMESTAMP", "WITHOUT", "TIME", "ZONE"),
+    ("TIME", "WITHOUT", "TIME", "ZONE"),
+    ("DOUBLE", "PRECISION"),
+    ("CHARACTER", "VARYING"),
+)
+SPARK = {
+    "bool": "BOOLEAN",
+    "bytea": "BINARY",
+    "char": "STRING",
+    "name": "STRING",
+    "int2": "SMALLINT",
+    "int4": "INT",
+    "int8": "BIGINT",
+    "oid": "BIGINT",
+    "text": "STRING",
+    "varchar": "STRING",
+    "bpchar": "STRING",
+    "json": "STRING",
+    "jsonb": "STRING",
+    "uuid": "STRING",
+    "float4": "FLOAT",
+    "float8": "DOUBLE",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP_NTZ",
+    "timestamptz": "TIMESTAMP",
+}
+# Spark's own names stay what they are: TIMESTAMP is a moment here, not a time without a zone.
+_STAYS = frozenset(
+    {"timestamp", "float", "double", "string", "binary", "tinyint", "decimal", "numeric", "time"}
+)
+_TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "json", "jsonb", "uuid", "string"})
+_INTEGERS = frozenset({"int2", "int4", "int8", "oid"})
+_MOMENTS = frozenset({"timestamptz", "timestamp"})
+
+
+def to_headwater(text: str) -> str:
+    """A text as Headwater reads it."""
+    return spelled(text).text
+
+
+def spelled(text: str) -> EditedText:
+    """A text as Headwater reads it, with its places in the text that the client wrote."""
+    if _DIFFERENT.search(text) is None:
+        return EditedText(text)
+    return _remembered(text) if len(text) <= SHORT else _translated(text)
+
+
+def _translated(text: str) -> EditedText:
+    edited = EditedText(text)
+    try:
+        tokens = tokenize(text)
+    except Error:  # the parser says it better
+        return edited
+    casts: list[int] = []
+    for index, (token, after) in enumerate(pairwise(tokens)):
+        if token.kind is Kind.STRING and token.text.startswith('"'):
+            name = token.text[1:-1].replace('""', '"').replace("`", "``")
+            edited.replace(token.start, token.end, f"`{name}`")
+        elif token.upper == "E" and after.kind is Kind.STRING and after.start == token.end:
+            edited.replace(token.start, token.end, " ")
+        elif token.text == "::":
+            casts.append(index)
+    inserts = tokens[0].upper == "INSERT"
+    for index in casts:
+        _cast(edited, tokens, index, inserts)
+    return edited
+
+
+_remembered = lru_cache(maxsize=512)(_translated)
+
+
+def _cast(edited: EditedText, tokens: Sequence[Token], index: int, inserts: bool) -> None:
+    """`x::type`, with PostgreSQL's name of the type."""
+    words = _type_words(tokens, index + 1)
+    end = tokens[index + len(words)].end if words else tokens[index].end
+    found = types.spelled(" ".join(words)) if words else None
+    if found is None or tokens[index + len(words) + 1].text in ("[", "("):
+        return
+    if _literal(edited, tokens, index, found.name, inserts):
+        edited.replace(tokens[index].start, end, "")
+    elif words[0].lower() not in _STAYS or len(words) > 1:
+        edited.replace(tokens[index].start, end, f"::{SPARK.get(found.name, words[0])}")
+
+
+def _type_words(tokens: Sequence[Token], index: int) -> list[str]:
+    for words in _LONG_TYPES:
+        if tuple(token.upper for token in tokens[index : index + len(words)]) == words:
+            return list(words)
+    token = tokens[index]
+    return [token.name] if token.is_name else []
+
+
+def _literal(
+    edited: EditedText, tokens: Sequence[Token], index: int, type_: str, inserts: bool
+) -> bool:
+    """Whether what is cast is a literal of that type; a time in quotes becomes one."""
+    value, before = tokens[index - 1], tokens[index - 2] if index > 1 else tokens[-1]
+    if value.kind is Kind.STRING and before.upper in ("TIMESTAMP", "DATE", "TIMESTAMP_NTZ", "X"):
+        return inserts or (before.upper == "TIMESTAMP" and type_ == "timestamptz")
+    if value.kind is Kind.STRING and value.text.startswith("'"):
+        if type_ in _MOMENTS:
+            return _moment(edited, value, before, type_)
+        return type_ in _TEXTS
+    if value.kind is Kind.NUMBER and type_ == "int4" and value.text.isdigit():
+        return int(value.text) < 1 << 31
+    if value.kind is Kind.NUMBER:
+        return inserts and (type_ in _INTEGERS or type_ in ("float8", "numeric", "float4"))
+    if value.upper == "NULL":
+        return inserts
+    return value.upper in ("TRUE", "FALSE") and type_ == "bool"
+
+
+def _moment(edited: EditedText, value: Token, before: Token, type_: str) -> bool:
+    """`'2026-11-16'::timestamptz` as a literal of our own."""
+    try:
+        found = datetime.fromisoformat(value.text[1:-1])
+    except ValueError:
+        return False
+    if type_ == "timestamptz":
+        found = found if found.tzinfo else found.replace(tzinfo=UTC)
+    else:
+        found = found.replace(tzinfo=None)
+    start = before.start if before.upper == "E" and before.end == value.start else value.start
+    if start == value.start:
+        edited.replace(value.start, value.end, sql_text(found))
+    return start == value.start

@@ -1,0 +1,44 @@
+"""Who may log in, as the wire server asks it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from headwater.execute.users import Login
+
+__all__ = ["FixedUsers", "Login", "NoUsers", "Users"]
+
+
+class Users(Protocol):
+    """The users of a database; asked at every login, from the event loop: it must not block."""
+
+    def verifier_of(self, user: str) -> Login | None:
+        """The verifier and role of a user, or None."""
+
+    def __len__(self) -> int:
+        """How many users there are; with none, connections from this machine are trusted."""
+
+
+class NoUsers:
+    """Nobody: connections from this machine are trusted, others are refused."""
+
+    def verifier_of(self, user: str) -> Login | None:  # noqa: ARG002
+        """None, for every name."""
+        return None
+
+    def __len__(self) -> int:
+        return 0
+
+
+class FixedUsers:
+    """Users that are given when the server starts."""
+
+    def __init__(self, logins: dict[str, Login]) -> None:
+        self._logins = dict(logins)
+
+    def verifier_of(self, user: str) -> Login | None:
+        """The verifier and role of a user, or None."""
+        return self._logins.get(user)
+
+    def __len__(self) -> int:
+        return len(self._logins)

@@ -1,0 +1,65 @@
+"""No password gets out by way of an error."""
+
+from __future__ import annotations
+
+import pytest
+
+import headwater
+from headwater.errors import Error
+from headwater.sql import parser
+from headwater.sql.masking import masked
+
+SECRET = "hunter2"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "CREATE USER u PASSWORD 'hunter2' ROLE KING",
+        "CREATE USER u PASWORD 'hunter2'",
+        "CREATE USER u 'hunter2'",
+        "CREATE OR REPLACE USER u PASSWORD 'hunter2'",
+        "ALTER USER u PASSWORD 'hunter2' 'hunter2'",
+        'create /* x */ user u password "hunter2" x',
+        "CREATE USER u PASSWORD 'hunter2",
+        "ALTER USER PASSWORD 'hunter2",
+        "ALTER TABLE t PASSWORD 'hunter2'",
+    ],
+)
+def test_errors_do_not_show_passwords(text: str) -> None:
+    """However the statement is wrong, neither message, hint nor the marked line has the password."""
+    with pytest.raises(Error) as caught:
+        parser.parse(text)
+    error = caught.value
+    said = [str(error), repr(error), str(error.args), error.place.text if error.place else ""]
+    assert SECRET not in " ".join(said)
+
+
+def test_a_mistake_elsewhere_in_a_script_does_not_show_them() -> None:
+    """The line of another statement's error is shown without the password beside it."""
+    text = "CREATE USER u PASSWORD 'hunter2'; SELEC 1"
+    with pytest.raises(Error) as caught:
+        parser.parse_all(text)
+    assert SECRET not in str(caught.value)
+    assert caught.value.place is not None
+    assert caught.value.place.start == text.index("SELEC")
+
+
+def test_the_database_places_errors_without_them() -> None:
+    """`db.sql` places errors in the whole text, masked."""
+    text = "SHOW TABLES; CREATE USER u PASSWORD 'hunter2' ROLE KING"
+    with headwater.connect(settings={"eager_spark": False}) as db:
+        with pytest.raises(Error) as caught:
+            db.sql(text)
+        with pytest.raises(Error) as later:
+            db.sql("CREATE USER u PASSWORD 'hunter2'; SELEC 1")
+    assert SECRET not in str(caught.value) + str(later.value)
+    assert caught.value.place is not None
+    assert caught.value.place.start == text.index("KING")
+
+
+def test_masked_texts_keep_their_length_and_everything_else() -> None:
+    """Places stay right, and strings that are no passwords are not touched."""
+    text = "CREATE USER u PASSWORD 'a''b' ROLE READER; SELECT 'x', 'USER'"
+    assert masked(text) == "CREATE USER u PASSWORD '****' ROLE READER; SELECT 'x', 'USER'"
+    assert masked("SELECT 'hunter2'") == "SELECT 'hunter2'"
