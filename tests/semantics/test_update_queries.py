@@ -167,6 +167,7 @@ def test_a_restart_goes_on_where_each_key_stood(kind: str, tmp_path: Path) -> No
                 db.insert("s", piece)
                 if number < 6:  # windows that began before the restart are whole
                     db.flush()
+            db.flush()  # or results would go while they are read
             sums = results(db, "sums")
             assert {r for r in results(db, "lazy") if sums[0][-1] < r[-1] <= sums[-1][-1]} <= set(
                 sums
