@@ -79,6 +79,39 @@ def test_the_table_has_every_cell() -> None:
         assert never == expected
 
 
+COPYING = (m.CopyData, m.CopyDone, m.CopyFail)
+BUSY = (State.LOOKUP, State.WORKING, State.STREAMING)
+
+
+def ruled(state: State, kind: type[m.Message]) -> Reaction:
+    """What the protocol asks for, in the words of PostgreSQL's manual ("Message Flow")."""
+    if state is State.STARTUP or kind in UNTYPED:
+        return Reaction.TAKE if state is State.STARTUP and kind in UNTYPED else Reaction.NEVER
+    if state is State.ENDED:
+        return Reaction.SKIP
+    if kind is m.Terminate:
+        return Reaction.LEAVE
+    if state in BUSY:
+        return Reaction.WAIT
+    if kind is m.Password or state in (State.FIRST, State.FINAL):
+        due = kind is m.Password and state in (State.FIRST, State.FINAL)
+        return Reaction.TAKE if due else Reaction.END
+    if state is State.SKIPPING:
+        return Reaction.TAKE if kind is m.Sync else Reaction.SKIP
+    if state is State.COPY_IN and kind not in COPYING:
+        return Reaction.SKIP if kind in (m.Flush, m.Sync) else Reaction.REFUSE
+    if state is State.READY and kind in COPYING:
+        return Reaction.SKIP  # the rest of a COPY that has failed
+    return Reaction.REFUSE if kind is m.FunctionCall else Reaction.TAKE
+
+
+def test_the_table_is_the_protocols() -> None:
+    """Each cell is what the rules of the protocol, written down a second time, ask for."""
+    for state in State:
+        for kind in EXAMPLES:
+            assert TABLE[state][kind] is ruled(state, kind), (state, kind)
+
+
 @pytest.mark.parametrize("state", State, ids=lambda state: state.value)
 def test_every_message_in_every_state(state: State) -> None:
     """The machine does to each message what the table says, seen from outside."""
