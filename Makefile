@@ -13,7 +13,7 @@ demo: $(VENV)/ready ## see Headwater at work
 	@$(BIN)/headwater demo
 
 test: $(VENV)/ready ## run the tests (under ten minutes)
-	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile
+	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/ready ## run the tests with the large numbers too
 	$(BIN)/pytest -q --timeout 7200

@@ -212,6 +212,7 @@ class Watch:
         self._thread.join()
 
 
+@pytest.mark.large
 @pytest.mark.timeout(600)
 def test_memory_does_not_follow_the_size_of_an_epoch() -> None:
     """An outer join and a percentile over 370 MB, in a process that grows by less than a quarter of it."""
