@@ -49,7 +49,7 @@ def run(seeds: range, folder: Path) -> Counts:
 @pytest.mark.timeout(900)
 def test_every_read_equals_the_query(tmp_path: Path) -> None:
     """CV2, CV6, CV9: 40 views of every shape, read whenever."""
-    counts = run(range(4), tmp_path)
+    counts = run(range(5), tmp_path)
     for tier in (IN_LINE, SPARK):
         assert not [construct for construct in FOLDED if not counts[construct, tier]], tier
     assert not [construct for construct in AGAIN if not counts[construct, REEVALUATED]]
