@@ -56,7 +56,6 @@ from headwater.storage.streaming.table import StreamingTable
 
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
-SLOW_SNAPSHOT_S = 0.05  # one that takes longer is written beside
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
@@ -101,7 +100,6 @@ class ContinuousQuery:
     restorable: bool = True  # until stored rows change under the query
     _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
     _kept_at: float = 0.0
-    _put_away_s: float = 0.0  # the longest that a snapshot took
     _promised: list[int | None] | None = None  # as _kept_from, of a snapshot that is being written
     _pane_rows: int = 0  # taken since the last result
 
@@ -514,7 +512,7 @@ class ContinuousQuery:
         self._put_away(beside=False)
 
     def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old; a large one beside the firings to come."""
+        """Writes a snapshot if the last one is that old, beside the firings to come."""
         if (
             self._promised is not None
             and self.snapshot is not None
@@ -523,9 +521,7 @@ class ContinuousQuery:
             self.snapshot.settle()
             self._kept_from, self._promised = self._promised, None
         if time.monotonic() - self._kept_at >= period_s and self._promised is None:
-            started = self._kept_at = time.monotonic()
-            self._put_away(beside=self._put_away_s > SLOW_SNAPSHOT_S)
-            self._put_away_s = max(self._put_away_s, time.monotonic() - started)
+            self._put_away(beside=True)
 
     def _put_away(self, beside: bool) -> None:
         self.functions.put_away()
