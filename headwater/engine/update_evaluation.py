@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.update_queue import Batch, WindowBatch
-from headwater.engine.update_spec import BRANCH, ROW_NUMBER, SEQ, TICK, UpdateSpec
+from headwater.engine.update_spec import BRANCH, ROW_NUMBER, ROW_NUMBERS, SEQ, TICK, UpdateSpec
 from headwater.engine.windows import WindowRows
 from headwater.engine.world import HeldTables
 from headwater.fold.columns import Column, Slots
@@ -47,9 +47,9 @@ def stored_results(
     without = np.ones(rows.num_rows, np.bool_)
     without[places] = False
     gone = np.flatnonzero(without)
-    names = spec.shown.names[:-1]
-    shown = given.select(names).rename_columns(names)
-    result = _with_places(spec, list(shown.columns), numbers[places], ticks[places], False)
+    own = [number for number, name in enumerate(given.column_names) if name not in ROW_NUMBERS]
+    columns = given.select(own[: len(spec.shown) - 1]).columns  # by place: names are the first's
+    result = _with_places(spec, columns, numbers[places], ticks[places], False)
     if not len(gone):
         return result
     keys = dict(zip(spec.key, spec.key_columns, strict=True))

@@ -16,6 +16,7 @@ from headwater.engine.update_query import UpdateQuery
 from headwater.engine.update_spec import (
     OTHER_ROW_NUMBER,
     ROW_NUMBER,
+    ROW_NUMBERS,
     Branch,
     JoinSide,
     UpdateSpec,
@@ -39,8 +40,6 @@ from headwater.sql.types import name_of, quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.table import StreamingTable
 
-ADDED = (ROW_NUMBER, OTHER_ROW_NUMBER)
-
 Known = Sequence[dict[str, list[list[str]]]]
 
 
@@ -60,6 +59,7 @@ class MadeUpdate:
         types = known or [{} for _ in selects]
         self._made = [self._branch(c, t) for c, t in zip(selects, types, strict=True)]
         self._check_types()
+        self._check_places([branch.key for branch in selects])
         self.spec = self._spec(checked, query.update_mode)
 
     @property
@@ -138,9 +138,22 @@ class MadeUpdate:
                     f"CAST … AS: {_types(first)} and {_types(other)} differ",
                 )
 
+    def _check_places(self, keys: Sequence[Sequence[str]]) -> None:
+        """The columns of a union go by their places: the key's are at the same ones."""
+        places = []
+        for made, key in zip(self._made, keys, strict=True):
+            names = [name.casefold() for name in self._shown(made).names]
+            places.append([names.index(name.casefold()) for name in key])
+        if any(own != places[0] for own in places):
+            raise self._checker.refusal(
+                "the branches of a union have the update key at the same places",
+                Span(0, len(self.query.text)),
+                f"SELECT {', '.join([*keys[0], '…'])} in each branch",
+            )
+
     def _shown(self, made: MadeBranch) -> pa.Schema:
         schema = made.output.schema
-        return pa.schema([field for field in schema if field.name not in ADDED])
+        return pa.schema([field for field in schema if field.name not in ROW_NUMBERS])
 
     def _spec(self, checked: Sequence[CheckedBranch], mode: UpdateMode) -> UpdateSpec:
         shown = self._shown(self._made[0])
