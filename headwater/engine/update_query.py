@@ -136,7 +136,14 @@ class UpdateQuery:
             began=now,
             refresh=[] if spec.refresh is None else [([spec.refresh[0]], spec.refresh[1])],
         )
+        if spec.is_union:
+            self.queue.reached(*self._known())
         return cursors
+
+    def _known(self) -> tuple[list[pa.Array], Slots]:
+        """The keys that have results, and the times of these."""
+        known = self.newest.stored()
+        return [known.column(name).combine_chunks() for name in self.spec.key], times_of(known)
 
     @property
     def _reader(self) -> str:
@@ -158,10 +165,9 @@ class UpdateQuery:
             choice,
             began=now,
         )
-        known = self.newest.stored()
-        if known.num_rows:
-            columns = [known.column(name).combine_chunks() for name in self.spec.key]
-            self.queue.delivered(columns, times_of(known) - shape.reach)
+        keys, times = self._known()
+        if len(times):
+            self.queue.delivered(keys, times - shape.reach)
         if cursors == self.beginning.cursors and first is not None:
             return (Cursor(first - 1),)
         return cursors
@@ -211,6 +217,7 @@ class UpdateQuery:
                 if closed is not None:
                     self.queue.advance(closed, max(now, self.queue.last_time))
                 self._wait_for_wall(closed)
+            self._check_room()
             self._settle_mode(now)
             ready = self._is_ready
         if ready and self._since is None:
@@ -224,7 +231,10 @@ class UpdateQuery:
             if piece is None:
                 return
             self._enqueue(piece)
-        if not self._is_ready and self._source.waiting():
+
+    def _check_room(self) -> None:
+        """Rows that wait in the basket must have something to wait for."""
+        if self._room <= 0 and not self._is_ready and self._source.waiting():
             raise OverloadError(
                 "the windows of an update query hold too many rows",
                 detail=f"{self.queue.allocated_rows} rows have a place",

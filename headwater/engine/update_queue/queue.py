@@ -172,6 +172,12 @@ class UpdateQueue:
         if stamps is not None:
             self._newest_only.note(given.slots, stamps)
 
+    def reached(self, keys: Sequence[pa.Array], stamps: Slots) -> None:
+        """The times of results that keys have already; before any row comes (UNION)."""
+        slots = self._lookup.slots([Column(key) for key in keys], len(stamps))
+        self._grow()
+        self._newest_only.raise_to(slots, stamps, self.key_count)
+
     def _given(self, rows: pa.Table, times: Slots | int, seqs: Slots | None) -> Arrivals:
         count = rows.num_rows
         if isinstance(times, int):
