@@ -356,13 +356,21 @@ class UpdateQuery:
 
     # What others ask
 
+    @property
+    def competes(self) -> bool:
+        """Whether its keys compete with those of other update queries, or it just takes turns.
+
+        Rows of an append queue are many of one key and leave the key stale: counted as keys they
+        would always win. A query that never ran has no cost to compare.
+        """
+        return self.mode == "updates" and self.sizer.row_s is not None
+
     def offer(self) -> Offer:
         """What the query could do next, where several compete (US10)."""
         with self._lock:
             starts = self.queue.waiting_starts(self.sizer.count)
-        row_s = self.sizer.row_s or self.sizer.target_s
-        weight = 2.0**self.priority
-        return Offer(self.name.casefold(), starts, row_s * 1e6, self.sizer.fixed_s * 1e6, weight)
+        row_us, run_us = 1e6 * (self.sizer.row_s or 0.0), 1e6 * self.sizer.fixed_s
+        return Offer(self.name.casefold(), starts, row_us, run_us, 2.0**self.priority)
 
     def staleness(self) -> tuple[pa.Table, dict[str, int]]:
         """Each key's staleness in seconds, and where all rows are."""
