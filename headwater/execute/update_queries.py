@@ -165,7 +165,7 @@ class MadeUpdate:
             )
             for c, (table, made) in zip(checked, self._by_branch(), strict=True)
         ]
-        self._checker.check_refresh(key, mode)
+        self._checker.check_refresh(branches[0].key, key, mode)
         types = [branches[0].table.definition.stored_schema.field(n).type for n in branches[0].key]
         self._check_key(branches[0].key, types)
         return UpdateSpec(

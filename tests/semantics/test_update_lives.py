@@ -102,3 +102,44 @@ def test_a_reader_is_told_the_columns_that_it_gets() -> None:
         with db.subscribe("q", after="earliest", timeout=5.0) as reader:
             assert reader.schema == next(reader).arrow().schema
             assert reader.schema.names == ["k", "v", "_t"]
+
+
+def test_names_of_the_key_may_be_those_of_the_result() -> None:
+    """GROUP BY an alias of the key, REFRESH by either name; a column goes before an alias."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("s"))
+        text = "SELECT {} AS {}, count(*) AS n FROM s [INTERVAL 5 SECONDS BEFORE] GROUP BY {}"
+        text += " SAMPLE INTERVAL 5 SECONDS WITH UPDATES"
+        db.sql("CREATE CONTINUOUS QUERY q AS " + text.format("k", "name", "NAME"))
+        with pytest.raises(headwater.Error, match="GROUP BY contains the update key: k"):
+            db.sql("CREATE CONTINUOUS QUERY w AS " + text.format("k", "v", "v"))
+        db.insert("s", [(1, "x", 1), (2, "y", 2), (3, "x", 3), (6, "x", 4)])
+        db.flush()
+        assert sorted(db.sql("SELECT * FROM q").rows()) == [("x", 2, 5), ("y", 1, 5)]
+        for name in ("k", "name"):
+            refresh = f"REFRESH EVERY INTERVAL '1' SECOND FOR {name} IN ('x')"
+            text = f"SELECT k AS name, v FROM s WITH UPDATES {refresh}"
+            db.sql(f"CREATE CONTINUOUS QUERY by_{name} AS {text}")
+
+
+def test_a_named_key_of_which_nothing_came_is_not_counted() -> None:
+    """Means are over the keys of the stream: those that REFRESH names are not all of them."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("s"))
+        refresh = "REFRESH EVERY INTERVAL '1' SECOND FOR k IN ('x', 'never')"
+        db.sql(f"CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH UPDATES {refresh}")
+        text = "SELECT key FROM headwater.staleness WHERE key IS NOT NULL ORDER BY key"
+        assert db.sql(text).rows() == []
+        db.insert("s", [(1, "x", 1), (1, "y", 2)])
+        db.flush()
+        assert db.sql(text).rows() == [("x",), ("y",)]
+
+
+def test_keys_of_a_join_have_one_type() -> None:
+    """They wait in one queue, so another type is refused before anything is made."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("a"))
+        db.sql("CREATE STREAMING TABLE b (ts INT, k INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        text = "SELECT a.k FROM a [INTERVAL 5 SECONDS] JOIN b [INTERVAL 5 SECONDS] ON a.k = b.k"
+        with pytest.raises(headwater.Error, match="k is STRING, k is INT"):
+            db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES")
