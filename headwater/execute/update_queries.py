@@ -93,6 +93,7 @@ class MadeUpdate:
     def _branch(self, checked: CheckedBranch, known: dict[str, list[list[str]]]) -> MadeBranch:
         """A SELECT with the number of its row beside the user's columns; windows go by their key."""
         query = checked.query
+        added: list[str] = []
         if checked.joined or checked.reference.window is None:
             aliases = [
                 quoted(r.alias or r.name.rpartition(".")[2])
@@ -107,6 +108,12 @@ class MadeUpdate:
             query = make_query(edited.text)
         made = MadeBranch(self._context, query, query.text, known)
         self._check_made(made)
+        if sum(name.casefold() in ROW_NUMBERS for name in made.output.schema.names) > len(added):
+            raise self._checker.refusal(
+                f"the names {' and '.join(ROW_NUMBERS)} belong to the system",
+                Span(0, len(self.query.text)),
+                "give the column an alias: AS …",
+            )
         return made
 
     def _check_made(self, made: MadeBranch) -> None:

@@ -143,3 +143,13 @@ def test_keys_of_a_join_have_one_type() -> None:
         text = "SELECT a.k FROM a [INTERVAL 5 SECONDS] JOIN b [INTERVAL 5 SECONDS] ON a.k = b.k"
         with pytest.raises(headwater.Error, match="k is STRING, k is INT"):
             db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES")
+
+
+@pytest.mark.parametrize("window", ["", "[INTERVAL 5 SECONDS] SAMPLE INTERVAL 5 SECONDS"])
+def test_a_name_of_the_system_is_refused(window: str) -> None:
+    """The column by which a result finds its row would be there twice."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("s"))
+        text = f"SELECT k, v AS Headwater_Row FROM s {window} WITH UPDATES"
+        with pytest.raises(headwater.Error, match="belong to the system"):
+            db.sql(f"CREATE CONTINUOUS QUERY q AS {text}")
