@@ -55,6 +55,24 @@ def test_a_union_passes_over_older_rows_after_a_restart(tmp_path: Path) -> None:
         assert _results(db, "u") == [("x", 1, 100), ("y", 4, 60)]
 
 
+@pytest.mark.parametrize(
+    "clause", ["APPEND", "SHEDDING 0", "UPDATES WHEN BEHIND INTERVAL '1' HOUR", "UPDATES"]
+)
+def test_a_union_may_pass_over_all_rows_of_an_insert(clause: str) -> None:
+    """They are counted as superseded, however rows wait, and the query goes on."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("a"))
+        db.sql(TABLE.format("b"))
+        text = "SELECT k, v FROM a UNION ALL SELECT k, v FROM b"
+        db.sql(f"CREATE CONTINUOUS QUERY u AS {text} WITH {clause}")
+        for table, ts in (("a", 100), ("b", 50), ("b", 101)):
+            db.insert(table, [(ts, "x", ts)])
+            db.flush()
+        assert _results(db, "u") == [("x", 100, 100), ("x", 101, 101)]
+        counts = "SELECT rows_in, processed, superseded FROM headwater.staleness WHERE key IS NULL"
+        assert db.sql(counts).rows() == [(3, 2, 1)]
+
+
 @pytest.mark.parametrize("kind", ["LAZY", "EAGER"])
 def test_windows_without_a_key_go_on_after_a_restart(kind: str, tmp_path: Path) -> None:
     """UPDATE KEY () has one key without columns, which has its result still."""
