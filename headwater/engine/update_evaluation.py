@@ -20,24 +20,32 @@ from headwater.fold.lookup import Lookup
 
 
 def results_of_rows(spec: UpdateSpec, batch: Batch, held: HeldTables) -> pa.Table:
-    """What the query gives for each of some rows, as results are kept."""
+    """What the query gives for each of some rows, in their order, as results are kept."""
     branches = batch.rows.column(BRANCH).to_numpy()
-    found = []
+    found: list[pa.Table] = []
+    places: list[Slots] = []
     for number, branch in enumerate(spec.branches):
-        rows = batch.rows.filter(pa.array(branches == number))
-        if rows.num_rows:
+        own = np.flatnonzero(branches == number)
+        if len(own):
+            rows = batch.rows.take(pa.array(own))
             windows = WindowRows({0: spec.taken(number, rows)}, {}, rows.num_rows)
             given = branch.evaluation.over_rows(windows, 0, held)
-            found.append(_by_row(spec, rows, given))
-    return pa.concat_tables(found)
+            stored, of = _by_row(spec, rows, given)
+            found.append(stored)
+            places.append(own[of])
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_tables(found).take(pa.array(order))
 
 
-def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> pa.Table:
+def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> tuple[pa.Table, Slots]:
+    """Results as they are kept, and which of the rows each is of."""
     numbers, ticks = rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()
     order = np.argsort(numbers)
     of = given.column(ROW_NUMBER).to_numpy()
     places = order[np.searchsorted(numbers, of, sorter=order)]
-    return stored_results(spec, rows, given, places, numbers, ticks)
+    gone = np.setdiff1d(np.arange(rows.num_rows), places)
+    stored = stored_results(spec, rows, given, places, numbers, ticks)
+    return stored, np.concatenate([places, gone])
 
 
 def stored_results(

@@ -73,6 +73,23 @@ def test_a_union_may_pass_over_all_rows_of_an_insert(clause: str) -> None:
         assert db.sql(counts).rows() == [(3, 2, 1)]
 
 
+def test_results_of_a_union_come_in_the_order_of_their_rows() -> None:
+    """Rows of both branches in one firing: a key does not go back, and the last one is what a slow reader gets."""
+    with headwater.connect(settings=INLINE) as db:
+        db.sql(TABLE.format("a"))
+        db.sql(TABLE.format("b"))
+        text = "SELECT k, v FROM a WHERE v <> 7 UNION ALL SELECT k, v FROM b"
+        db.sql(f"CREATE CONTINUOUS QUERY u AS {text} WITH APPEND")
+        db.sql("PAUSE QUERY u")
+        for ts in range(1, 20):
+            db.insert("ab"[ts % 2 == 0], [(ts, "x", ts)])
+        db.sql("RESUME QUERY u")
+        db.flush()
+        assert [row[1] for row in _results(db, "u")] == [n for n in range(1, 20) if n != 7]
+        reader = db.subscribe("u", after="earliest", timeout=0.1, conflate_by=["k"])
+        assert [out.rows() for out in reader] == [[("x", 19, 19)]]
+
+
 @pytest.mark.parametrize("kind", ["LAZY", "EAGER"])
 def test_windows_without_a_key_go_on_after_a_restart(kind: str, tmp_path: Path) -> None:
     """UPDATE KEY () has one key without columns, which has its result still."""
