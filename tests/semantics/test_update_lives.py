@@ -74,7 +74,7 @@ def test_a_union_may_pass_over_all_rows_of_an_insert(clause: str) -> None:
 
 
 def test_results_of_a_union_come_in_the_order_of_their_rows() -> None:
-    """Rows of both branches in one firing: a key does not go back, and the last one is what a slow reader gets."""
+    """Rows of both branches in one firing: a key does not go back, and a slow reader gets the last one."""
     with headwater.connect(settings=INLINE) as db:
         db.sql(TABLE.format("a"))
         db.sql(TABLE.format("b"))
