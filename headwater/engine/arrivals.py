@@ -7,7 +7,6 @@ them; rows of older commits count from the oldest one that is known.
 from __future__ import annotations
 
 import threading
-from collections import deque
 
 import numpy as np
 
@@ -17,23 +16,43 @@ MOST_COMMITS = 1 << 16
 
 
 class Arrivals:
-    """The commits of one table."""
+    """The commits of one table: in vectors, so that a look at them takes no time that grows."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._ends: deque[int] = deque(maxlen=MOST_COMMITS)  # the sequence number after each
-        self._times: deque[int] = deque(maxlen=MOST_COMMITS)
+        self._noted: Slots = np.empty((2, 64), np.int64)  # the sequence number after each, its time
+        self._first = self._end = 0  # which of the places are in use
 
     def note(self, end: int, now: int) -> None:
         """Rows before a sequence number have come by now."""
         with self._lock:
-            if self._ends and end <= self._ends[-1]:
+            ends, times = self._known()
+            if len(ends) and end <= ends[-1]:
                 return
-            self._ends.append(end)
-            self._times.append(max(now, self._times[-1]) if self._times else now)
+            if len(times):
+                now = max(now, int(times[-1]))
+            if self._end == self._noted.shape[1]:
+                self._make_room()
+            self._noted[:, self._end] = end, now
+            self._end += 1
+            self._first = max(self._first, self._end - MOST_COMMITS)
+
+    def _known(self) -> Slots:
+        return self._noted[:, self._first : self._end]
+
+    def _make_room(self) -> None:
+        """What is remembered goes to the front of a vector of twice its size."""
+        known = self._known()
+        self._first, self._end = 0, known.shape[1]
+        self._noted = np.empty((2, 2 * self._end), np.int64)
+        self._noted[:, : self._end] = known
 
     def times(self, sequences: Slots, now: int) -> Slots:
         """When rows arrived; those that no commit is known of, now."""
         with self._lock:
-            ends, times = np.array(self._ends, np.int64), np.array([*self._times, now], np.int64)
-        return np.minimum(times[np.searchsorted(ends, sequences, side="right")], now)
+            ends, times = self._known()
+            places = np.searchsorted(ends, sequences, side="right")
+            known = places < len(ends)
+            found = np.full(len(sequences), now, np.int64)
+            found[known] = np.minimum(times[places[known]], now)
+        return found

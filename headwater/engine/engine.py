@@ -267,7 +267,9 @@ class Engine:
         """Keys of all update queries compete: the one whose turn it is may give way (US10)."""
         names = [first, *sorted(self._offered - {first})]
         found = [(name, self._queries.get(name)) for name in names]
-        rivals = {name: query for name, query in found if isinstance(query, UpdateQuery)}
+        rivals = {
+            n: query for n, query in found if isinstance(query, UpdateQuery) and query.competes
+        }
         if first not in rivals or len(rivals) < 2:
             return first
         chosen = choose([query.offer() for query in rivals.values()], monotonic_us())

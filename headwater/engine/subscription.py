@@ -126,7 +126,8 @@ class Subscription:
     def schema(self) -> pa.Schema:
         """The columns of the rows that it hands out."""
         empty = self._log.schema.empty_table()
-        return emitted(self._emit, empty, empty, instant_scalar(self._time_type, 0)).schema
+        rows = emitted(self._emit, empty, empty, instant_scalar(self._time_type, 0))
+        return rows.schema if self._shown is None else self._shown(rows).schema
 
     @property
     def closed(self) -> bool:
@@ -178,7 +179,8 @@ class Subscription:
     def _conflated(self, conflation: Conflation, out: Out) -> Out:
         """One result for all that are there by now; its time and token are the last one's."""
         conflation.add(out.table)
-        while self._ahead or self._position < self._log.next:
+        end = self._log.next  # what comes meanwhile is for the next one, or it might never be given
+        while self._position < end:
             result = self._following()
             if result is None:
                 break

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.update_queue import Batch, WindowBatch
-from headwater.engine.update_spec import BRANCH, ROW_NUMBER, SEQ, TICK, UpdateSpec
+from headwater.engine.update_spec import BRANCH, ROW_NUMBER, ROW_NUMBERS, SEQ, TICK, UpdateSpec
 from headwater.engine.windows import WindowRows
 from headwater.engine.world import HeldTables
 from headwater.fold.columns import Column, Slots
@@ -20,24 +20,32 @@ from headwater.fold.lookup import Lookup
 
 
 def results_of_rows(spec: UpdateSpec, batch: Batch, held: HeldTables) -> pa.Table:
-    """What the query gives for each of some rows, as results are kept."""
+    """What the query gives for each of some rows, in their order, as results are kept."""
     branches = batch.rows.column(BRANCH).to_numpy()
-    found = []
+    found: list[pa.Table] = []
+    places: list[Slots] = []
     for number, branch in enumerate(spec.branches):
-        rows = batch.rows.filter(pa.array(branches == number))
-        if rows.num_rows:
+        own = np.flatnonzero(branches == number)
+        if len(own):
+            rows = batch.rows.take(pa.array(own))
             windows = WindowRows({0: spec.taken(number, rows)}, {}, rows.num_rows)
             given = branch.evaluation.over_rows(windows, 0, held)
-            found.append(_by_row(spec, rows, given))
-    return pa.concat_tables(found)
+            stored, of = _by_row(spec, rows, given)
+            found.append(stored)
+            places.append(own[of])
+    order = np.argsort(np.concatenate(places), kind="stable")
+    return pa.concat_tables(found).take(pa.array(order))
 
 
-def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> pa.Table:
+def _by_row(spec: UpdateSpec, rows: pa.Table, given: pa.Table) -> tuple[pa.Table, Slots]:
+    """Results as they are kept, and which of the rows each is of."""
     numbers, ticks = rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()
     order = np.argsort(numbers)
     of = given.column(ROW_NUMBER).to_numpy()
     places = order[np.searchsorted(numbers, of, sorter=order)]
-    return stored_results(spec, rows, given, places, numbers, ticks)
+    gone = np.setdiff1d(np.arange(rows.num_rows), places)
+    stored = stored_results(spec, rows, given, places, numbers, ticks)
+    return stored, np.concatenate([places, gone])
 
 
 def stored_results(
@@ -47,9 +55,9 @@ def stored_results(
     without = np.ones(rows.num_rows, np.bool_)
     without[places] = False
     gone = np.flatnonzero(without)
-    names = spec.shown.names[:-1]
-    shown = given.select(names).rename_columns(names)
-    result = _with_places(spec, list(shown.columns), numbers[places], ticks[places], False)
+    own = [number for number, name in enumerate(given.column_names) if name not in ROW_NUMBERS]
+    columns = given.select(own[: len(spec.shown) - 1]).columns  # by place: names are the first's
+    result = _with_places(spec, columns, numbers[places], ticks[places], False)
     if not len(gone):
         return result
     keys = dict(zip(spec.key, spec.key_columns, strict=True))

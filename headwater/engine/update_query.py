@@ -136,7 +136,14 @@ class UpdateQuery:
             began=now,
             refresh=[] if spec.refresh is None else [([spec.refresh[0]], spec.refresh[1])],
         )
+        if spec.is_union:
+            self.queue.reached(*self._known())
         return cursors
+
+    def _known(self) -> tuple[list[pa.Array], Slots]:
+        """The keys that have results, and the times of these."""
+        known = self.newest.stored()
+        return [known.column(name).combine_chunks() for name in self.spec.key], times_of(known)
 
     @property
     def _reader(self) -> str:
@@ -158,10 +165,9 @@ class UpdateQuery:
             choice,
             began=now,
         )
-        known = self.newest.stored()
-        if known.num_rows:
-            columns = [known.column(name).combine_chunks() for name in self.spec.key]
-            self.queue.delivered(columns, times_of(known) - shape.reach)
+        keys, times = self._known()
+        if len(times):
+            self.queue.delivered(keys, times - shape.reach)
         if cursors == self.beginning.cursors and first is not None:
             return (Cursor(first - 1),)
         return cursors
@@ -211,6 +217,7 @@ class UpdateQuery:
                 if closed is not None:
                     self.queue.advance(closed, max(now, self.queue.last_time))
                 self._wait_for_wall(closed)
+            self._check_room()
             self._settle_mode(now)
             ready = self._is_ready
         if ready and self._since is None:
@@ -224,7 +231,10 @@ class UpdateQuery:
             if piece is None:
                 return
             self._enqueue(piece)
-        if not self._is_ready and self._source.waiting():
+
+    def _check_room(self) -> None:
+        """Rows that wait in the basket must have something to wait for."""
+        if self._room <= 0 and not self._is_ready and self._source.waiting():
             raise OverloadError(
                 "the windows of an update query hold too many rows",
                 detail=f"{self.queue.allocated_rows} rows have a place",
@@ -346,13 +356,21 @@ class UpdateQuery:
 
     # What others ask
 
+    @property
+    def competes(self) -> bool:
+        """Whether its keys compete with those of other update queries, or it just takes turns.
+
+        Rows of an append queue are many of one key and leave the key stale: counted as keys they
+        would always win. A query that never ran has no cost to compare.
+        """
+        return self.mode == "updates" and self.sizer.row_s is not None
+
     def offer(self) -> Offer:
         """What the query could do next, where several compete (US10)."""
         with self._lock:
             starts = self.queue.waiting_starts(self.sizer.count)
-        row_s = self.sizer.row_s or self.sizer.target_s
-        weight = 2.0**self.priority
-        return Offer(self.name.casefold(), starts, row_s * 1e6, self.sizer.fixed_s * 1e6, weight)
+        row_us, run_us = 1e6 * (self.sizer.row_s or 0.0), 1e6 * self.sizer.fixed_s
+        return Offer(self.name.casefold(), starts, row_us, run_us, 2.0**self.priority)
 
     def staleness(self) -> tuple[pa.Table, dict[str, int]]:
         """Each key's staleness in seconds, and where all rows are."""

@@ -71,9 +71,16 @@ class Source:
 
     @property
     def closed(self) -> int | None:
-        """The tick up to which no row can come any more."""
-        marks = [feed.closed for feed in self._feeds]
+        """The tick up to which no row can be handed on any more."""
+        marks = [self._closed(number) for number in range(len(self._feeds))]
         return None if any(m is None for m in marks) else min(m for m in marks if m is not None)
+
+    def _closed(self, number: int) -> int | None:
+        """The same of one branch: rows that wait to be handed on are still to come."""
+        feed, cursor = self._feeds[number], self._cursors[number]
+        if feed.closed is None or not feed.basket.waiting(self._name):
+            return feed.closed
+        return None if cursor is None else min(feed.closed, cursor.tick - 1)
 
     def pull(self) -> bool:
         """Takes over what the tables got; False if stored rows were changed meanwhile."""
@@ -105,7 +112,8 @@ class Source:
             order = np.argsort(came, kind="stable")
             rows, came = rows.take(pa.array(order)), came[order]
         numbers = np.arange(self._next, self._next + len(came))
-        self._pieces.append((self._next, before))
+        if self._spec.window is None:  # windows know themselves from where they need rows
+            self._pieces.append((self._next, before))
         self._next += len(came)
         return Piece(rows, came, numbers)
 

@@ -20,6 +20,7 @@ Mode = OneOf["append", "updates", "shedding"]
 BRANCH, TICK, SEQ = "branch", "tick", "seq"  # of the rows that wait
 ROW_NUMBER = "headwater_row"  # what a select list gives beside the user's columns: `_seq`
 OTHER_ROW_NUMBER = "headwater_other_row"  # of a join's second stream
+ROW_NUMBERS = (ROW_NUMBER, OTHER_ROW_NUMBER)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ over the key. An error names the rule that is broken and says what to write inst
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,13 +15,14 @@ from sqlglot import exp
 from headwater.errors import BindError
 from headwater.execute.continuous_checks import Checker
 from headwater.kernel.functions import PythonFunction
-from headwater.plan.continuous.calls import AGGREGATES, calls_in
+from headwater.plan.continuous.calls import AGGREGATES, Call, calls_in
 from headwater.plan.continuous.planner import without_clauses
 from headwater.plan.continuous.shape import Block, Item, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Span
+from headwater.sql.types import name_of
 from headwater.storage.streaming.definition import Definition
 
 STREAM_JOINS = ("", ",", "inner")
@@ -212,7 +213,28 @@ class UpdateChecker(Checker):
                 offset,
                 f"ON {_alias(first)}.{(own or ('key',))[0]} = {_alias(second)}.{(its or ('key',))[0]}",
             )
+        self._check_joined_types(one, two, found, second, offset)
         return found
+
+    def _check_joined_types(
+        self,
+        one: Definition,
+        two: Definition,
+        pairs: Sequence[str],
+        second: TableReference,
+        offset: int,
+    ) -> None:
+        """Keys that are joined wait in one queue."""
+        for own, its in zip(one.update_key or (), pairs, strict=True):
+            first, other = one.stored_schema.field(own).type, two.stored_schema.field(its).type
+            if first != other:
+                raise self._at(
+                    "a join of update streams is over keys of one type: "
+                    f"{own} is {name_of(first)}, {its} is {name_of(other)}",
+                    second.span,
+                    offset,
+                    "a streaming table whose key has the other's type",
+                )
 
     def _check_join(self, branches: Sequence[CheckedBranch]) -> None:
         """Both sides have windows of time, and rows are processed as they come."""
@@ -262,8 +284,7 @@ class UpdateChecker(Checker):
                 offset,
                 "SELECT … FROM q ORDER BY … LIMIT … when you read it",
             )
-        text = without_clauses(query)
-        for call in calls_in(text, Span(0, len(text))):
+        for call in _own_calls(query, [block.span]):
             if call.windowed:
                 raise self._at(
                     f"{call.name.lower()}() OVER looks at rows that an update query may skip",
@@ -341,7 +362,8 @@ class UpdateChecker(Checker):
             )
         if block.group_all:
             return
-        grouped = [_expression(query, block, span) for span in block.group]
+        own = {name.casefold() for name in definition.stored_schema.names}
+        grouped = [_expression(query, block, span, own) for span in block.group]
         for column in definition.update_key or ():
             if not any(_is_column(text, reference, column) for text in grouped):
                 raise self._at(
@@ -360,8 +382,7 @@ class UpdateChecker(Checker):
         }
         spans = [item.span for item in block.items]
         spans += [] if block.having is None else [block.having]
-        text = without_clauses(query)
-        calls = [call for span in spans for call in calls_in(text, span)]
+        calls = _own_calls(query, spans)
         return [call.span for call in calls if call.name in AGGREGATES or call.name in mine]
 
     def _check_union(self, branches: Sequence[CheckedBranch]) -> None:
@@ -381,15 +402,28 @@ class UpdateChecker(Checker):
     def _at(self, message: str, span: Span, offset: int, hint: str | None) -> BindError:
         return self._error(message, span.shifted(offset), hint)
 
-    def check_refresh(self, key: Sequence[str], mode: UpdateMode) -> None:
-        """REFRESH names the one column of the update key."""
+    def check_refresh(self, key: Sequence[str], shown: Sequence[str], mode: UpdateMode) -> None:
+        """REFRESH names the one column of the update key; `shown`: as it is called in the result."""
         refresh = mode.refresh
-        if refresh is not None and [refresh.key.casefold()] != [k.casefold() for k in key]:
+        names = [[name.casefold() for name in one] for one in (key, shown)]
+        if refresh is not None and [refresh.key.casefold()] not in names:
             raise self._error(
                 f"REFRESH is for keys: the update key is ({', '.join(key)})",
                 refresh.key.span,
                 hint="REFRESH EVERY INTERVAL '1' MINUTE FOR key IN (…), with a key of one column",
             )
+
+
+def _own_calls(query: Query, spans: Sequence[Span]) -> list[Call]:
+    """The calls in parts of a SELECT; what its subqueries call is over tables."""
+    text = without_clauses(query)
+    inner = [block.span for block in blocks_of(text, query.relations)[1:]]
+    return [
+        call
+        for span in spans
+        for call in calls_in(text, span)
+        if not any(other.start <= call.span.start < other.end for other in inner)
+    ]
 
 
 def _key_types(branch: CheckedBranch) -> list[pa.DataType]:
@@ -428,11 +462,18 @@ def _conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     return list(plain.flatten()) if isinstance(plain, exp.And) else [plain]
 
 
-def _expression(query: Query, block: Block, span: Span) -> str:
-    """What an item of GROUP BY stands for: a place or an alias is that item of the select list."""
+def _expression(query: Query, block: Block, span: Span, columns: Collection[str]) -> str:
+    """What an item of GROUP BY stands for: a place or an alias is that item of the select list.
+
+    `columns`: of the stream, in lower case; their names go before aliases.
+    """
     text = span.of(query.text)
     if text.isdecimal() and 0 < int(text) <= len(block.items):
         return block.items[int(text) - 1].expression.of(query.text)
+    names = [token.name.casefold() for token in tokenize(text)[:-1]]
+    for item in block.items:
+        if item.name and names == [item.name.casefold()] and names[0] not in columns:
+            return item.expression.of(query.text)
     return text
 
 

@@ -16,6 +16,7 @@ from headwater.engine.update_query import UpdateQuery
 from headwater.engine.update_spec import (
     OTHER_ROW_NUMBER,
     ROW_NUMBER,
+    ROW_NUMBERS,
     Branch,
     JoinSide,
     UpdateSpec,
@@ -39,8 +40,6 @@ from headwater.sql.types import name_of, quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.table import StreamingTable
 
-ADDED = (ROW_NUMBER, OTHER_ROW_NUMBER)
-
 Known = Sequence[dict[str, list[list[str]]]]
 
 
@@ -60,6 +59,7 @@ class MadeUpdate:
         types = known or [{} for _ in selects]
         self._made = [self._branch(c, t) for c, t in zip(selects, types, strict=True)]
         self._check_types()
+        self._check_places([branch.key for branch in selects])
         self.spec = self._spec(checked, query.update_mode)
 
     @property
@@ -93,6 +93,7 @@ class MadeUpdate:
     def _branch(self, checked: CheckedBranch, known: dict[str, list[list[str]]]) -> MadeBranch:
         """A SELECT with the number of its row beside the user's columns; windows go by their key."""
         query = checked.query
+        added: list[str] = []
         if checked.joined or checked.reference.window is None:
             aliases = [
                 quoted(r.alias or r.name.rpartition(".")[2])
@@ -107,6 +108,12 @@ class MadeUpdate:
             query = make_query(edited.text)
         made = MadeBranch(self._context, query, query.text, known)
         self._check_made(made)
+        if sum(name.casefold() in ROW_NUMBERS for name in made.output.schema.names) > len(added):
+            raise self._checker.refusal(
+                f"the names {' and '.join(ROW_NUMBERS)} belong to the system",
+                Span(0, len(self.query.text)),
+                "give the column an alias: AS …",
+            )
         return made
 
     def _check_made(self, made: MadeBranch) -> None:
@@ -138,9 +145,22 @@ class MadeUpdate:
                     f"CAST … AS: {_types(first)} and {_types(other)} differ",
                 )
 
+    def _check_places(self, keys: Sequence[Sequence[str]]) -> None:
+        """The columns of a union go by their places: the key's are at the same ones."""
+        places = []
+        for made, key in zip(self._made, keys, strict=True):
+            names = [name.casefold() for name in self._shown(made).names]
+            places.append([names.index(name.casefold()) for name in key])
+        if any(own != places[0] for own in places):
+            raise self._checker.refusal(
+                "the branches of a union have the update key at the same places",
+                Span(0, len(self.query.text)),
+                f"SELECT {', '.join([*keys[0], '…'])} in each branch",
+            )
+
     def _shown(self, made: MadeBranch) -> pa.Schema:
         schema = made.output.schema
-        return pa.schema([field for field in schema if field.name not in ADDED])
+        return pa.schema([field for field in schema if field.name not in ROW_NUMBERS])
 
     def _spec(self, checked: Sequence[CheckedBranch], mode: UpdateMode) -> UpdateSpec:
         shown = self._shown(self._made[0])
@@ -152,7 +172,7 @@ class MadeUpdate:
             )
             for c, (table, made) in zip(checked, self._by_branch(), strict=True)
         ]
-        self._checker.check_refresh(key, mode)
+        self._checker.check_refresh(branches[0].key, key, mode)
         types = [branches[0].table.definition.stored_schema.field(n).type for n in branches[0].key]
         self._check_key(branches[0].key, types)
         return UpdateSpec(

@@ -185,10 +185,15 @@ CREATE TABLE names (symbol STRING, full STRING);
 INSERT INTO names VALUES ('IBM', 'Machines'), ('GM', 'Motors');
 CREATE STREAM ticks (ts INT, symbol STRING, price INT) TIMESTAMP BY ts UPDATE KEY (symbol);
 CREATE CONTINUOUS QUERY q AS SELECT t.symbol, n.full, t.price FROM ticks t JOIN names n ON n.symbol = t.symbol WITH UPDATES;
+CREATE CONTINUOUS QUERY nested AS SELECT symbol, (SELECT max(full) FROM names) AS last FROM ticks WITH UPDATES;
 INSERT INTO ticks VALUES (1, 'IBM', 24), (2, 'XX', 25);
 FLUSH;
 SELECT * FROM q;
 --| 'IBM' | 'Machines' | 24 | 1
+-- sorted
+SELECT * FROM nested;
+--| 'IBM' | 'Motors' | 1
+--| 'XX' | 'Motors' | 2
 
 -- case: rules
 CREATE STREAMING TABLE ticks (ts INT, symbol STRING, price INT) TIMESTAMP BY ts UPDATE KEY (symbol);

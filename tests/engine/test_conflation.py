@@ -52,3 +52,25 @@ def test_a_slow_reader_gets_what_is_new_and_goes_on_with_its_token() -> None:
         db.flush()
         later = db.subscribe("q", conflate_by=["k"], after=first.token, timeout=0.1)
         assert [out.rows() for out in later] == [[("a", 60, 60)]]
+
+
+def test_what_comes_while_a_result_is_made_is_for_the_next_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A query that is quicker than its reader cannot keep the reader waiting without end."""
+    with headwater.connect(settings={"eager_spark": False}) as db:
+        db.sql("CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH UPDATES")
+        add, number = Conflation.add, iter(range(1, 100))
+
+        def while_more_comes(self: Conflation, rows: pa.Table) -> None:
+            add(self, rows)
+            for one in [n for n in [next(number)] if n < 20]:
+                db.insert("s", [(one, "a", one)])
+                db.flush()
+
+        monkeypatch.setattr(Conflation, "add", while_more_comes)
+        with db.subscribe("q", conflate_by=["k"], timeout=5.0) as reader:
+            db.insert("s", [(0, "a", 0)])
+            first = next(reader).rows()
+            assert first[0][2] < 5

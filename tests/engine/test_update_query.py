@@ -91,6 +91,23 @@ def test_keys_of_several_queries_compete(monkeypatch: pytest.MonkeyPatch) -> Non
     assert found["of_many"][0] < 10 * found["of_few"][0]
 
 
+@pytest.mark.usefixtures("slow")
+def test_an_append_queue_beside_it_does_not_keep_an_update_query_waiting() -> None:
+    """One engine thread, far too many rows: the append query takes its turns and no more."""
+    with headwater.connect(settings={**INLINE, "engine_threads": 1}) as db:
+        db.sql(TABLE.format("s"))
+        db.sql("CREATE CONTINUOUS QUERY every AS SELECT k, v FROM s WITH APPEND")
+        db.sql("CREATE CONTINUOUS QUERY latest AS SELECT k, v FROM s WITH UPDATES")
+        until, number = time.monotonic() + 2.0, 0
+        while time.monotonic() < until:
+            db.insert("s", [(n, number) for n in range(5)])
+            number += 1
+        text = "SELECT processed FROM headwater.staleness WHERE key IS NULL ORDER BY query_name"
+        every, latest = (row[0] for row in db.sql(text).rows())
+        db.sql("DROP CONTINUOUS QUERY every")  # it would take a long time
+        assert 0 < every < 4 * latest
+
+
 def test_rows_beyond_the_bound_wait_in_the_basket() -> None:
     """More keys than the queue may hold: all are processed, none is lost, and the counts add up."""
     with headwater.connect(settings={**INLINE, "update_queue_rows": 1000}) as db:

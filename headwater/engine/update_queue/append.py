@@ -58,6 +58,8 @@ class Append(Discipline):
         return self._admit(given, self.keep(given))
 
     def _admit(self, given: Arrivals, kept: Vector | None) -> Admitted:
+        if not len(given):  # a union passed over all of them
+            return Admitted(given.slots, given.times, 0, 0)
         numbers = np.arange(len(given)) if kept is None else np.flatnonzero(kept)
         queued = given if kept is None else given.take(numbers)
         self._make_room(len(queued))

@@ -38,6 +38,11 @@ class NewestOnly:
         """Rows that were admitted have been taken in."""
         self._newest[slots] = stamps  # they rise with each key, so the last is the newest
 
+    def raise_to(self, slots: Slots, stamps: Slots, key_count: int) -> None:
+        """Results of these times are there already; a key may come several times."""
+        self._newest = grown(self._newest, key_count, NONE)
+        np.maximum.at(self._newest, slots, stamps)
+
     def state(self) -> Slots:
         """What a snapshot needs."""
         return self._newest.copy()

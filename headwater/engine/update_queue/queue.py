@@ -64,6 +64,8 @@ class UpdateQueue:
         self._pool = PagePool() if pool is None else pool
         self._page_rows = page_rows
         self._targets = [(self._lookup.slots(keys), interval) for keys, interval in refresh]
+        # named keys of which no row has come: they are no keys of the stream
+        self._absent = np.unique(np.concatenate([[], *(s for s, _ in self._targets)]).astype(int))
         self._newest_only = NewestOnly()
         self._in_process: list[Batch] = []
         self._batch_number = 0
@@ -139,7 +141,10 @@ class UpdateQueue:
 
     def staleness(self, now: int) -> pa.Table:
         """Keys with both kinds of staleness, now and on average, in ticks."""
-        return staleness_table(self, now)
+        table = staleness_table(self, now)
+        if not len(self._absent):
+            return table
+        return table.take(pa.array(np.delete(np.arange(self.key_count), self._absent)))
 
     # Steps
 
@@ -167,10 +172,18 @@ class UpdateQueue:
         if stamps is not None:
             newer = self._newest_only.admit(given.slots, stamps, self.key_count)
             given, stamps = given.take(np.flatnonzero(newer)), stamps[newer]
+        if len(self._absent):
+            self._absent = np.setdiff1d(self._absent, given.slots)
         self._admit(given, count)
         self._last_time, self._last_seq = last
         if stamps is not None:
             self._newest_only.note(given.slots, stamps)
+
+    def reached(self, keys: Sequence[pa.Array], stamps: Slots) -> None:
+        """The times of results that keys have already; before any row comes (UNION)."""
+        slots = self._lookup.slots([Column(key) for key in keys], len(stamps))
+        self._grow()
+        self._newest_only.raise_to(slots, stamps, self.key_count)
 
     def _given(self, rows: pa.Table, times: Slots | int, seqs: Slots | None) -> Arrivals:
         count = rows.num_rows

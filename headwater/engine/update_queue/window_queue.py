@@ -163,8 +163,15 @@ class WindowQueue:
         return self._lookup.keys(slots)
 
     def waiting_starts(self, count: int) -> Slots:
-        """Since when the next `count` keys have waited, in the order of the policy."""
-        return self.queue_staleness.starts[self._policy.in_order()[:count]]
+        """Since when the next `count` keys have waited: those that are being processed, then the others.
+
+        A key with a committed window no longer waits; what counts is since when its result lags behind.
+        """
+        ready = np.array(self._ready, np.int64)[:count]
+        lagging = self.application_staleness.starts[ready]
+        lagging = np.where(lagging == NONE, self._last_time, lagging)
+        waiting = self._policy.in_order()[: count - len(ready)]
+        return np.concatenate([lagging, self.queue_staleness.starts[waiting]])
 
     def staleness(self, now: int) -> pa.Table:
         """Keys with both kinds of staleness, now and on average, in ticks."""
@@ -172,7 +179,7 @@ class WindowQueue:
 
     def delivered(self, keys: Sequence[pa.Array], starts: Slots) -> None:
         """The windows whose results keys have already; before any row comes."""
-        slots = self._slots(pa.Table.from_arrays(list(keys), names=list(self.key)))
+        slots = self._slots([Column(key) for key in keys], len(starts))
         for slot, start in zip(slots.tolist(), starts.tolist(), strict=True):
             windows = self._windows[slot]
             windows.delivered, windows.mark = start, self.spec.last_tick(start)
@@ -206,7 +213,7 @@ class WindowQueue:
     def _arrive(
         self, rows: pa.Table, stamps: Slots, times: Slots, seqs: Slots, counted: Vector
     ) -> None:
-        slots = self._slots(rows)
+        slots = self._slots_of(rows)
         given = zip(slots.tolist(), stamps.tolist(), times.tolist(), counted.tolist(), strict=True)
         numbers: list[int] = []
         places: list[int] = []
@@ -227,9 +234,11 @@ class WindowQueue:
         self._blocks.give_back()
         self._follow(steps)
 
-    def _slots(self, rows: pa.Table) -> Slots:
-        columns = [Column(rows.column(name)) for name in self.key]
-        slots = self._lookup.slots(columns, rows.num_rows)
+    def _slots_of(self, rows: pa.Table) -> Slots:
+        return self._slots([Column(rows.column(name)) for name in self.key], rows.num_rows)
+
+    def _slots(self, keys: Sequence[Column], row_count: int) -> Slots:
+        slots = self._lookup.slots(keys, row_count)
         count = self.key_count
         for _ in range(len(self._windows), count):
             self._windows.append(self._kind(self.spec, self._blocks, self.ledger))
@@ -404,7 +413,7 @@ class WindowQueue:
         if self.ledger.rows_in or not np.array_equal(np.sort(seqs), state["seqs"]):
             raise ValueError("a fresh queue is restored from exactly the rows of the snapshot")
         self._lookup.load(state["keys"])
-        self._slots(rows.slice(0, 0))
+        self._slots_of(rows.slice(0, 0))
         self.queue_staleness.restore(state["queue"])
         self.application_staleness.restore(state["application"])
         self.queue_staleness.forget_pending()

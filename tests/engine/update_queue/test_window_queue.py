@@ -309,3 +309,23 @@ def test_only_steps_of_the_graph_are_allowed() -> None:
         states.step(1, WAIT, READY)
     states.step(1, READY, DONE)
     assert states.of(1) == {WAIT}
+
+
+def test_a_key_that_is_being_processed_competes_with_the_keys_of_other_queries() -> None:
+    """EAGER: a committed window that can go on counts from when its result lags behind."""
+    queue = WindowQueue(SCHEMA, ["key"], WindowSpec(10, 10), "eager")
+
+    def arrive(t: int) -> None:
+        row = {"key": 1, "t": t, "text": ""}
+        queue.enqueue(pa.Table.from_pylist([row], SCHEMA), np.array([t]), t)
+
+    arrive(1)
+    queue.deliver(queue.dequeue(1, 1), 1)
+    assert queue.waiting_starts(5).tolist() == []  # idle
+    arrive(3)
+    assert queue.waiting_starts(5).tolist() == [3]
+    queue.advance(9, 12)
+    assert queue.waiting_starts(5).tolist() == [12]
+    arrive(14)  # the next window waits behind the one under way
+    assert queue.waiting_starts(5).tolist() == [12, 14]
+    assert queue.waiting_starts(1).tolist() == [12]
