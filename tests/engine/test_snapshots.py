@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from headwater.engine.query import ContinuousQuery
 from headwater.engine.snapshots import SnapshotFile
 
 
@@ -57,3 +59,26 @@ def test_a_removed_snapshot_does_not_come_back(tmp_path: Path) -> None:
         file.write_beside(Numbers([number] * 10_000), {})
         file.remove()
         assert not list(tmp_path.iterdir())
+
+
+def test_a_snapshot_that_failed_beside_frees_no_rows(tmp_path: Path) -> None:
+    """The rows since the last good snapshot are still needed, also when the query goes on."""
+    (tmp_path / "taken").write_text("a file where the folder should be")
+    query = object.__new__(ContinuousQuery)
+    query.snapshot = file = SnapshotFile(tmp_path / "taken" / "1.snapshot")
+    query._kept_from, query._promised, query._kept_at = [3], [7], time.monotonic()
+    file.write_beside(Numbers([1]), {})
+    assert file._writer is not None
+    file._writer.join()
+    with pytest.raises(OSError, match="taken"):
+        query.put_away_if_due(60.0)
+    query.put_away_if_due(60.0)
+    assert query._kept_from == [3]
+
+
+def test_a_snapshot_that_cannot_be_made_can_be_removed(tmp_path: Path) -> None:
+    """Whatever its error was: nobody wants it any more."""
+    file = SnapshotFile(tmp_path / "1.snapshot")
+    file.write_beside(Numbers([1]), {"place": object()})
+    file.remove()
+    file.settle()
