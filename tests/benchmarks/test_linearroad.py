@@ -132,6 +132,16 @@ def test_the_virtual_clock_waits_for_reports_and_for_the_system() -> None:
     assert found["alerts"]["answers"] == 0
 
 
+def test_the_virtual_clock_waits_for_questions() -> None:
+    """A question that outlasts the answers of its second delays the next one, not these answers."""
+    clock = Clock(100.0)
+    rows = {output: [(1,)] for output in OUTPUTS}
+    answered = Answered(rows, dict.fromkeys(OUTPUTS, 0.25), 0.5)
+    assert clock.answered(100, answered, busy_s=3.0) == 0.5
+    assert clock.answered(101, answered) == 2.5
+    assert clock.summary()["tolls"]["worst_s"] == 2.25
+
+
 def test_the_rating_is_the_last_number_before_the_first_failure() -> None:
     """A larger run that passes by luck does not count."""
     runs = [{"expressways": n, "passed": ok} for n, ok in ((1, True), (5, True), (10, False))]
