@@ -1,11 +1,12 @@
 """A stretch of the three hours against a virtual clock: `python -m benchmarks.linearroad.replay '{…}'`.
 
 The reports of a second arrive when the clock shows it, or later if the system is still busy with those
-before; the clock then moves on by the time that was measured until all answers could be read, with syncs and
-seals inside, and until the one-time questions of that second were answered. So a run is over as soon as the work
-is done, and what a system puts off has less time here, not more. Two things are smaller than in three real hours:
-a stretch begins with an empty database, so accounts and reports are those of the stretch; and what goes by the
-wall clock (a snapshot of each query every `snapshot_s`) is rarer where a second of traffic takes less than one.
+before; the clock then moves on by the time that was measured until all answers could be read, with syncs
+and seals inside, and until the one-time questions of that second were answered. So a run is over as soon
+as the work is done, and what a system puts off has less time here, not more. Two things are smaller than
+in three real hours: a stretch begins with an empty database, so accounts and reports are those of the
+stretch; and what goes by the wall clock (a snapshot of each query every `snapshot_s`) is rarer where a
+second of traffic takes less than one.
 """
 
 from __future__ import annotations
