@@ -55,7 +55,8 @@ def main(
     with interrupts(demo.stop):
         demo.start()
         try:
-            (_watch_screen if out.is_terminal else _watch_lines)(demo, out)
+            redrawn = out.is_terminal and not out.is_dumb_terminal
+            (_watch_screen if redrawn else _watch_lines)(demo, out)
         finally:
             demo.stop()
     state = demo.last_state
