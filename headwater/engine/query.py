@@ -533,6 +533,8 @@ class ContinuousQuery:
         elif kept is not None:
             self._kept_from, self._promised = kept, None
         self._kept_at = time.monotonic()
+        if not self.restorable:
+            self.forget_snapshot()  # stored rows have begun to change while it was made
 
     def _settle_promise(self) -> None:
         """Waits for a snapshot that is written beside; one that failed is told, and never counts."""

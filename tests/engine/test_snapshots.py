@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.query_functions import QueryFunctions
+from headwater.engine.query_sharing import Shares
 from headwater.engine.snapshots import SnapshotFile
 
 
@@ -82,3 +84,23 @@ def test_a_snapshot_that_cannot_be_made_can_be_removed(tmp_path: Path) -> None:
     file.write_beside(Numbers([1]), {"place": object()})
     file.remove()
     file.settle()
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_rows_that_change_while_a_snapshot_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+) -> None:
+    """It holds what was made of the old rows, so it is gone when the query goes on."""
+    query = object.__new__(ContinuousQuery)
+    query.snapshot, query.restorable, query._promised = SnapshotFile(tmp_path / "1"), True, None
+    query.functions, query.shares, query._folded = QueryFunctions(), Shares(), True
+
+    def changed_meanwhile(one: ContinuousQuery, file: SnapshotFile, beside: bool) -> list[int]:
+        one.rows_will_change()
+        (file.write_beside if beside else file.write)(Numbers([1]), {})
+        return [7]
+
+    monkeypatch.setattr("headwater.engine.query.put_away", changed_meanwhile)
+    query._put_away(beside=beside)
+    assert not list(tmp_path.iterdir())
+    assert query._promised is None
