@@ -62,7 +62,7 @@ def _rows_until(readers: Sequence[LeafReader], tick: int) -> int:
 
 def closed_until(readers: Sequence[LeafReader]) -> int | None:
     """Up to where no row can come any more, in any table."""
-    closed = [reader.feed.closed for reader in readers]
+    closed = [reader.closed for reader in readers]
     return None if None in closed else min(mark for mark in closed if mark is not None)
 
 

@@ -74,15 +74,23 @@ class LeafReader:
 
     @property
     def reached(self) -> int | None:
-        """Up to which tick instants are complete here.
+        """Up to which tick instants are complete here."""
+        closed = self.closed
+        if not self._before_only or self.feed.clock is None or closed is None:
+            return self.feed.clock if self._before_only else closed
+        return max(self.feed.clock, closed)
 
-        Between two instants of a view that is sampled by time there is no row that a join with other
+    @property
+    def closed(self) -> int | None:
+        """Up to which tick no row can come any more.
+
+        Between two instants of a view that is sampled by time there is none that a join with other
         tables would have to wait for.
         """
         closed, step = self.feed.closed, self.table.definition.step_ticks
         if self._joined and step is not None and closed is not None:
             return (closed // step + 1) * step - 1
-        return self.feed.clock if self._before_only else closed
+        return closed
 
     def next_tick(self, count: int = 1) -> int | None:
         """T of the count-th row after the last instant."""

@@ -62,9 +62,11 @@ class Answers:
         if known is None:
             return None
         rows = known.answer.rows()
-        if rows is None or rows.nbytes > LARGEST_ANSWER:
+        if rows is None:
             return None
         if rows is not known.rows:
+            if rows.nbytes > LARGEST_ANSWER:
+                return None
             known.rows, known.sent = rows, {}
         found = known.sent.get(formats)
         if found is None:
