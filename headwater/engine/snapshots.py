@@ -68,10 +68,14 @@ class SnapshotFile:
         """A new snapshot beside the old one, durable; it counts once it is `put`."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")
-        with open(fresh, "wb") as file:
-            write(file, state, position)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(fresh, "wb") as file:
+                write(file, state, position)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            fresh.unlink(missing_ok=True)  # on a full disk half of one is in the way of everything
+            raise
         return fresh
 
     def put(self, fresh: Path) -> None:

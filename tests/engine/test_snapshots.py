@@ -79,11 +79,12 @@ def test_a_snapshot_that_failed_beside_frees_no_rows(tmp_path: Path) -> None:
 
 
 def test_a_snapshot_that_cannot_be_made_can_be_removed(tmp_path: Path) -> None:
-    """Whatever its error was: nobody wants it any more."""
+    """Whatever its error was: nobody wants it any more, and no half of it is left."""
     file = SnapshotFile(tmp_path / "1.snapshot")
     file.write_beside(Numbers([1]), {"place": object()})
     file.remove()
     file.settle()
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("beside", [False, True])
