@@ -102,7 +102,7 @@ def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: 
     assert expected.expenditures
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.large)])
 def test_answers_to_wild_traffic(seed: int) -> None:
     """Nine minutes of cars that no simulation would make: every rule, and what is forgotten again."""
     start, end = 600, 600 + 9 * 60
