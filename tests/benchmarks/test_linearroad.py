@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -126,7 +126,7 @@ def test_answers_to_wild_traffic(seed: int) -> None:
     assert any(balance for _, _, _, balance in expected.balances)
 
 
-def table_of(rows: list[tuple[int, ...]], names: list[str]) -> pa.Table:
+def table_of(rows: Sequence[tuple[int, ...]], names: list[str]) -> pa.Table:
     """Rows of whole numbers as a table."""
     columns = [pa.array(column, pa.int32()) for column in zip(*rows, strict=True)]
     return pa.table(columns, schema=pa.schema([pa.field(n, pa.int32(), False) for n in names]))
