@@ -49,13 +49,14 @@ def main(
     drive: Drive | None = None,
     console: Console | None = None,
 ) -> int:
-    """Shows so many seconds of it, the start included; None: until Ctrl-C. 0 when all went well."""
+    """Shows so many seconds of it, the start included; None: until Ctrl-C. 1 if nothing came in time."""
     out = console or Console(highlight=False)
     demo = Demo(seconds, drive, master)
     with interrupts(demo.stop):
         demo.start()
         try:
-            (_watch_screen if out.is_terminal else _watch_lines)(demo, out)
+            redrawn = out.is_terminal and not out.is_dumb_terminal
+            (_watch_screen if redrawn else _watch_lines)(demo, out)
         finally:
             demo.stop()
     state = demo.last_state
@@ -67,7 +68,7 @@ def main(
     if demo.error is not None:
         raise demo.error
     out.print(NEXT)
-    return 0
+    return 0 if state.reports or not demo.timed_out else 1
 
 
 def _watch_screen(demo: Demo, out: Console) -> None:
@@ -126,6 +127,7 @@ class Demo:
         self.stopping = threading.Event()
         self.steps: list[Step] = []
         self.error: BaseException | None = None
+        self.timed_out = False  # it ended by itself
 
     def start(self) -> None:
         """Begins, in the background."""
@@ -149,7 +151,8 @@ class Demo:
         end, latest = self._started_s + self._seconds, self._started_s + self._seconds + GRACE_S
         if self._flowing_s is not None:
             latest = min(max(end, self._flowing_s + LEAST_S), latest)
-        return time.time() >= latest
+        self.timed_out = time.time() >= latest
+        return self.timed_out
 
     @property
     def last_state(self) -> RoadState:

@@ -195,7 +195,10 @@ def doctor(
 
 @app.command()
 def bench(
-    name: Annotated[str, typer.Argument(help="The benchmark, such as start.")],
+    name: Annotated[
+        str | None,
+        typer.Argument(help="The benchmark, such as start; all without.", show_default=False),
+    ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs.")] = False,
 ) -> None:
     """Run a benchmark beside its peers."""

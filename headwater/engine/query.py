@@ -485,6 +485,7 @@ class ContinuousQuery:
         for fold in self.folds:
             fold.clear()
         file = None if self.shares else self.snapshot
+        self._settle_promise()
         kept = None if file is None else take_up(self, file, held)
         if kept is not None:
             self._kept_from, self._folded = kept, True
@@ -513,14 +514,10 @@ class ContinuousQuery:
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old, beside the firings to come."""
-        if (
-            self._promised is not None
-            and self.snapshot is not None
-            and not self.snapshot.is_writing
-        ):
-            self.snapshot.settle()
-            self._kept_from, self._promised = self._promised, None
+        if self.snapshot is not None and not self.snapshot.is_writing:
+            self._settle_promise()
         if time.monotonic() - self._kept_at >= period_s and self._promised is None:
+            self._kept_at = time.monotonic()  # also where there is nothing to write
             self._put_away(beside=True)
 
     def _put_away(self, beside: bool) -> None:
@@ -533,6 +530,15 @@ class ContinuousQuery:
         elif kept is not None:
             self._kept_from, self._promised = kept, None
         self._kept_at = time.monotonic()
+        if not self.restorable:
+            self.forget_snapshot()  # stored rows have begun to change while it was made
+
+    def _settle_promise(self) -> None:
+        """Waits for a snapshot that is written beside; one that failed is told, and never counts."""
+        promised, self._promised = self._promised, None
+        if promised is not None and self.snapshot is not None:
+            self.snapshot.settle()
+            self._kept_from = promised
 
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""

@@ -68,10 +68,14 @@ class SnapshotFile:
         """A new snapshot beside the old one, durable; it counts once it is `put`."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         fresh = self._path.with_suffix(".new")
-        with open(fresh, "wb") as file:
-            write(file, state, position)
-            file.flush()
-            os.fsync(file.fileno())
+        try:
+            with open(fresh, "wb") as file:
+                write(file, state, position)
+                file.flush()
+                os.fsync(file.fileno())
+        except BaseException:
+            fresh.unlink(missing_ok=True)  # on a full disk half of one is in the way of everything
+            raise
         return fresh
 
     def put(self, fresh: Path) -> None:
@@ -91,7 +95,7 @@ class SnapshotFile:
 
     def remove(self) -> None:
         """Forgets the snapshot, durably."""
-        with contextlib.suppress(OSError):  # it is not wanted any more
+        with contextlib.suppress(Exception):  # what was to be written is not wanted any more
             self.settle()
         if self.exists:
             self._path.unlink(missing_ok=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -101,6 +102,82 @@ def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: 
     assert expected.expenditures
 
 
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.large)])
+def test_answers_to_wild_traffic(seed: int) -> None:
+    """Nine minutes of cars that no simulation would make: every rule, and what is forgotten again."""
+    start, end = 600, 600 + 9 * 60
+    reports, history = wild_reports(seed, start, end)
+    found = Answers()
+    with headwater.connect(":memory:") as db:
+        create(db, table_of(history, ["vid", "day", "xway", "toll"]))
+        application = Application(db)
+        for first in range(start, end, 45):
+            some = [row for row in reports if first <= row[1] < first + 45]
+            batch = table_of(some, SCHEMA.names).combine_chunks().to_batches()[0]
+            rows = application.reported(batch, first + 44).rows
+            for output in OUTPUTS:
+                getattr(found, output).extend(as_rows(rows[output]))
+    expected = answers(reports, history)
+    verdict = compare(expected, found)
+    assert not verdict.difference_count, str(verdict)
+    assert len({lav for _, _, lav, _ in expected.tolls}) > 10
+    assert any(toll for _, _, _, toll in expected.tolls)
+    assert len({seg for _, _, seg in expected.alerts}) > 2
+    assert any(balance for _, _, _, balance in expected.balances)
+
+
+def table_of(rows: Sequence[tuple[int, ...]], names: list[str]) -> pa.Table:
+    """Rows of whole numbers as a table."""
+    columns = [pa.array(column, pa.int32()) for column in zip(*rows, strict=True)]
+    return pa.table(columns, schema=pa.schema([pa.field(n, pa.int32(), False) for n in names]))
+
+
+# Expressway, lane, direction and feet where cars stand for long.
+STANDS = [(0, 2, 0, 6 * 5280), (0, 1, 0, 3 * 5280), (0, 2, 1, 5280), (1, 3, 0, 99 * 5280)]
+Wild = tuple[list[tuple[int, ...]], list[tuple[int, int, int, int]]]
+
+
+def wild_reports(seed: int, start: int, end: int) -> Wild:
+    """Cars that stand, jump, leave and come back at any time, at few places; most are in one segment."""
+    rng = random.Random(seed)
+    found: list[tuple[int, ...]] = []
+    for vid in range(110):
+        time, place = start if vid == 0 else start + rng.randrange(60), wild_place(rng)
+        while time < end:
+            xway, lane, direction, pos = place
+            fixed = (vid, rng.randrange(75), xway, lane, direction, pos // 5280, pos, -1, -1)
+            found.append((0, time, *fixed))
+            if rng.random() < 0.1:
+                found.append((2, time, vid, *(-1,) * 6, len(found), -1))
+            if rng.random() < 0.05:
+                asked = (rng.randrange(2), *(-1,) * 4, len(found), rng.randrange(1, 4))
+                found.append((3, time, vid, -1, *asked))
+            time += rng.choice((1, 7, 30, 30, 30, 30, 30, 30, 130))
+            if vid % 9 or rng.random() < 0.1:
+                place = wild_step(rng, place) if vid % 9 else rng.choice(STANDS)
+    history = [(v, d, rng.randrange(2), rng.randrange(99)) for v in range(60) for d in (1, 2, 3)]
+    return sorted(found, key=lambda row: row[1]), history
+
+
+def wild_place(rng: random.Random) -> tuple[int, ...]:
+    """Expressway, lane, direction and feet."""
+    if rng.random() < 0.8:
+        return 0, rng.choice((0, 1, 2, 2, 3)), 0, 3 * 5280 + 44 * rng.randrange(3)
+    seg = rng.choice((0, 1, 2, 4, 5, 6, 7, 98, 99))
+    return rng.randrange(2), rng.randrange(5), rng.randrange(2), seg * 5280 + 44 * rng.randrange(2)
+
+
+def wild_step(rng: random.Random, place: tuple[int, ...]) -> tuple[int, ...]:
+    """Where a car is next: there, beside it, on the exit lane, or anywhere."""
+    xway, _, direction, pos = place
+    chance = rng.random()
+    if chance < 0.2:
+        return place
+    if chance < 0.3:
+        return xway, rng.randrange(5), direction, pos
+    return wild_place(rng)
+
+
 def test_a_run_goes_on_after_a_restart(tmp_path: Path) -> None:
     """Over the turn of two minutes, with the database closed and opened on the way."""
     scenario = Scenario(expressways=1, segments=2, start_s=10_500, duration_s=125, seed=5)
@@ -130,6 +207,16 @@ def test_the_virtual_clock_waits_for_reports_and_for_the_system() -> None:
         "late": 0.0,
     }
     assert found["alerts"]["answers"] == 0
+
+
+def test_the_virtual_clock_waits_for_questions() -> None:
+    """A question that outlasts the answers of its second delays the next one, not these answers."""
+    clock = Clock(100.0)
+    rows = {output: [(1,)] for output in OUTPUTS}
+    answered = Answered(rows, dict.fromkeys(OUTPUTS, 0.25), 0.5)
+    assert clock.answered(100, answered, busy_s=3.0) == 0.5
+    assert clock.answered(101, answered) == 2.5
+    assert clock.summary()["tolls"]["worst_s"] == 2.25
 
 
 def test_the_rating_is_the_last_number_before_the_first_failure() -> None:

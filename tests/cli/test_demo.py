@@ -78,6 +78,29 @@ def test_ctrl_c_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "ended before the first report" in out.getvalue()
 
 
+def test_a_terminal_that_cannot_redraw_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A screen would stay empty there until the end."""
+    shown = []
+    monkeypatch.setattr(demo.Demo, "start", lambda self: self.stop())
+    monkeypatch.setattr(demo.Demo, "leave", lambda *_: None)
+    monkeypatch.setattr(demo, "_watch_screen", lambda *_: shown.append("screen"))
+    monkeypatch.setattr(demo, "_watch_lines", lambda *_: shown.append("lines"))
+    for term in ("dumb", "xterm-256color"):
+        out = Console(file=io.StringIO(), force_terminal=True, _environ={"TERM": term})
+        assert demo.main(console=out) == 0
+    assert shown == ["lines", "screen"]
+
+
+def test_too_slow_a_start_is_no_success(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing was shown when its time was over: scripts are told by the exit code."""
+    monkeypatch.setattr(demo.Demo, "start", lambda *_: None)
+    monkeypatch.setattr(demo.Demo, "leave", lambda *_: None)
+    monkeypatch.setattr(demo, "GRACE_S", 0.0)
+    out = io.StringIO()
+    assert demo.main(seconds=0.01, console=Console(file=out, width=200)) == 1
+    assert "ended before the first report" in out.getvalue()
+
+
 def test_an_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever goes wrong in the background reaches the caller."""
 

@@ -88,11 +88,13 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("demo", "--seconds", "0").exit_code == 2
     assert invoke("demo", "--tour").exit_code == 0
     assert invoke("bench", "start", "--quick").exit_code == 4
+    assert invoke("bench").exit_code == 4  # `make bench`: all of them
     assert calls == [
         (60.0, None),
         (None, "local[1]"),
         (("master", None),),
         ("start", True),
+        (None, False),
     ]
 
 

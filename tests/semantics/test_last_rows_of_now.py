@@ -46,6 +46,21 @@ def test_rows_of_now_are_those_of_the_whole_window(range_: str, tmp_path: Path) 
             assert any(rows for _, rows in folded)
 
 
+def test_several_evaluations_at_one_time_see_all_its_rows() -> None:
+    """By SAMPLE n ROWS a time may be that of several evaluations: keys without a new row count too."""
+    select = "SELECT k, v FROM s [k ROWS 2] WHERE t = CURRENT_INSTANT() SAMPLE 1 ROWS"
+    with headwater.connect() as db:
+        db.sql("CREATE STREAMING TABLE s (k INT, t INT, v INT) TIMESTAMP BY t")
+        for mode in ("fold", "reevaluate"):
+            db.sql(f"CREATE CONTINUOUS QUERY {mode} WITH (mode = '{mode}') AS {select}")
+        db.insert("s", [(1, 5, 10), (2, 5, 20), (3, 6, 30), (1, 6, 40)])
+        db.advance("s", 6)
+        db.flush()
+        found = _results(db, "fold")
+        assert [[row[0] for row in rows] for _, rows in found] == [[1], [1, 2], [3], [1, 3]]
+        assert found == _results(db, "reevaluate")
+
+
 def _feed(db: headwater.Database, rng: random.Random, seconds: range) -> None:
     for second in seconds:
         rows = [(rng.randrange(4), second, rng.randrange(10)) for _ in range(rng.randrange(6))]

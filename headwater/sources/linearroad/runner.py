@@ -31,6 +31,8 @@ class LinearRoadRunner(Runner):
         """Inserts the reports of one second after the other, each when it is due."""
         check_columns(self.feed.table.definition.schema)
         traffic = self._traffic()
+        if traffic.second > self._ride.scenario.start_s:
+            self._punctuate(traffic.second - 1)  # the run before may have ended between the two
         first, begun = traffic.second, time.monotonic()
         self.started_at = datetime.now(UTC)  # the first second is due now
         while not traffic.ended and not self.stopping.is_set():
@@ -61,11 +63,15 @@ class LinearRoadRunner(Runner):
         try:
             if rows.num_rows:
                 table.insert(fitted(rows, table.definition.schema), source=self.feed.key)
-            if not table.definition.by_arrival:
-                table.advance(self._time(last), source=self.feed.key)
+            self._punctuate(last)
             self.delivered(rows.num_rows)
         finally:
             self.busy = False
+
+    def _punctuate(self, last: int) -> None:
+        """A second is over."""
+        if not self.feed.table.definition.by_arrival:
+            self.feed.table.advance(self._time(last), source=self.feed.key)
 
     def _time(self, second: int) -> object:
         """A second as the table writes its T."""

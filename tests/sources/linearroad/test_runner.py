@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import headwater
-from headwater.errors import Error
+from headwater.errors import DataError, Error
 from headwater.sources.linearroad import Scenario, reports
+from headwater.sources.linearroad.runner import LinearRoadRunner
 from tests.sources.feeding import status, wait_for_state
 
 NAMES = "type, time, vid, speed, xway, lane, dir, seg, pos, qid, day"
@@ -53,6 +54,29 @@ def test_each_second_is_punctuated(db: headwater.Database) -> None:
     with pytest.raises(Error, match="are late"):
         db.sql("INSERT INTO reports VALUES (0, 602, 1, 1, 1, 1, 1, 1, 1, 1, 1)")
     db.sql("INSERT INTO reports VALUES (0, 603, 1, 1, 1, 1, 1, 1, 1, 1, 1)")
+
+
+def test_the_last_second_is_over_after_an_end_within_it(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its reports were stored, but nobody heard that it was over: the next run says so."""
+    db.sql(TABLE.replace("BY time", "BY time LATE REJECT"))
+    punctuate = LinearRoadRunner._punctuate
+
+    def lost(self: LinearRoadRunner, last: int) -> None:
+        if last == 602:
+            raise DataError("lost")
+        punctuate(self, last)
+
+    monkeypatch.setattr(LinearRoadRunner, "_punctuate", lost)
+    db.sql(SOURCE.format("duration = 3, speed = 'fast'"))
+    wait_for_state(db, "traffic", "failed")
+    monkeypatch.undo()
+    db.sql("RESUME SOURCE traffic")
+    wait_for_state(db, "traffic", "finished")
+    assert stored(db) == expected(3)
+    with pytest.raises(Error, match="are late"):
+        db.sql("INSERT INTO reports VALUES (0, 602, 1, 1, 1, 1, 1, 1, 1, 1, 1)")
 
 
 def test_it_goes_on_where_it_was(folder: Path, connect: Connect) -> None:

@@ -17,6 +17,7 @@ def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
     """The ring of a block's one windowed table."""
     bound.check_subqueries(block)
     direct = bound.direct(scope)
+    counted = bound.sampling in ("rows", "chunks")  # then a tick may have several instants
     return FoldPlan(
         number=number,
         kind="ring",
@@ -33,7 +34,7 @@ def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
         finish=None,
         in_order=False,
         transformation="last rows",
-        fresh=any(_asks_for_now(bound, block, scope, span) for span in block.conjuncts),
+        fresh=not counted and any(_asks_for_now(bound, block, scope, s) for s in block.conjuncts),
     )
 
 
