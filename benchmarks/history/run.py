@@ -13,7 +13,7 @@ import contextlib
 import io
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 
 import headwater
 from benchmarks import postgres, report, reports
+from benchmarks.targets import Target
 
 BATCH = 100_000
 PER_SECOND = 1_000
@@ -36,7 +37,7 @@ def main(quick: bool) -> int:
     """Measures, prints and keeps the figures; 1 if two systems disagree."""
     batches = 12 if quick else 120
     queries = _queries(batches * BATCH // PER_SECOND, 10 if quick else 30)
-    figures: dict[str, Any] = {"rows": batches * BATCH}
+    figures: dict[str, Any] = {"quick": quick, "rows": batches * BATCH}
     with tempfile.TemporaryDirectory(dir=".") as folder:
         plain = _load(f"{folder}/plain", batches, ())
         figures["insert_rows_per_s"] = {"without indexes": plain}
@@ -196,6 +197,15 @@ def _postgres(batches: int, queries: Any, answers: Any, figures: Any) -> bool:
     return right
 
 
+def _targets(figures: dict[str, Any]) -> Iterator[Target]:
+    for name in [n for n in figures if n.startswith("Q")]:
+        mine = figures[name]["Headwater"]["average"]
+        for system, bound in (("own full scan", 10.0), ("PostgreSQL", 1.0)):
+            found = figures[name].get(system)
+            reached = None if found is None else found["average"] / mine
+            yield Target(f"B8 {name}: {system} / ours", reached, bound)
+
+
 def _tell(figures: dict[str, Any]) -> None:
     for name in [n for n in figures if n.startswith("Q")]:
         mine = figures[name]["Headwater"]["average"]
@@ -209,4 +219,6 @@ def _tell(figures: dict[str, Any]) -> None:
     rates = figures["insert_rows_per_s"]
     report.table("insert, rows/s", ("", "rows/s"), [(n, f"{r:,.0f}") for n, r in rates.items()])
     print(f"\nrecent rows found at once: {figures['delay_0']}")
+    figures["targets"] = [target.row() for target in _targets(figures)]
+    report.table("targets", ("target", "reached", "bound", ""), figures["targets"])
     print(f"kept in {report.keep('history', figures)}")

@@ -13,16 +13,19 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import headwater
 from benchmarks import report
+from benchmarks.targets import Target
 from headwater.kernel import aot
 from headwater.kernel.java import find_java, spark_java_home
 from headwater.kernel.spark import default_memory_mb
 
 HERE = Path(__file__).parent
+BUNDLED, SYSTEM = 0.6, 1.05  # of plain PySpark
 
 
 def main(quick: bool) -> int:
@@ -39,7 +42,7 @@ def main(quick: bool) -> int:
             home = _environment(Path(system).resolve().parent.parent)
             cases["system Java"] = (home, home)
         figures = {name: _case(folder, runs, *envs) for name, envs in cases.items()}
-    return _tell(figures)
+    return _tell(figures, quick)
 
 
 def _environment(java_home: Path | None) -> dict[str, str]:
@@ -87,7 +90,15 @@ def _start(script: str, env: dict[str, str], *arguments: str) -> dict[str, Any]:
     return found
 
 
-def _tell(figures: dict[str, dict[str, Any]]) -> int:
+def _targets(figures: dict[str, dict[str, Any]]) -> Iterator[Target]:
+    for name, f in figures.items():
+        bound = BUNDLED if name == "bundled Java" else SYSTEM
+        yield Target(f"B12 {name}: first result / plain PySpark", f["ratio"], bound, False)
+        insert = f["first_insert"]["median"]
+        yield Target(f"B12 {name}: seconds to the first insert", insert, 1.0, False)
+
+
+def _tell(figures: dict[str, dict[str, Any]], quick: bool) -> int:
     rows = []
     for name, f in figures.items():
         rows.append(
@@ -101,5 +112,8 @@ def _tell(figures: dict[str, dict[str, Any]]) -> int:
         )
     columns = ("start with", "first result", "plain PySpark", "ratio", "first insert")
     report.table("B12 cold start (medians; process start included)", columns, rows)
-    print(f"\nkept in {report.keep('start', {'cases': figures})}")
+    reached = [target.row() for target in _targets(figures)]
+    report.table("targets", ("target", "reached", "bound", ""), reached)
+    kept = report.keep("start", {"quick": quick, "cases": figures, "targets": reached})
+    print(f"\nkept in {kept}")
     return 0 if all(f["answers_equal"] for f in figures.values()) else 1

@@ -17,7 +17,7 @@ def names() -> list[str]:
 
 
 def main(name: str | None, quick: bool) -> int:
-    """Runs one benchmark, or all of them; 0 when all answers were right."""
+    """Runs one benchmark, or all of them and writes their page; 0 when all answers were right."""
     found = names()
     if not found:
         raise Error("the benchmarks are not installed", hint="clone the repository to run them")
@@ -28,4 +28,7 @@ def main(name: str | None, quick: bool) -> int:
     for one in [name] if name is not None else found:
         module = importlib.import_module(f"benchmarks.{one}.run")
         worst = max(worst, int(module.main(quick)))
+    if name is None:
+        results = importlib.import_module("benchmarks.results")
+        print(f"\nall results: {results.write(found)}")
     return worst
