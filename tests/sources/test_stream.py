@@ -137,7 +137,8 @@ def test_rate_by_arrival_time_and_by_columns(db: headwater.Database) -> None:
     )
     both = lambda: all(s.row_count > 20 for s in db._context.sources.statuses())  # noqa: E731
     assert db._context.sources.wait_until(both, 90), db._context.sources.statuses()
-    assert all(s.rows_per_second > 0 for s in db._context.sources.statuses())
+    fast = lambda: all(s.rows_per_second > 0 for s in db._context.sources.statuses())  # noqa: E731
+    assert db._context.sources.wait_until(fast, 60), db._context.sources.statuses()
     db.sql("DROP SOURCE a; DROP SOURCE b")
     values = [v for (v,) in db.sql("SELECT value FROM a").rows()]
     assert sorted(values) == list(range(len(values)))
