@@ -24,7 +24,7 @@ def everything(figures: Figures) -> None:
     _reads(systems)
     _table_3(systems)
     report.table("Targets", ("", "reached", "target", ""), figures["targets"])
-    print("\nover the wire: not measured, there is no server yet")
+    print("\nover the wire: not measured here")
 
 
 def _inserts(systems: Figures, key: str) -> list[tuple[str, ...]]:

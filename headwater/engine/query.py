@@ -517,10 +517,10 @@ class ContinuousQuery:
         if self.snapshot is not None and not self.snapshot.is_writing:
             self._settle_promise()
         if time.monotonic() - self._kept_at >= period_s and self._promised is None:
-            self._kept_at = time.monotonic()  # also where there is nothing to write
             self._put_away(beside=True)
 
     def _put_away(self, beside: bool) -> None:
+        self._kept_at = time.monotonic()  # also where there is nothing to write
         self.functions.put_away()
         if self.snapshot is None or not self._folded or self.shares:
             return
@@ -529,7 +529,6 @@ class ContinuousQuery:
             self._promised = kept
         elif kept is not None:
             self._kept_from, self._promised = kept, None
-        self._kept_at = time.monotonic()
         if not self.restorable:
             self.forget_snapshot()  # stored rows have begun to change while it was made
 

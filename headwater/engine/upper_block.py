@@ -21,7 +21,15 @@ from headwater.kernel.inline.probe import Probe
 from headwater.plan.continuous.blocks import StateFunction, Tables
 from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
 from headwater.plan.continuous.planner import plan_query
-from headwater.plan.continuous.upper import VALUE, FoldGroups, Part, UpperText, upper_text
+from headwater.plan.continuous.upper import (
+    VALUE,
+    FoldGroups,
+    FoldRows,
+    Members,
+    Part,
+    UpperText,
+    upper_text,
+)
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.types import TIMESTAMP
 
@@ -71,6 +79,12 @@ class _Relation:
 
     schema: pa.Schema
     rows: Rows
+
+    def named(self, names: Sequence[str]) -> _Relation:
+        """The same rows with these names of columns."""
+        fields = [f.with_name(name) for f, name in zip(self.schema, names, strict=True)]
+        renamed = list(names)
+        return _Relation(pa.schema(fields), lambda m: self.rows(m).rename_columns(renamed))
 
 
 class UpperBlock:
@@ -189,7 +203,7 @@ class _Maker:
 
     def block(self, text: UpperText) -> UpperBlock:
         """One block and those that it reads."""
-        relations = {name: self._relation(name, part) for name, part in text.relations.items()}
+        relations = {name: self._relation(part) for name, part in text.relations.items()}
         scalars = {name: self._scalar(part) for name, part in text.scalars.items()}
         schemas = {name: relation.schema for name, relation in relations.items()}
         beside = [pa.field(name, one.schema.field(0).type) for name, one in scalars.items()]
@@ -204,39 +218,38 @@ class _Maker:
             raise _NotInLine
         return UpperBlock(text.first, relations, scalars, spec)
 
-    def _relation(self, name: str, part: Part) -> _Relation:
-        """Rows under a name of FROM; those of IN have one column, whatever it was called."""
+    def _relation(self, part: Part) -> _Relation:
+        """Rows under a name of FROM, their columns named."""
         if isinstance(part, FoldGroups):
             return self._groups(part.fold)
+        if isinstance(part, Members):
+            return self._rows(part.of).named([VALUE])
         found = self._rows(part)
-        if name.startswith("headwater_in_"):
-            if len(found.schema) != 1:
-                raise _NotInLine
-            return _named(found, [VALUE])
-        if len({n.casefold() for n in found.schema.names}) < len(found.schema):
-            raise _NotInLine  # a column without a name, or a name that stands twice
-        return found
+        names = found.schema.names
+        if len({name.casefold() for name in names}) < len(names):
+            raise _NotInLine  # two columns without a name, or a name that stands twice
+        return found.named(names)
 
-    def _scalar(self, part: Part) -> _Relation:
+    def _scalar(self, part: FoldRows | UpperText) -> _Relation:
+        """One row of one column."""
+        if isinstance(part, FoldRows):
+            return self._rows(part)
+        block = self.block(part)
+        if not block.has_one_row:
+            raise _NotInLine
+        return _Relation(_schema(block.names, block.types), block.rows)
+
+    def _rows(self, part: FoldRows | UpperText) -> _Relation:
+        """The rows of a block or a fold, columns numbered from 0."""
         if isinstance(part, UpperText):
             block = self.block(part)
-            if not block.has_one_row:
-                raise _NotInLine
             return _Relation(_schema(block.names, block.types), block.rows)
-        return self._rows(part)
-
-    def _rows(self, part: Part) -> _Relation:
-        if isinstance(part, UpperText):
-            block = self.block(part)
-            plain = _Relation(_schema(block.names, block.types), block.rows)
-            return _named(plain, plain.schema.names)
         finish, number = self.specs[part.fold].finish, part.fold
         assert finish is not None
-        plain = _Relation(
+        return _Relation(
             _schema(finish.names, finish.types),
             lambda moment: finish.result(moment.merged[number], moment.instant),
         )
-        return _named(plain, plain.schema.names)
 
     def _groups(self, number: int) -> _Relation:
         """The keys of a fold's groups and the value of each."""
@@ -252,14 +265,6 @@ class _Maker:
             return merged.select(keys).append_column(VALUE, value)
 
         return _Relation(pa.schema(fields), rows)
-
-
-def _named(relation: _Relation, names: Sequence[str]) -> _Relation:
-    """The same rows with other names of columns."""
-    fields = [f.with_name(name) for f, name in zip(relation.schema, names, strict=True)]
-    return _Relation(
-        pa.schema(fields), lambda moment: relation.rows(moment).rename_columns(list(names))
-    )
 
 
 def _schema(names: Sequence[str | None], types: Sequence[pa.DataType]) -> pa.Schema:

@@ -37,6 +37,7 @@ from headwater.plan.continuous.planner import ViewTimes, plan_query
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
+from headwater.storage.streaming.table import StreamingTable
 
 TIMESTAMP_ZERO = "timestamp_micros(0L)"
 
@@ -76,6 +77,17 @@ def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
     return pa.schema(fields)
 
 
+def _streams_of(context: Context, query: Query) -> list[StreamingTable]:
+    """The streams and streaming tables that a query reads, once for each time it names them."""
+    found = [context.stream(str(reference.name)) for reference in query.table_references]
+    return [table for table in found if table is not None]
+
+
+def _some_instant(table: StreamingTable) -> str:
+    """An instant as the table counts time, for questions about types."""
+    return "0L" if pa.types.is_integer(table.definition.time_type) else TIMESTAMP_ZERO
+
+
 class Made:
     """A query's plan with everything typed."""
 
@@ -96,8 +108,7 @@ class Made:
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
         self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
-        integers = pa.types.is_integer(self.tables[0].definition.time_type)
-        self.analyser = Analyser(context, "0L" if integers else TIMESTAMP_ZERO, known)
+        self.analyser = Analyser(context, _some_instant(self.tables[0]), known)
         self._context = context
         self.functions(self.sampling())  # a call that cannot be made is refused now
         self._type_all(context, text)
@@ -207,8 +218,7 @@ class MadeView(Made):
         known: dict[str, list[list[str]]] | None = None,
     ) -> None:
         self.query, self._names = query, names
-        found = [context.stream(str(r.name)) for r in query.table_references]
-        self.tables = [table for table in found if table is not None]
+        self.tables = _streams_of(context, query)
         tables = CatalogTables(context)
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
         self.analyser = Analyser(context, TIMESTAMP_ZERO, known)
@@ -238,13 +248,11 @@ class MadeBranch(Made):
     ) -> None:
         self.query = query
         _refuse_system_names(query, text)
-        found = [context.stream(str(r.name)) for r in query.table_references]
-        self.tables = [table for table in found if table is not None]
+        self.tables = _streams_of(context, query)
         tables = CatalogTables(context)
         at_hand: ViewTimes | None = None if query.windows else "rows at hand"
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, at_hand)
-        integers = pa.types.is_integer(self.tables[0].definition.time_type)
-        self.analyser = Analyser(context, "0L" if integers else TIMESTAMP_ZERO, known)
+        self.analyser = Analyser(context, _some_instant(self.tables[0]), known)
         self._type_all(context, text)
 
 

@@ -40,6 +40,13 @@ class FoldGroups:
     fold: int
 
 
+@dataclass(frozen=True)
+class Members:
+    """The one column of some rows, named VALUE: what IN looks into."""
+
+    of: FoldRows | UpperText
+
+
 @dataclass(frozen=True, eq=False)
 class UpperText:
     """One block over tables, folds and other blocks."""
@@ -48,11 +55,11 @@ class UpperText:
     first: str  # the first relation of FROM
     relations: Mapping[str, Part]  # what a name of FROM stands for, where it is no table
     scalars: Mapping[
-        str, Part
+        str, FoldRows | UpperText
     ]  # values of one row and column, read as columns of the first relation
 
 
-Part = FoldRows | FoldGroups | UpperText
+Part = FoldRows | FoldGroups | Members | UpperText
 
 
 class _NotPlain(Exception):
@@ -91,7 +98,7 @@ class _Edits:
     replaced: list[Replacement] = field(default_factory=list)
     joined: list[str] = field(default_factory=list)
     relations: dict[str, Part] = field(default_factory=dict)
-    scalars: dict[str, Part] = field(default_factory=dict)
+    scalars: dict[str, FoldRows | UpperText] = field(default_factory=dict)
 
 
 class _Reader:
@@ -163,7 +170,7 @@ class _Reader:
         edits.replaced.append(self._in_place(source, name))
         return name
 
-    def _relation(self, body: Span) -> Part:
+    def _relation(self, body: Span) -> FoldRows | UpperText:
         """What a subquery of FROM or a CTE gives: one block, or a fold."""
         inside = [b for b in self._blocks if within(b.span, body)]
         tops = [b for b in inside if not any(_holds(other, b) for other in inside)]
@@ -221,7 +228,8 @@ class _Reader:
         if fold is not None and fold.outside:
             raise _NotPlain
         name = self._name("in")
-        edits.relations[name] = self.block(child) if fold is None else FoldRows(fold.number)
+        rows = self.block(child) if fold is None else FoldRows(fold.number)
+        edits.relations[name] = Members(rows)
         edits.joined.append(f" LEFT SEMI JOIN {name} ON ({left}) = {name}.{VALUE}")
         edits.replaced.append((found[0], "true"))
 
