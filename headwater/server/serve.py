@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Callable, Sequence
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, cast
 
 from headwater.errors import SettingError
 
@@ -33,6 +33,12 @@ class Listener(Protocol):
 
     async def stop(self) -> None:
         """Takes no more clients, ends those there are, and waits for them."""
+
+
+def address_of(server: asyncio.Server | None) -> tuple[str, int]:
+    """Where a server that was started listens."""
+    assert server is not None
+    return cast("tuple[str, int]", server.sockets[0].getsockname()[:2])
 
 
 def check_reach(host: str, *, users: int, tls: bool, insecure: bool) -> None:

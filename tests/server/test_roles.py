@@ -10,22 +10,13 @@ import pytest
 import headwater
 from headwater.server.users import ServerUsers
 from headwater.sql.statements.user import Role
+from tests.server import matrix
 from tests.server.live import LiveServer
+from tests.server.matrix import RANKS
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
-RANKS: tuple[Role, ...] = ("reader", "writer", "admin")
 STATEMENTS: dict[str, Role] = {
-    "SHOW TABLES": "reader",
-    "SELECT a FROM t": "reader",
-    "DESCRIBE t": "reader",
-    "INSERT INTO t VALUES (1)": "writer",
-    "ADVANCE e TO 5": "writer",
-    "FLUSH": "writer",
-    "CREATE TABLE IF NOT EXISTS t (a INT)": "admin",
-    "ALTER USER r ROLE READER": "admin",
-    "SET block_rows = 5000": "admin",
-    "DROP TABLE IF EXISTS zzz": "admin",
-    "COPY t TO '/nowhere/x' CSV": "admin",
+    **matrix.STATEMENTS,
     "BEGIN; INSERT INTO t VALUES (1); COMMIT": "writer",
     "DECLARE c CURSOR FOR DELETE FROM t; FETCH c": "writer",
 }
@@ -35,10 +26,7 @@ STATEMENTS: dict[str, Role] = {
 def live() -> Iterator[LiveServer]:
     """A server with a user of each role."""
     with headwater.connect(settings={"eager_spark": False}) as db:
-        db.sql("CREATE TABLE t (a INT)")
-        db.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
-        for role in RANKS:
-            db.sql(f"CREATE USER {role[0]} PASSWORD 'pw-{role}' ROLE {role.upper()}")
+        matrix.fill(db)
         with LiveServer(db, ServerUsers(db.users)) as server:
             yield server
 

@@ -25,6 +25,7 @@ from headwater.server.http.connection import Connection
 from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Request
 from headwater.server.http.routes import ROUTES, Route, allowed_methods, find
+from headwater.server.serve import address_of
 from headwater.server.users import Authenticator, Logins, ServerUsers
 from headwater.settings import MEBIBYTE
 from headwater.sql.permissions import refusal
@@ -95,8 +96,7 @@ class HttpServer:
     @property
     def address(self) -> tuple[str, int]:
         """Where it listens."""
-        assert self._server is not None
-        return cast("tuple[str, int]", self._server.sockets[0].getsockname()[:2])
+        return address_of(self._server)
 
     async def stop(self) -> None:
         """Takes no more requests, lets those under way end, cancels what takes too long."""

@@ -20,6 +20,7 @@ from typing import Any, cast
 from headwater.database import Database
 from headwater.errors import Error, OverloadError
 from headwater.kernel.kernel import Cancellation
+from headwater.server.serve import address_of
 from headwater.server.wire import machine as actions
 from headwater.server.wire import messages as m
 from headwater.server.wire import replies
@@ -81,8 +82,7 @@ class WireServer:
     @property
     def address(self) -> tuple[str, int]:
         """Where it listens."""
-        assert self._server is not None
-        return cast("tuple[str, int]", self._server.sockets[0].getsockname()[:2])
+        return address_of(self._server)
 
     async def stop(self) -> None:
         """Takes no more connections, cancels what runs, and waits for it."""

@@ -18,31 +18,14 @@ from headwater.server.users import REMEMBERED, Authenticator, ServerUsers
 from headwater.sql.statements.user import Role
 from tests.server.http.client import Client, basic
 from tests.server.live import Live
+from tests.server.matrix import RANKS, STATEMENTS, fill
 from tests.server.test_serve import certificate
-
-STATEMENTS: dict[str, Role] = {
-    "SHOW TABLES": "reader",
-    "SELECT a FROM t": "reader",
-    "DESCRIBE t": "reader",
-    "INSERT INTO t VALUES (1)": "writer",
-    "ADVANCE e TO 5": "writer",
-    "FLUSH": "writer",
-    "CREATE TABLE IF NOT EXISTS t (a INT)": "admin",
-    "CREATE USER IF NOT EXISTS r PASSWORD 'x'": "admin",
-    "SET block_rows = 5000": "admin",
-    "DROP TABLE IF EXISTS zzz": "admin",
-    "COPY t FROM '/nowhere' CSV": "admin",
-}
-RANKS: tuple[Role, ...] = ("reader", "writer", "admin")
 
 
 @pytest.fixture
 def guarded(plain: headwater.Database) -> Iterator[Live]:
     """A server with a user of each role."""
-    plain.sql("CREATE TABLE t (a INT)")
-    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
-    for role in RANKS:
-        plain.sql(f"CREATE USER {role[0]} PASSWORD 'pw-{role}' ROLE {role.upper()}")
+    fill(plain)
     with Live(HttpServer(plain, HttpOptions(port=0))) as server:
         yield server
 
