@@ -45,14 +45,17 @@ class PythonRunner(Runner):
             return
         names = [name for name, _ in parse_fields(table_columns(function.returns))]
         puller = self._puller = _Puller(self._rows(function), self.feed)
-        while not self.stopping.is_set():
-            found = puller.take(self.feed.options.batch_rows)
-            if found is None:
-                return
-            if len(found):
-                self._insert(found, names)
-            else:
-                self.watch_idle()
+        try:
+            while not self.stopping.is_set():
+                found = puller.take(self.feed.options.batch_rows)
+                if found is None:
+                    return
+                if len(found):
+                    self._insert(found, names)
+                else:
+                    self.watch_idle()
+        finally:
+            puller.stop()  # stop() may have come before there was one to interrupt
 
     def interrupt(self) -> None:
         """Ends the pulling thread, if the function lets it."""

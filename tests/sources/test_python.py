@@ -187,3 +187,23 @@ def test_many_rows_in_small_batches(db: headwater.Database) -> None:
     wait_for_state(db, "s", "finished")
     assert [ts for (ts,) in db.sql("SELECT ts FROM t").rows()] == list(range(5000))
     assert runner(db, "s").feed.options.batch_rows == 64
+
+
+def test_a_source_stopped_before_its_first_row_leaves_no_thread(db: headwater.Database) -> None:
+    """A stop may come while the function is being called, before anything pulls from it."""
+    called, go_on = threading.Event(), threading.Event()
+    feed = Feed()
+
+    def slow(start: int = 0) -> Iterator[tuple[int, int] | None]:
+        called.set()
+        go_on.wait(5)
+        return feed(start)
+
+    begun(db, slow)
+    assert called.wait(5)
+    stopped = runner(db, "s")
+    stopped.stopping.set()
+    stopped.interrupt()
+    go_on.set()
+    stopped.stop()
+    assert not [t for t in threading.enumerate() if t.name == "headwater-source-s-pull"]
