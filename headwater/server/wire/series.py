@@ -21,7 +21,8 @@ from headwater.server.wire.outcome import Prepared
 from headwater.server.wire.session import Session
 
 MOST_SERIES = 4
-LONGEST_SERIES = 4096  # bytes
+LONGEST_SERIES = 8 << 10  # bytes
+LARGEST_REPLY = 64 << 10  # bytes; larger ones are not kept with every connection
 _READY = replies.ready("I")  # known answers are for sessions outside of transactions
 
 
@@ -88,7 +89,7 @@ class Repeats:
         """Keeps the series that has just ended, if its shape is one of those that come again."""
         sent, self._sent = self._sent, None
         repeat = None if sent is None else self._made(sent, known)
-        if repeat is not None:
+        if repeat is not None and len(repeat.reply) <= LARGEST_REPLY:
             self._known = [repeat, *self._known[: MOST_SERIES - 1]]
 
     def _made(self, sent: bytes, known: tuple[str, tuple[int, ...], Encoded]) -> _Repeat | None:
@@ -96,25 +97,27 @@ class Repeats:
         match m.read_all(sent):
             case [m.Query()]:
                 return _Repeat(sent, answer.columns + answer.rows + _READY, *known)
-            case [m.Parse("", text, types) as parse, m.Bind("", ""), *rest] if (
-                "$" not in text and not types
-            ):
-                reply = _reply(rest, answer)
+            case [m.Parse("", text, ()) as parse, m.Bind("", "") as bind, *rest] if "$" not in text:
+                reply = _reply([bind, *rest], answer)
                 whole = replies.PARSE_COMPLETE + (reply or b"")
                 return None if reply is None else _Repeat(sent, whole, *known, parsed=parse)
-            case [m.Bind("", name), *rest]:
-                reply, found = _reply(rest, answer), self._session.prepared.get(name)
+            case [m.Bind("", name), *_] as series:
+                reply, found = _reply(series, answer), self._session.prepared.get(name)
                 if reply is None or found is None:
                     return None
                 return _Repeat(sent, reply, *known, None, name, found, found.columns)
         return None
 
 
-def _reply(rest: list[m.Message], answer: Encoded) -> bytes | None:
-    """What answers Bind and the messages behind it; None for other messages than the usual ones."""
-    match rest:
-        case [m.Describe("P", ""), m.Execute("", 0), m.Sync()]:
-            return replies.BIND_COMPLETE + answer.columns + answer.rows + _READY
-        case [m.Execute("", 0), m.Sync()]:
-            return replies.BIND_COMPLETE + answer.rows + _READY
-    return None
+def _reply(series: list[m.Message], answer: Encoded) -> bytes | None:
+    """What answers Bind, maybe Describe, and Execute, once or several times alike, and a Sync."""
+    *asked, last = series
+    described = asked[1:2] == [m.Describe("P", "")]
+    size = 3 if described else 2
+    count = len(asked) // size
+    if asked[size - 1 : size] != [m.Execute("", 0)] or asked != asked[:size] * count:
+        return None
+    if last != m.Sync():
+        return None
+    one = replies.BIND_COMPLETE + (answer.columns if described else b"") + answer.rows
+    return one * count + _READY
