@@ -22,10 +22,16 @@ ROWS = 500  # of one COPY
 PAD = "x" * 500
 QUEUE_ROWS = 20_000
 IDLE_S = 1.0  # an idle connection waits less than this
-LARGEST_GROWTH_MB = 250.0
+LARGEST_GROWTH_MB = 200.0
 READERS = 20
 LARGEST_READER_MB = 4.0
-LIMITS = {"unsealed_mb": 8, "recent_mb": 8, "view_queue_rows": QUEUE_ROWS, "block_age_s": 1}
+LIMITS = {
+    "block_mb": 4,
+    "unsealed_mb": 8,
+    "recent_mb": 8,
+    "view_queue_rows": QUEUE_ROWS,
+    "block_age_s": 1,
+}
 WAITING = "SELECT value FROM headwater.metrics WHERE name = 'view.v.waiting_rows'"
 TAG = f"COPY {ROWS}\0".encode()
 
