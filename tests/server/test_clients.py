@@ -86,7 +86,7 @@ def test_psycopg2_runs_the_script(live: LiveServer) -> None:
         cursor.copy_expert("COPY t (a, b) FROM STDIN CSV", io.StringIO("2,two\n3,\n"))
         copied = io.StringIO()
         cursor.copy_expert("COPY t (a, b) TO STDOUT CSV", copied)
-        assert copied.getvalue().splitlines()[1:] == ["2,two", "3,"]
+        assert sorted(copied.getvalue().splitlines())[1:] == ["2,two", "3,"]
         with pytest.raises(psycopg2.errors.UndefinedTable):
             cursor.execute("SELECT * FROM nowhere")
     client.autocommit = False

@@ -355,7 +355,8 @@ class Session:
     def _sent(self, outcome: Outcome, formats: Sequence[int]) -> Sent:
         """Everything that a statement sends."""
         yield from map(replies.notice, outcome.notices)
-        yield outcome.messages
+        if outcome.messages:
+            yield outcome.messages
         if outcome.incoming is not None:
             yield outcome.incoming
             yield replies.complete(f"COPY {self._take_in(outcome.incoming)}")
