@@ -28,6 +28,7 @@ ABOUT = {
     "queue": "Fig. 13 of the views paper: a spike of inserts",
     "upstream": "B10: freshness under overload",
     "linearroad": "B7, B8: Linear Road",
+    "serve": "an unchanged view and COPY over the wire, beside PostgreSQL",
 }
 Figures = dict[str, Any]
 

@@ -17,6 +17,7 @@ from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
+from headwater.execute.shared_rows import SharedRows
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.inline.expression import ZONED
 from headwater.kernel.kernel import Cancellation, Kernel
@@ -58,6 +59,7 @@ class Context:
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
+    shared: SharedRows = field(default_factory=SharedRows)
     ddl: threading.RLock = field(default_factory=threading.RLock)
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 

@@ -107,7 +107,7 @@ def _rows(
     context = running.context
     with reading(context, query, running.text) as found:
         found.views.update(views or {})
-        plain = plain_scan(found)
+        plain = plain_scan(found, shared=True)
         if plain is not None:
             return plain.rows
         with work_for(found) as work:
@@ -148,8 +148,11 @@ class PlainScan:
     counts: ScanCounts | None = None
 
 
-def plain_scan(found: Reading) -> PlainScan | None:
-    """The rows, if the query is a plain scan of one table; else None."""
+def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
+    """The rows, if the query is a plain scan of one table; else None.
+
+    `shared`: they may be those that another reader holds; then nothing is counted.
+    """
     if found.query.previous or any(leaf.calls for leaf in found.leaves.values()):
         return None
     edited = found.query.edited()
@@ -168,7 +171,9 @@ def plain_scan(found: Reading) -> PlainScan | None:
     if snapshot is not None:
         definition = snapshot.definition
         plan = scan_plan(text, definition.stored_schema, definition.hidden, zone)
-        return None if plan is None else _stream_scan(found, snapshot, plan, name)
+        if plan is None or not shared or found.query.windows:
+            return None if plan is None else _stream_scan(found, snapshot, plan, name)
+        return _shared_stream_scan(found, snapshot, plan, name, text)
     item = context.find(name)
     if item is None or item.id not in context.tables:
         return None
@@ -177,7 +182,32 @@ def plain_scan(found: Reading) -> PlainScan | None:
     if plan is None:
         return None
     with table.reading() as version:
-        return PlainScan(plan, scan_files(plan, version.files, version.schema), name)
+        key = (item.id, version.version, text, zone)
+        rows = context.shared.of(
+            key, version.row_count, lambda: scan_files(plan, version.files, version.schema)
+        )
+        return PlainScan(plan, rows, name)
+
+
+def _shared_stream_scan(
+    found: Reading, snapshot: StreamSnapshot, plan: ScanPlan, name: str, text: str
+) -> PlainScan:
+    """A plain scan of a streaming table without a window, whose rows another reader may hold."""
+    context = found.context
+    key = (
+        str(snapshot.folder),
+        context.catalog.changes,
+        snapshot.version,
+        snapshot.generation,
+        snapshot.next_sequence,
+        snapshot.oldest_visible,
+        text,
+        context.settings.text("time_zone"),
+    )
+    rows = context.shared.of(
+        key, snapshot.next_sequence, lambda: _stream_scan(found, snapshot, plan, name).rows
+    )
+    return PlainScan(plan, rows, name)
 
 
 def _stream_scan(found: Reading, snapshot: StreamSnapshot, plan: ScanPlan, name: str) -> PlainScan:

@@ -23,7 +23,13 @@ _ENDING = "; \t\r\n"
 LARGEST_ANSWER = 256 << 10  # bytes of rows; larger ones are not kept
 
 
-Encoded = tuple[bytes, bytes]  # the row description; the rows and the tag
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An answer as it is sent: row description; rows and tag."""
+
+    columns: bytes
+    rows: bytes
+    schema: pa.Schema
 
 
 @dataclass
@@ -54,7 +60,7 @@ class Answers:
                     self._known.popitem(last=False)
 
     def find(self, text: str, formats: tuple[int, ...]) -> Encoded | None:
-        """Row description, rows and tag, if the answer is known without work."""
+        """The answer if it is known without work; the same object as long as it is the same."""
         known = self._known.get(text)
         if known is None:
             text = text.rstrip(_ENDING)
@@ -77,4 +83,4 @@ class Answers:
 def _encoded(rows: pa.Table, formats: tuple[int, ...]) -> Encoded:
     description = replies.row_description(encode.fields_of(rows.schema, formats))
     tag = replies.complete(f"SELECT {rows.num_rows}")
-    return description, encode.data_rows(rows, formats) + tag
+    return Encoded(description, encode.data_rows(rows, formats) + tag, rows.schema)

@@ -82,7 +82,7 @@ class Machine:
         self._offers_tls = tls
         self._encrypted = False
         self._out = bytearray()
-        self._extended = False  # the work under way was asked for by the extended protocol
+        self._extended = False  # a series of the extended protocol has begun, and no Sync ended it
         self._exchange: Exchange | None = None
 
     # Bytes
@@ -122,6 +122,24 @@ class Machine:
     def unsent(self) -> int:
         """Bytes that wait to be sent."""
         return len(self._out)
+
+    @property
+    def is_between(self) -> bool:
+        """Whether the next message begins a series: all before it were answered."""
+        return self.state is State.READY and not self._extended
+
+    def starts_with(self, messages: bytes) -> bool:
+        """Whether the next messages are these."""
+        return self._reader.starts_with(messages)
+
+    def upcoming(self, longest: int) -> bytes | None:
+        """The next series as it came; None if it is not there whole, or longer."""
+        return self._reader.series(longest)
+
+    def repeat(self, length: int, reply: bytes) -> None:
+        """A series of so many bytes was answered without reading it."""
+        self._reader.drop(length)
+        self._out += reply
 
     @property
     def is_busy(self) -> bool:
@@ -281,6 +299,7 @@ class Machine:
         """
         self._become(State.READY)
         if synced or not self._extended:
+            self._extended = False
             self.write(replies.ready(status))
 
     def fail(self, error: Error, status: str) -> None:

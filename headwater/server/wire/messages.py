@@ -19,6 +19,7 @@ SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
 LARGEST_STARTUP = 10_000  # bytes; PostgreSQL's own limit
 SMALL = 16_384  # bytes of a message that is no text, no value and no data
 MEBIBYTE = 1 << 20
+QUERY, SYNC = ord("Q"), ord("S")
 
 
 class ProtocolError(Error):
@@ -261,6 +262,16 @@ def read_message(kind: int, body: bytes) -> Message:
     return message
 
 
+def read_all(data: bytes) -> list[Message]:
+    """The messages of bytes that end where a message ends."""
+    found, place = [], 0
+    while place < len(data):
+        end = place + 1 + int.from_bytes(data[place + 1 : place + 5])
+        found.append(read_message(data[place], data[place + 5 : end]))
+        place = end
+    return found
+
+
 def read_startup(body: bytes) -> Message:
     """The message that a connection starts with, which has no first byte."""
     reader = _Reader(body)
@@ -302,6 +313,29 @@ class MessageReader:
         """The first byte of the next message, if it is there."""
         return self._data[self._place] if self.waiting else None
 
+    def starts_with(self, messages: bytes) -> bool:
+        """Whether the next messages are these."""
+        return self._data.startswith(messages, self._place)
+
+    def series(self, longest: int) -> bytes | None:
+        """The next messages up to a Sync or Query, with it; None if they are not there, or longer."""
+        data, end = self._data, self._place
+        while end + 5 <= len(data):
+            kind = data[end]
+            end += 1 + int.from_bytes(data[end + 1 : end + 5])
+            if end > len(data) or end - self._place > longest:
+                return None
+            if kind in (SYNC, QUERY):
+                return bytes(data[self._place : end])
+        return None
+
+    def drop(self, count: int) -> None:
+        """Leaves out so many bytes, which were `starts_with`."""
+        self._place += count
+        if self._place == len(self._data):
+            self._data.clear()
+            self._place = 0
+
     def next(self) -> Message | None:
         """The next message, or None if it has not come whole; ProtocolError if it makes no sense."""
         return self._next_startup() if self.starting else self._next_typed()
@@ -338,9 +372,6 @@ class MessageReader:
 
     def _take(self, head: int, length: int) -> bytes:
         start = self._place
-        self._place = start + length
         body = bytes(memoryview(self._data)[start + head : start + length])
-        if self._place == len(self._data):
-            self._data.clear()
-            self._place = 0
+        self.drop(length)
         return body

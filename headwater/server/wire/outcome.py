@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from headwater.server.wire.answers import Encoded
 from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.rows import RowSource
 from headwater.sql.statements.copy import Copy
@@ -45,7 +46,7 @@ class Portal:
     edited: EditedText | None = None
     promised: pa.Schema | None = None  # the columns that the client was told of
     outcome: Outcome | None = None
-    answer: tuple[bytes, bytes] | None = None  # known without work: columns; rows and tag
+    answer: Encoded | None = None  # known without work
 
 
 Sent = Iterator[bytes | IncomingRows]

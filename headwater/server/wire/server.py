@@ -31,6 +31,7 @@ from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.machine import Machine
 from headwater.server.wire.outcome import Sent
 from headwater.server.wire.scram import LoginError, mock_verifier
+from headwater.server.wire.series import Repeats
 from headwater.server.wire.session import Session
 from headwater.server.wire.states import State
 from headwater.server.wire.users import Login, NoUsers, Users
@@ -139,6 +140,7 @@ class Connection(asyncio.Protocol):
         self._writable = asyncio.Event()
         self._writable.set()
         self._session: Session | None = None
+        self._repeats: Repeats | None = None
         self._number: int | None = None
         self._running: Sent | None = None  # a statement, stopped while rows of COPY come in
         self._incoming: IncomingRows | None = None
@@ -224,13 +226,14 @@ class Connection(asyncio.Protocol):
         """Does what the client asked for, as far as that goes without waiting."""
         machine = self.machine
         while self._writable.is_set():
-            action = machine.next()
-            if action is None:
-                break
-            if isinstance(action, actions.End):
-                self._leave()
-                return
-            self._act(action)
+            if not (machine.is_between and self._repeats and self._repeats.answered(machine)):
+                action = machine.next()
+                if action is None:
+                    break
+                if isinstance(action, actions.End):
+                    self._leave()
+                    return
+                self._act(action)
             if machine.unsent > MEBIBYTE:
                 self._write()
         self._write()
@@ -337,6 +340,7 @@ class Connection(asyncio.Protocol):
         server = self._server
         role = "admin" if self.login is None else self.login.role
         self._session = Session(server.database, server.catalog, server.answers, commands, role)
+        self._repeats = Repeats(self._session)
         self.machine.welcome(commands.reported, self._number, self.secret)
 
     # Statements

@@ -17,7 +17,7 @@ from headwater.errors import BindError, Error, NotSupportedError
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
 from headwater.server.wire import copying, encode, replies
-from headwater.server.wire.answers import Answers
+from headwater.server.wire.answers import Answers, Encoded
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands, first_words
 from headwater.server.wire.copying import IncomingRows
@@ -72,6 +72,7 @@ class Session:
         self.prepared: dict[str, Prepared] = {}
         self.portals: dict[str, Portal] = {}
         self.cancellation = Cancellation()
+        self.known: tuple[str, tuple[int, ...], Encoded] | None = None  # the last answer, if it was
 
     @property
     def status(self) -> str:
@@ -101,7 +102,10 @@ class Session:
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
         found = None if self.transaction.is_open else self.answers.find(text, ())
-        return None if found is None else found[0] + found[1]
+        if found is None:
+            return None
+        self.known = text, (), found
+        return found.columns + found.rows
 
     # The extended protocol
 
@@ -156,8 +160,11 @@ class Session:
         portal = self.portals.get(name)
         if portal is None or portal.outcome is not None or self.transaction.is_open:
             return None
-        portal.answer = self.answers.find(portal.text, portal.formats)
-        return None if portal.answer is None else portal.answer[0]
+        found = self.answers.find(portal.text, portal.formats)
+        if found is None or not _keeps(portal.promised, found.schema):
+            return None
+        portal.answer = found
+        return found.columns
 
     def execute_now(self, name: str, limit: int) -> bytes | None:
         """The rows of a portal whose answer is known without work."""
@@ -167,7 +174,8 @@ class Session:
         if portal.outcome is not None or portal.answer is None:
             return None
         portal.outcome = Outcome("SELECT", RowSource(pa.schema([]), iter(())))  # it has no more
-        return portal.answer[1]
+        self.known = portal.text, portal.formats, portal.answer
+        return portal.answer.rows
 
     def describe_statement(self, name: str) -> Sent:
         """The parameters and columns of a prepared statement."""
@@ -347,7 +355,8 @@ class Session:
     def _sent(self, outcome: Outcome, formats: Sequence[int]) -> Sent:
         """Everything that a statement sends."""
         yield from map(replies.notice, outcome.notices)
-        yield outcome.messages
+        if outcome.messages:
+            yield outcome.messages
         if outcome.incoming is not None:
             yield outcome.incoming
             yield replies.complete(f"COPY {self._take_in(outcome.incoming)}")
@@ -461,6 +470,11 @@ def _check_room(names: dict[str, Prepared] | dict[str, Portal], what: str) -> No
             sqlstate="53400",
             hint="close some; DEALLOCATE ALL closes all prepared statements",
         )
+
+
+def _keeps(promised: pa.Schema | None, schema: pa.Schema) -> bool:
+    """Whether columns are of the types that a client was told of."""
+    return promised is None or promised.types == schema.types
 
 
 def _described(schema: pa.Schema | None, formats: Sequence[int]) -> bytes:

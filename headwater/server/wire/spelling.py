@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from functools import lru_cache
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ from headwater.sql.parser import SHORT
 from headwater.sql.text import EditedText
 
 _DIFFERENT = re.compile(r"""["]|\b[eE]'|::""")
+_HEX = re.compile(r"'\\{1,2}x((?:[0-9a-fA-F]{2})*)'")  # the backslash may be escaped
 _LONG_TYPES = (
     ("TIMESTAMP", "WITH", "TIME", "ZONE"),
     ("TIMESTAMP", "WITHOUT", "TIME", "ZONE"),
@@ -55,7 +56,7 @@ _STAYS = frozenset(
 )
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "json", "jsonb", "uuid", "string"})
 _INTEGERS = frozenset({"int2", "int4", "int8", "oid"})
-_MOMENTS = frozenset({"timestamptz", "timestamp"})
+_MOMENTS = frozenset({"timestamptz", "timestamp", "date"})
 
 
 def to_headwater(text: str) -> str:
@@ -125,6 +126,8 @@ def _literal(
     if value.kind is Kind.STRING and value.text.startswith("'"):
         if type_ in _MOMENTS:
             return _moment(edited, value, before, type_)
+        if type_ == "bytea":
+            return _bytes(edited, value)
         return type_ in _TEXTS
     if value.kind is Kind.NUMBER and type_ == "int4" and value.text.isdigit():
         return int(value.text) < 1 << 31
@@ -135,16 +138,30 @@ def _literal(
     return value.upper in ("TRUE", "FALSE") and type_ == "bool"
 
 
+def _read_moment(text: str, type_: str) -> date:
+    """The date or time of a text; ValueError if it is none."""
+    if type_ == "date":
+        return date.fromisoformat(text)
+    found = datetime.fromisoformat(text)
+    if type_ == "timestamptz":
+        return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return found.replace(tzinfo=None)
+
+
+def _bytes(edited: EditedText, value: Token) -> bool:
+    """`'\\x00ff'::bytea` as a literal of our own."""
+    found = _HEX.fullmatch(value.text)
+    if found is not None:
+        edited.replace(value.start, value.end, f"X'{found.group(1)}'")
+    return found is not None
+
+
 def _moment(edited: EditedText, value: Token, before: Token, type_: str) -> bool:
     """`'2026-11-16'::timestamptz` as a literal of our own."""
     try:
-        found = datetime.fromisoformat(value.text[1:-1])
+        found = _read_moment(value.text[1:-1], type_)
     except ValueError:
         return False
-    if type_ == "timestamptz":
-        found = found if found.tzinfo else found.replace(tzinfo=UTC)
-    else:
-        found = found.replace(tzinfo=None)
     start = before.start if before.upper == "E" and before.end == value.start else value.start
     if start == value.start:
         edited.replace(value.start, value.end, sql_text(found))

@@ -24,6 +24,8 @@ from headwater.storage.streaming.indexes import TableIndexes
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
 
+JOINED_BLOCKS = 4  # blocks are joined up to so many times `block_mb`, and to `block_rows`
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -69,6 +71,7 @@ class StoredTable:
         self._blocks = block_files.interval_index(found)
         self._tail = Tail(definition)
         self._memory: dict[str, pa.Table] = {}
+        self._wide: set[str] = set()  # of few rows, but too many bytes to be joined with others
         self._visible = self._sealed = state
         self._version = self._log.version
         self._horizon: int | None = None  # rows before it are needed by nobody
@@ -368,15 +371,20 @@ class StoredTable:
             if not run:
                 return 0
             with self.reading() as snapshot:
-                tables = [read_block(snapshot, block) for block in run]
-            self.replace(run, pa.concat_tables(tables))
-            return len(run)
+                tables = _read_together(snapshot, run, JOINED_BLOCKS * self.limits.block_bytes)
+            joined = run[: len(tables)]
+            new = self.replace(joined, pa.concat_tables(tables)) if len(joined) > 1 else joined
+            if len(joined) < len(run):  # the next one did not fit
+                self._wide |= {block.path for block in new}
+            self._wide &= {block.path for block in self.blocks}
+            return len(joined) if len(joined) > 1 else 0
 
     def _small_run(self) -> list[Block]:
         run: list[Block] = []
         rows = 0
         for block in self.blocks:
-            small = block.row_count * 2 <= self.limits.block_rows
+            few = block.row_count * 2 <= self.limits.block_rows
+            small = few and block.path not in self._wide
             if run and (
                 not small
                 or block.compartment != run[0].compartment
@@ -412,6 +420,21 @@ class StoredTable:
     def collect_garbage(self) -> None:
         """Deletes removed files that nobody needs any more."""
         self._garbage.collect()
+
+
+def _read_together(
+    snapshot: StreamSnapshot, blocks: Sequence[Block], most_bytes: int
+) -> list[pa.Table]:
+    """The rows of the first blocks, as many as fit into so many bytes; of one at least."""
+    found: list[pa.Table] = []
+    held = 0
+    for block in blocks:
+        rows = read_block(snapshot, block)
+        held += rows.nbytes
+        if found and held > most_bytes:
+            break
+        found.append(rows)
+    return found
 
 
 def read_block(

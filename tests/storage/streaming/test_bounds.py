@@ -115,6 +115,21 @@ def test_batch_ids_are_forgotten_after_their_window(tmp_path: Path) -> None:
         assert table._ids == {}
 
 
+def test_blocks_are_joined_up_to_a_number_of_bytes(tmp_path: Path) -> None:
+    """Few rows may be many bytes: no more of them is read at once, and joined blocks stay as they are."""
+    size = (
+        30_000  # rows, 0.7 MiB with their sequence numbers; four times block_mb has room for five
+    )
+    with Opened(tmp_path / "data", block_mb=1, compact_files=8, block_age_s=1000) as opened:
+        table = opened.create("a")
+        for number in range(8):
+            table.insert(many(number * size, size))
+            table.seal(lambda *_: None)
+        assert [table.compact() for _ in range(3)] == [5, 0, 0]
+        assert [block.row_count for block in table.blocks] == [5 * size, size, size, size]
+        assert len(ids(table)) == 8 * size
+
+
 def test_an_index_is_behind_by_a_bounded_number_of_blocks(tmp_path: Path) -> None:
     """One round of upkeep builds until the lag is within index_lag_blocks."""
     with Opened(tmp_path / "data", index_lag_blocks=3, compact_files=1000) as opened:
