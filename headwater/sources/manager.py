@@ -23,7 +23,7 @@ from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
 from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
-from headwater.sources.options import SourceOptions, from_json, parse_options, to_json
+from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.python import PythonRunner
 from headwater.sources.runner import Feed, Runner, Surroundings
@@ -31,6 +31,7 @@ from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
+from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.store import source_key

@@ -76,19 +76,3 @@ def _text(value: object) -> str:
     if isinstance(value, Duration):
         return f"{value.microseconds // 1000} milliseconds"
     return str(value)
-
-
-def to_json(given: Options) -> dict[str, Any]:
-    """The options for the catalog."""
-    return {
-        name: {"microseconds": value.microseconds} if isinstance(value, Duration) else value
-        for name, value in given.items()
-    }
-
-
-def from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """The options from the catalog."""
-    return {
-        name: Duration(value["microseconds"]) if isinstance(value, dict) else value
-        for name, value in saved.items()
-    }
