@@ -16,17 +16,20 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.errors import Error, SettingError
+from headwater.sinks import kafka, postgresql
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
+from headwater.sinks.kafka import KafkaTarget, parse_topic
 from headwater.sinks.options import (
     FILE_KINDS,
     Address,
     SinkOptions,
+    check_columns,
     parse_address,
     parse_options,
     shown_url,
 )
-from headwater.sinks.postgresql import PostgresqlTarget, check_columns, check_installed
+from headwater.sinks.postgresql import PostgresqlTarget
 from headwater.sinks.runner import Flow, SinkRunner, Surroundings
 from headwater.sinks.target import SinkName, Target
 from headwater.sql.statements.base import Options
@@ -137,7 +140,11 @@ class Sinks:
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
     if address.kind == "postgresql":
-        check_installed()
+        postgresql.check_installed()
+        check_columns(schema, options)
+    elif address.kind == "kafka":
+        parse_topic(address.rest)
+        kafka.check_installed()
         check_columns(schema, options)
     elif Path(address.rest).is_file():
         raise SettingError(f"{address.rest} is a file, not a folder")
@@ -146,6 +153,8 @@ def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
 def _target(address: Address, sink: SinkName, query: str, options: SinkOptions) -> Target:
     if address.kind == "postgresql":
         return PostgresqlTarget(address.url, sink, options.table or query, options)
+    if address.kind == "kafka":
+        return KafkaTarget(address.rest, sink, options)
     if address.kind == "delta":
         return DeltaTarget(Path(address.rest), sink)
     return FilesTarget(Path(address.rest), sink, address.kind)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, cast
 
-from headwater.errors import NotSupportedError, SettingError
+import pyarrow as pa
+
+from headwater.errors import BindError, NotSupportedError, SettingError
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
 
 FILE_KINDS = ("csv", "json", "parquet", "delta")
-KINDS = (*FILE_KINDS, "postgresql")
+KINDS = (*FILE_KINDS, "postgresql", "kafka")
 OTHER_NAMES = {"postgres": "postgresql"}
-LATER = ("kafka", "http", "https", "tcp")
+LATER = ("http", "https", "tcp")
 COMMON = ("start", "emit", "interval", "batch_rows")
-BY_KIND: Mapping[str, tuple[str, ...]] = {"postgresql": ("table", "key", "latest", "create")}
+BY_KIND: Mapping[str, tuple[str, ...]] = {
+    "postgresql": ("table", "key", "latest", "create"),
+    "kafka": ("key",),
+}
 STARTS = ("earliest", "next")
 EMITTED = ("all", "inserts", "deletes", "changes")
 BATCH_ROWS = 50_000
@@ -46,6 +51,7 @@ class SinkOptions:
     key: tuple[str, ...] = ()
     latest: bool = False
     create: bool = True
+    client: Mapping[str, str] = field(default_factory=dict)  # settings of Kafka's client
 
 
 def parse_address(url: str) -> Address:
@@ -80,9 +86,13 @@ def shown_url(url: str) -> str:
 def parse_options(given: Options, kind: str) -> SinkOptions:
     """The options of a sink of that kind, checked."""
     found: dict[str, Any] = {"interval_s": FILE_INTERVAL_S if kind in FILE_KINDS else 0.0}
+    client: dict[str, str] = {}
     known = (*COMMON, *BY_KIND.get(kind, ()))
     for name, value in given.items():
         key = name.lower()
+        if key not in known and kind == "kafka":
+            client[key.replace("_", ".")] = str(value)
+            continue
         if key not in known:
             near = nearest(key, known)
             raise SettingError(
@@ -90,10 +100,21 @@ def parse_options(given: Options, kind: str) -> SinkOptions:
                 hint=f"did you mean {near}?" if near else "options: " + ", ".join(known),
             )
         found["interval_s" if key == "interval" else key] = PARSERS[key](key, value)
-    made = SinkOptions(**found)
+    made = SinkOptions(**found, client=client)
     if made.latest and not made.key:
         raise SettingError("latest needs a key", hint="key = 'column, …'")
     return made
+
+
+def check_columns(schema: pa.Schema, options: SinkOptions) -> None:
+    """BindError if a column of the key is not in the result."""
+    for name in options.key:
+        if name not in schema.names:
+            raise BindError(
+                f"column {name} of the key does not exist",
+                sqlstate="42703",
+                hint="columns: " + ", ".join(schema.names),
+            )
 
 
 def _one_of(*words: str) -> Callable[[str, object], str]:

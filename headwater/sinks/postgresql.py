@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater import values
-from headwater.errors import BindError, NotSupportedError, StorageError
-from headwater.sinks.options import SinkOptions
+from headwater.errors import NotSupportedError, StorageError
+from headwater.sinks.options import SinkOptions, check_columns
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
 
 if TYPE_CHECKING:
@@ -52,17 +52,6 @@ def check_installed() -> None:
         raise NotSupportedError(
             "psycopg is not installed", hint="pip install 'headwater[postgresql]'"
         ) from error
-
-
-def check_columns(schema: pa.Schema, options: SinkOptions) -> None:
-    """BindError if a column of the key is not in the result."""
-    for name in options.key:
-        if name not in schema.names:
-            raise BindError(
-                f"column {name} of the key does not exist",
-                sqlstate="42703",
-                hint="columns: " + ", ".join(schema.names),
-            )
 
 
 class PostgresqlTarget:

@@ -25,10 +25,12 @@ from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
+from headwater.sources.postgresql import PostgresqlRunner, check_installed
 from headwater.sources.python import PythonRunner
 from headwater.sources.runner import Feed, Runner, Surroundings
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
+from headwater.sources.tcp import TcpRunner, parse_host
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
@@ -42,6 +44,12 @@ STREAM_KINDS: dict[str, StreamKind] = {
     "json": Json(),
     "parquet": Parquet(),
     "spark": SparkFormat(),
+}
+RUNNERS: dict[str, Callable[[Feed, Surroundings], Runner]] = {
+    "demo": LinearRoadRunner,
+    "postgresql": PostgresqlRunner,
+    "python": PythonRunner,
+    "tcp": TcpRunner,
 }
 LINEAR_ROAD = "linearroad"
 
@@ -124,6 +132,10 @@ class Sources:
         elif address.kind == "demo":
             _check_demo(address.rest)
             parse_ride(parsed.demo)
+        elif address.kind == "tcp":
+            parse_host(address.rest)
+        elif address.kind == "postgresql":
+            check_installed()
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
@@ -216,10 +228,8 @@ class Sources:
         address = Address(*saved["address"])
         options = parse_options(from_json(saved["options"]), address.kind)
         feed = Feed(item.name, source_key(item), table, address, options, self._checkpoint(item))
-        if address.kind == "python":
-            return PythonRunner(feed, self._around)
-        if address.kind == "demo":
-            return LinearRoadRunner(feed, self._around)
+        if address.kind in RUNNERS:
+            return RUNNERS[address.kind](feed, self._around)
         return StreamRunner(feed, self._around, STREAM_KINDS[address.kind])
 
     def _stop(self, item: CatalogObject) -> None:

@@ -16,6 +16,13 @@ BATCH_ROWS = 1000
 INTERVALS = ("idle_timeout", "trigger")
 WHOLE_NUMBERS = ("max_files_per_trigger", "batch_rows")
 COLUMNS = "columns"
+# Options of the kinds that Spark does not read, beside those of all.
+OWN: Mapping[str, tuple[str, ...]] = {
+    "python": (),
+    "tcp": ("format",),
+    "postgresql": ("table",),
+}
+FORMATS = ("json", "csv")
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class SourceOptions:
     trigger_s: float = TRIGGER_S
     max_files_per_trigger: int = FILES_PER_TRIGGER
     batch_rows: int = BATCH_ROWS
+    format: str = "json"  # of the lines of a tcp source
+    table: str | None = None  # of a postgresql source
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
     demo: Mapping[str, object] = field(default_factory=dict)
@@ -46,10 +55,12 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             found[key] = _whole_number(key, value)
         elif key == COLUMNS and kind == "spark":
             found[key] = str(value)
-        elif kind == "python":
+        elif key in OWN.get(kind, ()):
+            found[key] = _word(key, value)
+        elif kind in OWN:
             raise SettingError(
-                f"there is no option {name} of a python source",
-                hint="options: idle_timeout, batch_rows",
+                f"there is no option {name} of a {kind} source",
+                hint="options: " + ", ".join(("idle_timeout", "batch_rows", *OWN[kind])),
             )
         else:
             spark[name] = _text(value)
@@ -68,6 +79,14 @@ def _whole_number(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise SettingError(f"{name} is a whole number of at least 1")
     return value
+
+
+def _word(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(f"{name} is a text", hint=f"{name} = '…'")
+    if name == "format" and value.lower() not in FORMATS:
+        raise SettingError(f"there is no format {value!r}", hint="one of " + ", ".join(FORMATS))
+    return value.lower() if name == "format" else value.strip()
 
 
 def _text(value: object) -> str:

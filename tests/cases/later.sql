@@ -4,9 +4,6 @@
 CREATE SOURCE src INTO t FROM 'kafka://host/topic';
 --! 0A000 sources of kind kafka are not supported yet
 
-CREATE SINK k FROM q INTO 'csv:/tmp/x';
---! 0A000 CREATE SINK
-
 BEGIN;
 --! 0A000 BEGIN
 

@@ -30,7 +30,7 @@ TABLE = "CREATE STREAMING TABLE t (v INT, ts BIGINT) TIMESTAMP BY ts"
             "22023",
             "at least 1",
         ),
-        ("INSERT INTO t FROM STREAM 'tcp://h:1'", "0A000", "kind tcp are not supported yet"),
+        ("INSERT INTO t FROM STREAM 'delta:/x'", "0A000", "kind delta are not supported yet"),
         ("PAUSE SOURCE s", "42704", "source s does not exist"),
         ("RESUME SOURCE s", "42704", "source s does not exist"),
         ("DROP SOURCE s", "42704", "source s does not exist"),
