@@ -27,7 +27,9 @@ def open_sinks(context: Context) -> None:
     def last_token(query: str) -> str | None:
         return _last_token(context, query)
 
-    context.sinks = Sinks(context.catalog, Surroundings(reader, last_token))
+    context.sinks = Sinks(
+        context.catalog, Surroundings(reader, last_token), context.folder.path / "sinks"
+    )
     context.sinks.open()
 
 

@@ -2,7 +2,9 @@
 
 A row is a message of JSON, with the values of the key's columns as its key. The place is kept as the
 committed offset of a consumer group of the sink's own: the position of the next result, with the token as
-its metadata, in the same transaction as the rows. Readers that read committed messages see each row once.
+its metadata, in the same transaction as the rows. Brokers forget offsets that were not touched for some days:
+a note in the data folder, written after the transaction, remembers. The later of both is where the sink is.
+Readers that read committed messages see each row once.
 """
 
 from __future__ import annotations
@@ -10,12 +12,14 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from headwater.errors import NotSupportedError, SettingError
 from headwater.sinks.files import json_lines
+from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
 
@@ -49,10 +53,12 @@ def parse_topic(rest: str) -> tuple[str, str]:
 class KafkaTarget:
     """A topic."""
 
-    def __init__(self, rest: str, sink: SinkName, options: SinkOptions) -> None:
+    def __init__(self, rest: str, sink: SinkName, options: SinkOptions, notes: Path) -> None:
         self._brokers, self._topic = parse_topic(rest)
         self._group = f"headwater-sink-{sink.key}"
         self._options = options
+        self._notes = notes
+        self._manifest = Manifest(notes, sink.plain)
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
 
@@ -71,10 +77,16 @@ class KafkaTarget:
             (found,) = self._consumer.committed([self._place()], timeout=ANSWER_S)
         if found.error is not None:
             raise write_error("Kafka: could not read the sink's place", Exception(found.error))
-        if found.offset < 0 or not found.metadata:
-            return None
-        row_count, _, token = found.metadata.partition(" ")
-        return Progress(token, int(row_count))
+        return self._later(found)
+
+    def _later(self, found: TopicPartition) -> Progress | None:
+        """The place that the brokers know or the one that we noted, whichever is later."""
+        self._notes.mkdir(exist_ok=True)
+        notes = self._manifest.read()
+        if found.metadata and (not notes or found.offset > notes[-1].position):
+            row_count, _, token = found.metadata.partition(" ")
+            return Progress(token, int(row_count))
+        return notes[-1].progress if notes else None
 
     def _place(self, offset: int = -1001, metadata: str | None = None) -> TopicPartition:
         from confluent_kafka import TopicPartition
@@ -98,6 +110,7 @@ class KafkaTarget:
                 [place], consumer.consumer_group_metadata(), ANSWER_S
             )
             producer.commit_transaction(ANSWER_S)
+        self._manifest.replace(Note(progress.token, progress.row_count, batch.position))
 
     def _produce(self, producer: Producer, key: str | None, line: str) -> None:
         """Waits for room where the client's own queue is full."""

@@ -20,6 +20,7 @@ from headwater.sinks import kafka, postgresql
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.kafka import KafkaTarget, parse_topic
+from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import (
     FILE_KINDS,
     Address,
@@ -57,8 +58,9 @@ class Status:
 class Sinks:
     """The sinks of one open database."""
 
-    def __init__(self, catalog: Catalog, around: Surroundings) -> None:
-        self._catalog, self._around = catalog, around
+    def __init__(self, catalog: Catalog, around: Surroundings, folder: Path) -> None:
+        """`folder`: for the notes of those whose target forgets."""
+        self._catalog, self._around, self._folder = catalog, around, folder
         self._lock = threading.RLock()
         self._runners: dict[int, SinkRunner] = {}
 
@@ -102,6 +104,7 @@ class Sinks:
             runner = self._runners.pop(item.id, None)
             if runner is not None:
                 runner.stop()
+            Manifest(self._folder, SinkName(item.name, item.definition["key"]).plain).remove()
             self._catalog.remove(item)
 
     def find(self, name: str) -> CatalogObject | None:
@@ -123,8 +126,8 @@ class Sinks:
         address = Address(*saved["address"])
         options = parse_options(from_json(saved["options"]), address.kind)
         sink = SinkName(item.name, saved["key"])
-        target = partial(_target, address, sink, saved["query"], options)
-        flow = Flow(item.name, saved["query"], saved["after"], options, target)
+        made = partial(_target, address, sink, saved["query"], options, self._folder)
+        flow = Flow(item.name, saved["query"], saved["after"], options, made)
         self._runners[item.id] = runner = SinkRunner(flow, self._around)
         runner.start()
 
@@ -150,11 +153,13 @@ def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
         raise SettingError(f"{address.rest} is a file, not a folder")
 
 
-def _target(address: Address, sink: SinkName, query: str, options: SinkOptions) -> Target:
+def _target(
+    address: Address, sink: SinkName, query: str, options: SinkOptions, notes: Path
+) -> Target:
     if address.kind == "postgresql":
         return PostgresqlTarget(address.url, sink, options.table or query, options)
     if address.kind == "kafka":
-        return KafkaTarget(address.rest, sink, options)
+        return KafkaTarget(address.rest, sink, options, notes)
     if address.kind == "delta":
         return DeltaTarget(Path(address.rest), sink)
     return FilesTarget(Path(address.rest), sink, address.kind)

@@ -76,7 +76,9 @@ class PostgresqlRunner(PulledRunner):
             SQL("{} AS {}").format(Identifier(given[name.casefold()]), Identifier(name))
             for name in shared
         )
-        order = [Identifier(given[definition.time_column.casefold()])] if definition.time_column else []
+        order = (
+            [Identifier(given[definition.time_column.casefold()])] if definition.time_column else []
+        )
         return SQL("SELECT {} FROM {} ORDER BY {} OFFSET {}").format(
             columns, table, SQL(", ").join([*order, SQL("ctid")]), self.delivered_rows
         )

@@ -148,7 +148,11 @@ def test_a_process_may_end_at_any_point(
         if point == "note":
             patch.setattr(Manifest, "replace", ends)
         elif point == "after note":
-            patch.setattr(DeltaTarget if kind == "delta" else FilesTarget, "_commit" if kind == "delta" else "_name", ends)
+            patch.setattr(
+                DeltaTarget if kind == "delta" else FilesTarget,
+                "_commit" if kind == "delta" else "_name",
+                ends,
+            )
         if point == "after":
             target.write(batch(2))
         else:

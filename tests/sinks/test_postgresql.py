@@ -76,7 +76,9 @@ def test_a_lost_answer_is_no_second_write(
     assert asked.execute("SELECT k, s, _t FROM q ORDER BY _t, k").fetchall() == expected(0, 4)
 
 
-def test_upserts_by_key_and_time_and_by_key(db: headwater.Database, server: str, asked: Any) -> None:
+def test_upserts_by_key_and_time_and_by_key(
+    db: headwater.Database, server: str, asked: Any
+) -> None:
     """With a key a second sink writes over the same rows; `latest` keeps one row of each key."""
     asked.execute("DROP TABLE IF EXISTS newest")
     make_query(db)

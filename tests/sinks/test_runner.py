@@ -35,12 +35,14 @@ class Store:
     failures: list[str] = field(default_factory=list)  # what happens to the next calls
     sizes: list[int] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
+    writing: threading.Event = field(default_factory=threading.Event)
 
     def open(self, schema: pa.Schema) -> Progress | None:
         self._fail("open")
         return self.progress
 
     def write(self, batch: Batch) -> None:
+        self.writing.set()
         self.gate.wait(30)
         self._fail("before")
         self.rows += [tuple(row.values()) for row in batch.rows.to_pylist()]
@@ -119,7 +121,9 @@ def test_a_slow_target_gets_batches_of_a_bounded_size(db: headwater.Database, st
     assert len(store.sizes) < 12
 
 
-def test_results_that_were_dropped_unwritten_stop_a_sink(db: headwater.Database, store: Store) -> None:
+def test_results_that_were_dropped_unwritten_stop_a_sink(
+    db: headwater.Database, store: Store
+) -> None:
     """It does not pass over them: it fails, and says which bound to raise."""
     db.sql("SET results_kept = 3")
     store.gate.clear()
@@ -143,6 +147,7 @@ def test_a_sink_that_hangs_does_not_hold_up_closing(
         store.gate.clear()
         db.sql(SINK + ")")
         feed(db, 0, 1)
+        assert store.writing.wait(30)
     with connect(folder) as db:
         wait_for_rows(db, "k", 2)
     assert store.rows == expected(0, 1)
