@@ -137,6 +137,7 @@ class SinkRunner:
             with self.around.subscribe(flow.query, flow.options, after) as reader:
                 self._placing = False
                 self._reader = reader
+                self.around.tell_changed()
                 self._pump(reader, target)
         finally:
             self._reader = self._target = None
