@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from headwater.errors import NotSupportedError, SettingError
+from headwater.extras import kafka_topic
 from headwater.sinks.files import json_lines
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions
@@ -30,31 +30,11 @@ ANSWER_S = 30.0  # how long one answer of the brokers is waited for
 POLL_S = 0.1
 
 
-def check_installed() -> None:
-    """NotSupportedError where confluent-kafka is missing."""
-    try:
-        import confluent_kafka  # noqa: F401
-    except ImportError as error:
-        raise NotSupportedError(
-            "confluent-kafka is not installed", hint="pip install 'headwater[kafka]'"
-        ) from error
-
-
-def parse_topic(rest: str) -> tuple[str, str]:
-    """The brokers and the topic of `//host:port,host:port/topic`."""
-    brokers, _, topic = rest.removeprefix("//").partition("/")
-    if not rest.startswith("//") or not brokers or not topic or "/" in topic:
-        raise SettingError(
-            f"the address 'kafka:{rest}' is not complete", hint="write 'kafka://host:9092/topic'"
-        )
-    return brokers, topic
-
-
 class KafkaTarget:
     """A topic."""
 
     def __init__(self, rest: str, sink: SinkName, options: SinkOptions, notes: Path) -> None:
-        self._brokers, self._topic = parse_topic(rest)
+        self._brokers, self._topic = kafka_topic(rest)
         self._group = f"headwater-sink-{sink.key}"
         self._options = options
         self._notes = notes

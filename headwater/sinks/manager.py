@@ -16,10 +16,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.errors import Error, SettingError
-from headwater.sinks import kafka, postgresql
+from headwater.extras import check_installed, kafka_topic
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
-from headwater.sinks.kafka import KafkaTarget, parse_topic
+from headwater.sinks.kafka import KafkaTarget
 from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import (
     FILE_KINDS,
@@ -142,12 +142,10 @@ class Sinks:
 
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
-    if address.kind == "postgresql":
-        postgresql.check_installed()
-        check_columns(schema, options)
-    elif address.kind == "kafka":
-        parse_topic(address.rest)
-        kafka.check_installed()
+    if address.kind == "kafka":
+        kafka_topic(address.rest)
+    if address.kind not in FILE_KINDS:
+        check_installed(address.kind)
         check_columns(schema, options)
     elif Path(address.rest).is_file():
         raise SettingError(f"{address.rest} is a file, not a folder")

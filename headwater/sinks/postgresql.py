@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater import values
-from headwater.errors import NotSupportedError, StorageError
+from headwater.errors import StorageError
 from headwater.sinks.options import SinkOptions, check_columns
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
 
@@ -42,16 +42,6 @@ TYPES: Sequence[tuple[Callable[[Any], bool], str]] = (
     (pa.types.is_binary, "bytea"),
     (pa.types.is_nested, "jsonb"),
 )
-
-
-def check_installed() -> None:
-    """NotSupportedError where psycopg is missing."""
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as error:
-        raise NotSupportedError(
-            "psycopg is not installed", hint="pip install 'headwater[postgresql]'"
-        ) from error
 
 
 class PostgresqlTarget:

@@ -16,16 +16,18 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import BindError, Error, SettingError
+from headwater.extras import check_installed, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
+from headwater.sources.kafka import Kafka
 from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
-from headwater.sources.postgresql import PostgresqlRunner, check_installed
+from headwater.sources.postgresql import PostgresqlRunner
 from headwater.sources.python import PythonRunner
 from headwater.sources.runner import Feed, Runner, Surroundings
 from headwater.sources.spark_format import SparkFormat
@@ -42,6 +44,7 @@ from headwater.storage.streaming.table import StreamingTable
 STREAM_KINDS: dict[str, StreamKind] = {
     "csv": Csv(),
     "json": Json(),
+    "kafka": Kafka(),
     "parquet": Parquet(),
     "spark": SparkFormat(),
 }
@@ -135,7 +138,10 @@ class Sources:
         elif address.kind == "tcp":
             parse_host(address.rest)
         elif address.kind == "postgresql":
-            check_installed()
+            check_installed(address.kind)
+        elif address.kind == "kafka":
+            kafka_topic(address.rest)
+            check_installed(address.kind)
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)

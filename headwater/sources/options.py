@@ -13,9 +13,12 @@ from headwater.sql.statements.base import Options
 TRIGGER_S = 0.5
 FILES_PER_TRIGGER = 1000
 BATCH_ROWS = 1000
+KAFKA_ROWS = 500_000  # a micro-batch has its price: few large ones
 INTERVALS = ("idle_timeout", "trigger")
 WHOLE_NUMBERS = ("max_files_per_trigger", "batch_rows")
 COLUMNS = "columns"
+START = "start"
+STARTS = ("earliest", "next")
 # Options of the kinds that Spark does not read, beside those of all.
 OWN: Mapping[str, tuple[str, ...]] = {
     "python": (),
@@ -35,6 +38,7 @@ class SourceOptions:
     batch_rows: int = BATCH_ROWS
     format: str = "json"  # of the lines of a tcp source
     table: str | None = None  # of a postgresql source
+    start: str = "earliest"  # of a kafka source
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
     demo: Mapping[str, object] = field(default_factory=dict)
@@ -53,8 +57,10 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             found[f"{key}_s"] = _seconds(key, value)
         elif key in WHOLE_NUMBERS:
             found[key] = _whole_number(key, value)
-        elif key == COLUMNS and kind == "spark":
+        elif key == COLUMNS and kind in ("spark", "kafka"):
             found[key] = str(value)
+        elif key == START and kind == "kafka":
+            found[key] = _start(value)
         elif key in OWN.get(kind, ()):
             found[key] = _word(key, value)
         elif kind in OWN:
@@ -64,6 +70,8 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             )
         else:
             spark[name] = _text(value)
+    if kind == "kafka":
+        found.setdefault("batch_rows", KAFKA_ROWS)
     return SourceOptions(**found, spark=spark, demo=demo)
 
 
@@ -79,6 +87,12 @@ def _whole_number(name: str, value: object) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise SettingError(f"{name} is a whole number of at least 1")
     return value
+
+
+def _start(value: object) -> str:
+    if value not in STARTS:
+        raise SettingError(f"there is no start {value!r}", hint="one of " + ", ".join(STARTS))
+    return str(value)
 
 
 def _word(name: str, value: object) -> str:

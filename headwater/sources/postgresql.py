@@ -10,20 +10,10 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from headwater.errors import BindError, NotSupportedError, StorageError
+from headwater.errors import BindError, StorageError
 from headwater.sources.pulled import PulledRunner
 
 CONNECT_S = 10
-
-
-def check_installed() -> None:
-    """NotSupportedError where psycopg is missing."""
-    try:
-        import psycopg  # noqa: F401
-    except ImportError as error:
-        raise NotSupportedError(
-            "psycopg is not installed", hint="pip install 'headwater[postgresql]'"
-        ) from error
 
 
 class PostgresqlRunner(PulledRunner):
