@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import headwater
 from benchmarks import postgres
 from headwater.sinks import runner
+from headwater.sinks.options import SinkOptions
 from headwater.sinks.postgresql import PostgresqlTarget
+from headwater.sinks.target import Batch, Progress, SinkName
 from tests.sinks.flowing import Connect, expected, feed, make_query, status, wait_for, wait_for_rows
 
 pytestmark = pytest.mark.skipif(
@@ -134,3 +139,36 @@ def test_two_processes_do_not_write_for_one_sink(
     found = wait_for(db, "k", lambda s: s.attempts > 0 or s.state == "failed")
     assert found.last_error is not None
     assert asked.execute("SELECT count(*) FROM q").fetchone() == (2,)
+
+
+@pytest.mark.parametrize("key", [(), ("i",)])
+def test_values_of_every_type(server: str, asked: Any, key: tuple[str, ...]) -> None:
+    """Appended by COPY or written over by key: the server holds what the result holds."""
+    values: dict[str, tuple[pa.DataType, Any]] = {
+        "i": (pa.int8(), 7),
+        "b": (pa.int64(), 2**62),
+        "f": (pa.float32(), 0.5),
+        "x": (pa.float64(), 0.1),
+        "n": (pa.decimal128(20, 4), Decimal("12345678901234.5678")),
+        "ok": (pa.bool_(), True),
+        "s": (pa.string(), "ä\t\\N\n'"),
+        "y": (pa.binary(), b"\x00\xff"),
+        "d": (pa.date32(), date(2026, 1, 2)),
+        "at": (pa.timestamp("us", "UTC"), datetime(2026, 1, 2, 3, 4, 5, 6, UTC)),
+        "wall": (pa.timestamp("us"), datetime(2026, 1, 2, 3, 4, 5)),
+        "a": (pa.list_(pa.struct([("k", pa.int32())])), [{"k": 1}]),
+        "_t": (pa.int64(), 1),
+    }
+    schema = pa.schema([(name, type_) for name, (type_, _) in values.items()])
+    first = {name: value for name, (_, value) in values.items()}
+    rows = [first, {**dict.fromkeys(values), "i": 8, "_t": 1}]
+    batch = Batch(pa.Table.from_pylist(rows, schema), 0, Progress("token", 2))
+    target = PostgresqlTarget(server, SinkName("k", "f00d"), "q", SinkOptions(key=key))
+    assert target.open(schema) is None
+    target.write(batch)
+    target.close()
+    found = asked.execute("SELECT * FROM q ORDER BY i").fetchall()
+    assert found == [tuple(row.values()) for row in rows]
+    again = PostgresqlTarget(server, SinkName("k", "f00d"), "q", SinkOptions(key=key))
+    assert again.open(schema) == Progress("token", 2)
+    again.close()

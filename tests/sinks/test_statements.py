@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,18 @@ def test_passwords_are_not_shown() -> None:
         "postgresql://h/d?user=u&password=…&x=1"
     )
     assert shown_url("csv:/data/out") == "csv:/data/out"
+
+
+def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) -> None:
+    """Its results have several keys; those that nobody sees are passed over."""
+    db.sql("CREATE STREAM s (k INT, v INT) UPDATE KEY (k)")
+    db.sql("CREATE CONTINUOUS QUERY u AS SELECT k, v FROM s WITH APPEND")
+    db.sql(f"CREATE SINK a FROM u INTO 'json:{tmp_path}/a' WITH ({QUICK})")
+    db.insert("s", [(1, 10), (2, 20)])
+    db.flush()
+    wait_for_rows(db, "a", 2)
+    lines = [
+        line for path in (tmp_path / "a").glob("*.json") for line in path.read_text().splitlines()
+    ]
+    found = sorted((row["k"], row["v"]) for row in map(json.loads, lines))
+    assert found == [(1, 10), (2, 20)]
