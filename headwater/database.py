@@ -26,6 +26,7 @@ from headwater.execute import (
     query,
     relations,
     show,
+    sinks,
     sources,
     streaming_tables,
     subscriptions,
@@ -64,6 +65,7 @@ from headwater.sql.statements.create_function import CreateFunction
 from headwater.sql.statements.create_index import CreateIndex
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.create_procedure import CreateProcedure
+from headwater.sql.statements.create_sink import CreateSink
 from headwater.sql.statements.create_source import CreateSource
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
@@ -124,6 +126,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     CreateIndex: indexes.create_index,
     CreateFunction: functions.create_function,
     CreateProcedure: functions.create_procedure,
+    CreateSink: sinks.create_sink,
     CreateSource: sources.create_source,
     CreateTable: tables.create_table,
     CreateView: views.create_view,
@@ -160,6 +163,7 @@ DROP_HANDLERS: dict[str, Handler] = {
     "materialized view": continuous.drop_materialized_view,
     "procedure": functions.drop_procedure,
     "view": views.drop_view,
+    "sink": sinks.drop_sink,
     "source": sources.drop_source,
     "token": users.drop_token,
     "user": users.drop_user,
@@ -213,6 +217,8 @@ class Database:
             undo.callback(continuous.close_queries, self._context)
             views.open_views(self._context)
             continuous.open_queries(self._context)
+            undo.callback(sinks.close_sinks, self._context)
+            sinks.open_sinks(self._context)
             sources.open_sources(self._context)
             undo.pop_all()
         self._closed = False
@@ -513,6 +519,7 @@ class Database:
             rest.callback(context.catalog.close)
             rest.callback(context.streams.close)
             sources.close_sources(context)
+            sinks.close_sinks(context)
             continuous.close_queries(context)
             for table in context.tables.values():
                 table.collect_garbage()

@@ -152,6 +152,33 @@ class Subscription:
             self.close()
             raise StopIteration
 
+    def take(self, most_rows: int) -> list[Out]:
+        """The next result, waited for, and those that are there by now, up to about so many rows.
+
+        None at the end. With CONFLATE BY there is no need for it.
+        """
+        found: list[Out] = []
+        row_count = 0
+        with self._turn:
+            try:
+                while not found or (row_count < most_rows and self.waiting):
+                    result = self._following()
+                    if result is None:
+                        break
+                    out = self._out(result)
+                    if self._shown is None or out.table.num_rows:
+                        found.append(out)
+                        row_count += out.table.num_rows
+            except Exception:
+                self.close()
+                raise
+        return found
+
+    @property
+    def waiting(self) -> int:
+        """How many results are there that were not handed out yet."""
+        return self._log.next - self._position
+
     def _following(self) -> ResultSet | None:
         """The next result; None where nothing follows (in time). Raises the query's error."""
         log = self._log

@@ -23,6 +23,7 @@ from headwater.kernel.inline.expression import ZONED
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
+from headwater.sinks.manager import Sinks
 from headwater.sources.manager import Sources
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
@@ -55,6 +56,7 @@ class Context:
     streams: StreamStore
     engine: Engine
     sources: Sources = field(init=False)
+    sinks: Sinks = field(init=False)
     pipelines: Pipelines = field(default_factory=Pipelines)
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     tables: dict[int, StandardTable] = field(default_factory=dict)

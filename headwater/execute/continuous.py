@@ -24,7 +24,7 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
-from headwater.execute.dependents import check_unread
+from headwater.execute.dependents import check_no_sinks, check_unread
 from headwater.execute.functions import check_registered
 from headwater.execute.tables import fresh_number
 from headwater.execute.update_checks import is_update_query
@@ -446,6 +446,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
                     sqlstate="2BP01",
                     hint=f"PAUSE QUERY {statement.name}, or DROP MATERIALIZED VIEW {statement.name}",
                 )
+            check_no_sinks(context, item.name)
             _forget(context, item)
             return Result("KILL QUERY")
         query = context.engine.find_named(item.name)
@@ -510,6 +511,7 @@ def drop_query(running: Running, statement: Drop) -> Result:
                 sqlstate="42809",
                 hint=f"DROP MATERIALIZED VIEW {statement.name}",
             )
+        check_no_sinks(context, item.name)
         _forget(context, item)
     return Result("DROP QUERY")
 
@@ -524,6 +526,7 @@ def drop_materialized_view(running: Running, statement: Drop) -> Result:
         if item is None or item.kind != "materialized view":
             raise BindError(f"there is no materialized view {statement.name}", sqlstate="42P01")
         check_unread(context, item)
+        check_no_sinks(context, item.name)
         query = context.find(f"_{item.name}")
         if query is not None:
             _forget(context, query)

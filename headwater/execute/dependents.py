@@ -7,6 +7,17 @@ from headwater.execute.context import Context
 from headwater.storage.catalog import CatalogObject
 
 
+def check_no_sinks(context: Context, name: str) -> None:
+    """BindError 2BP01 if a sink reads the results of a query."""
+    sinks = context.sinks.of_query(name)
+    if sinks:
+        raise BindError(
+            f"{name} is read by sink {', '.join(sinks)}",
+            sqlstate="2BP01",
+            hint=f"DROP SINK {sinks[0]} first",
+        )
+
+
 def check_unread(context: Context, item: CatalogObject) -> None:
     """BindError 2BP01 if a continuous query or a view reads a table."""
     views = [

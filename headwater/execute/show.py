@@ -31,7 +31,6 @@ KINDS = {
     "tables": ("table", "streaming table"),
     "streams": ("stream",),
     "sources": ("source",),
-    "sinks": ("sink",),
     "indexes": ("index",),
     "procedures": ("procedure",),
 }
@@ -52,7 +51,7 @@ def show(running: Running, statement: Show) -> Result:
         return Result("SHOW", _views(context))
     if kind in ("users", "tokens"):
         return Result("SHOW", users.listed(context, kind.removesuffix("s")))
-    if kind in ("settings", "functions", "sources"):
+    if kind in ("settings", "functions", "sinks", "sources"):
         return Result("SHOW", system_tables.NAMES[kind](context))
     names = KINDS.get(kind)
     if names is None:

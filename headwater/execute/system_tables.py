@@ -71,6 +71,19 @@ SOURCES = columns(
     started_at=STRING,
     created_at=STRING,
 )
+SINKS = columns(
+    name=STRING,
+    query=STRING,
+    url=STRING,
+    state=STRING,
+    row_count=BIGINT,
+    waiting_results=BIGINT,
+    last_time=STRING,
+    written_at=STRING,
+    attempts=BIGINT,
+    last_error=STRING,
+    created_at=STRING,
+)
 QUERIES = columns(
     name=STRING,
     state=STRING,
@@ -261,6 +274,11 @@ def metrics(context: Context) -> pa.Table:
     return _rows([{"name": n, "value": v} for n, v in sorted(found.items())], METRICS)
 
 
+def sinks(context: Context) -> pa.Table:
+    """All sinks: what they read, whether they run, and how far they are."""
+    return _rows([asdict(status) for status in context.sinks.statuses()], SINKS)
+
+
 def sources(context: Context) -> pa.Table:
     """All sources: what they feed, whether they run, and how far they are."""
     return _rows([asdict(status) for status in context.sources.statuses()], SOURCES)
@@ -449,6 +467,7 @@ NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "metrics": metrics,
     "queries": queries,
     "settings": settings,
+    "sinks": sinks,
     "sources": sources,
     "staleness": staleness,
     "tables": tables,

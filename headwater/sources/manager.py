@@ -16,21 +16,26 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import BindError, Error, SettingError
+from headwater.extras import check_installed, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
+from headwater.sources.kafka import Kafka
 from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
-from headwater.sources.options import SourceOptions, from_json, parse_options, to_json
+from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
+from headwater.sources.postgresql import PostgresqlRunner
 from headwater.sources.python import PythonRunner
 from headwater.sources.runner import Feed, Runner, Surroundings
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
+from headwater.sources.tcp import TcpRunner, parse_host
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
+from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.store import source_key
@@ -39,8 +44,15 @@ from headwater.storage.streaming.table import StreamingTable
 STREAM_KINDS: dict[str, StreamKind] = {
     "csv": Csv(),
     "json": Json(),
+    "kafka": Kafka(),
     "parquet": Parquet(),
     "spark": SparkFormat(),
+}
+RUNNERS: dict[str, Callable[[Feed, Surroundings], Runner]] = {
+    "demo": LinearRoadRunner,
+    "postgresql": PostgresqlRunner,
+    "python": PythonRunner,
+    "tcp": TcpRunner,
 }
 LINEAR_ROAD = "linearroad"
 
@@ -123,6 +135,13 @@ class Sources:
         elif address.kind == "demo":
             _check_demo(address.rest)
             parse_ride(parsed.demo)
+        elif address.kind == "tcp":
+            parse_host(address.rest)
+        elif address.kind == "postgresql":
+            check_installed(address.kind)
+        elif address.kind == "kafka":
+            kafka_topic(address.rest)
+            check_installed(address.kind)
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
@@ -215,10 +234,8 @@ class Sources:
         address = Address(*saved["address"])
         options = parse_options(from_json(saved["options"]), address.kind)
         feed = Feed(item.name, source_key(item), table, address, options, self._checkpoint(item))
-        if address.kind == "python":
-            return PythonRunner(feed, self._around)
-        if address.kind == "demo":
-            return LinearRoadRunner(feed, self._around)
+        if address.kind in RUNNERS:
+            return RUNNERS[address.kind](feed, self._around)
         return StreamRunner(feed, self._around, STREAM_KINDS[address.kind])
 
     def _stop(self, item: CatalogObject) -> None:

@@ -13,9 +13,19 @@ from headwater.sql.statements.base import Options
 TRIGGER_S = 0.5
 FILES_PER_TRIGGER = 1000
 BATCH_ROWS = 1000
+KAFKA_ROWS = 500_000  # a micro-batch has its price: few large ones
 INTERVALS = ("idle_timeout", "trigger")
 WHOLE_NUMBERS = ("max_files_per_trigger", "batch_rows")
 COLUMNS = "columns"
+START = "start"
+STARTS = ("earliest", "next")
+# Options of the kinds that Spark does not read, beside those of all.
+OWN: Mapping[str, tuple[str, ...]] = {
+    "python": (),
+    "tcp": ("format",),
+    "postgresql": ("table",),
+}
+FORMATS = ("json", "csv")
 
 
 @dataclass(frozen=True)
@@ -26,6 +36,9 @@ class SourceOptions:
     trigger_s: float = TRIGGER_S
     max_files_per_trigger: int = FILES_PER_TRIGGER
     batch_rows: int = BATCH_ROWS
+    format: str = "json"  # of the lines of a tcp source
+    table: str | None = None  # of a postgresql source
+    start: str = "earliest"  # of a kafka source
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
     demo: Mapping[str, object] = field(default_factory=dict)
@@ -44,15 +57,21 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             found[f"{key}_s"] = _seconds(key, value)
         elif key in WHOLE_NUMBERS:
             found[key] = _whole_number(key, value)
-        elif key == COLUMNS and kind == "spark":
+        elif key == COLUMNS and kind in ("spark", "kafka"):
             found[key] = str(value)
-        elif kind == "python":
+        elif key == START and kind == "kafka":
+            found[key] = _start(value)
+        elif key in OWN.get(kind, ()):
+            found[key] = _word(key, value)
+        elif kind in OWN:
             raise SettingError(
-                f"there is no option {name} of a python source",
-                hint="options: idle_timeout, batch_rows",
+                f"there is no option {name} of a {kind} source",
+                hint="options: " + ", ".join(("idle_timeout", "batch_rows", *OWN[kind])),
             )
         else:
             spark[name] = _text(value)
+    if kind == "kafka":
+        found.setdefault("batch_rows", KAFKA_ROWS)
     return SourceOptions(**found, spark=spark, demo=demo)
 
 
@@ -70,25 +89,23 @@ def _whole_number(name: str, value: object) -> int:
     return value
 
 
+def _start(value: object) -> str:
+    if value not in STARTS:
+        raise SettingError(f"there is no start {value!r}", hint="one of " + ", ".join(STARTS))
+    return str(value)
+
+
+def _word(name: str, value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise SettingError(f"{name} is a text", hint=f"{name} = '…'")
+    if name == "format" and value.lower() not in FORMATS:
+        raise SettingError(f"there is no format {value!r}", hint="one of " + ", ".join(FORMATS))
+    return value.lower() if name == "format" else value.strip()
+
+
 def _text(value: object) -> str:
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, Duration):
         return f"{value.microseconds // 1000} milliseconds"
     return str(value)
-
-
-def to_json(given: Options) -> dict[str, Any]:
-    """The options for the catalog."""
-    return {
-        name: {"microseconds": value.microseconds} if isinstance(value, Duration) else value
-        for name, value in given.items()
-    }
-
-
-def from_json(saved: Mapping[str, Any]) -> dict[str, Any]:
-    """The options from the catalog."""
-    return {
-        name: Duration(value["microseconds"]) if isinstance(value, dict) else value
-        for name, value in saved.items()
-    }

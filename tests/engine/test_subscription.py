@@ -435,3 +435,18 @@ def test_tokens_of_other_queries_are_refused() -> None:
     with pytest.raises(DataError, match="earlier query") as caught:
         own(encode(QUERY, "beef", 1, 1))
     assert (caught.value.sqlstate, bool(caught.value.hint)) == ("22023", True)
+
+
+def test_results_are_taken_together_up_to_a_bound() -> None:
+    """What is there comes in one piece, whole results only; nothing is left out or given twice."""
+    log = ResultLog(None, SCHEMA, keep=lambda: 100, keep_bytes=lambda: 1 << 30)
+    fill(log, 0, 10)
+    with subscribe(log, after="earliest") as reader:
+        assert reader.waiting == 10
+        first = reader.take(5)
+        assert [out.time for out in first] == [0, 1]
+        assert reader.waiting == 8
+        assert [out.time for out in reader.take(1000)] == list(range(2, 10))
+        assert reader.take(1000) == []
+        fill(log, 10, 1)
+        assert [out.time for out in reader.take(1)] == [10]

@@ -15,7 +15,7 @@ TABLE = "CREATE STREAMING TABLE t (v INT, ts BIGINT) TIMESTAMP BY ts"
 @pytest.mark.parametrize(
     ("statement", "sqlstate", "message"),
     [
-        ("CREATE SOURCE s INTO t FROM 'kafka://h/t'", "0A000", "kind kafka are not supported yet"),
+        ("CREATE SOURCE s INTO t FROM 'kafka://h'", "22023", "is not complete"),
         ("CREATE SOURCE s INTO t FROM 'http://h/t'", "0A000", "kind http are not supported"),
         ("CREATE SOURCE s INTO t FROM 'cvs:/tmp'", "22023", "no kind of source named 'cvs'"),
         ("CREATE SOURCE s INTO t FROM 'csv:'", "22023", "not complete"),
@@ -30,7 +30,7 @@ TABLE = "CREATE STREAMING TABLE t (v INT, ts BIGINT) TIMESTAMP BY ts"
             "22023",
             "at least 1",
         ),
-        ("INSERT INTO t FROM STREAM 'tcp://h:1'", "0A000", "kind tcp are not supported yet"),
+        ("INSERT INTO t FROM STREAM 'delta:/x'", "0A000", "kind delta are not supported yet"),
         ("PAUSE SOURCE s", "42704", "source s does not exist"),
         ("RESUME SOURCE s", "42704", "source s does not exist"),
         ("DROP SOURCE s", "42704", "source s does not exist"),

@@ -1,0 +1,188 @@
+"""All sinks of one database: made, dropped, started again at open.
+
+The catalog's row is what makes a sink exist: its key, where it begins, its address and options. How far
+it is stands in the target alone.
+"""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+
+from headwater.errors import Error, SettingError
+from headwater.extras import check_installed, kafka_topic
+from headwater.sinks.delta import DeltaTarget
+from headwater.sinks.files import FilesTarget
+from headwater.sinks.kafka import KafkaTarget
+from headwater.sinks.manifest import Manifest
+from headwater.sinks.options import (
+    FILE_KINDS,
+    Address,
+    SinkOptions,
+    check_columns,
+    parse_address,
+    parse_options,
+    shown_url,
+)
+from headwater.sinks.postgresql import PostgresqlTarget
+from headwater.sinks.runner import Flow, SinkRunner, Surroundings
+from headwater.sinks.target import SinkName, Target
+from headwater.sql.statements.base import Options
+from headwater.sql.stored_options import from_json, to_json
+from headwater.storage.catalog import Catalog, CatalogObject
+
+
+@dataclass(frozen=True)
+class Status:
+    """A sink as SHOW SINKS tells it."""
+
+    name: str
+    query: str
+    url: str
+    state: str
+    row_count: int
+    waiting_results: int | None
+    last_time: str | None
+    written_at: str | None
+    attempts: int
+    last_error: str | None
+    created_at: str
+
+
+class Sinks:
+    """The sinks of one open database."""
+
+    def __init__(self, catalog: Catalog, around: Surroundings, folder: Path) -> None:
+        """`folder`: for the notes of those whose target forgets."""
+        self._catalog, self._around, self._folder = catalog, around, folder
+        self._lock = threading.RLock()
+        self._runners: dict[int, SinkRunner] = {}
+
+    def open(self) -> None:
+        """Starts all sinks."""
+        for item in self._catalog.all("sink"):
+            self._start(item)
+
+    def close(self) -> None:
+        """Stops all sinks; they go on at the next open."""
+        with self._lock:
+            runners = list(self._runners.values())
+            self._runners.clear()
+        for runner in runners:
+            runner.stop()
+
+    def create(self, name: str, query: str, url: str, options: Options) -> CatalogObject:
+        """Makes a sink and starts it."""
+        address = parse_address(url)
+        parsed = parse_options(options, address.kind)
+        with self._around.subscribe(query, parsed, "earliest") as probe:
+            _check(address, parsed, probe.schema)
+        if address.kind in FILE_KINDS:
+            address = Address(address.kind, str(Path(address.rest).absolute()), url)
+        last = self._around.last_token(query) if parsed.start == "next" else None
+        made = {
+            "query": query,
+            "key": uuid.uuid4().hex,
+            "after": last or "earliest",
+            "address": [address.kind, address.rest, address.url],
+            "options": to_json(options),
+        }
+        with self._lock:
+            item = self._catalog.add("sink", name, made)
+            self._start(item)
+            return item
+
+    def drop(self, item: CatalogObject) -> None:
+        """Stops a sink; what it has written stays."""
+        with self._lock:
+            runner = self._runners.pop(item.id, None)
+            if runner is not None:
+                runner.stop()
+            Manifest(self._folder, SinkName(item.name, item.definition["key"]).plain).remove()
+            self._catalog.remove(item)
+
+    def find(self, name: str) -> CatalogObject | None:
+        """The sink of that name."""
+        return self._catalog.find(name, "sink")
+
+    def of_query(self, query: str) -> list[str]:
+        """The sinks that read a query."""
+        sinks = self._catalog.all("sink")
+        return [s.name for s in sinks if s.definition["query"].casefold() == query.casefold()]
+
+    def wait_until(self, done: Callable[[], bool], timeout_s: float) -> bool:
+        """Waits until a condition holds, looking again whenever a sink has come further."""
+        with self._around.changed:
+            return self._around.changed.wait_for(done, timeout_s)
+
+    def _start(self, item: CatalogObject) -> None:
+        saved = item.definition
+        address = Address(*saved["address"])
+        options = parse_options(from_json(saved["options"]), address.kind)
+        sink = SinkName(item.name, saved["key"])
+        made = partial(_target, address, sink, saved["query"], options, self._folder)
+        flow = Flow(item.name, saved["query"], saved["after"], options, made)
+        self._runners[item.id] = runner = SinkRunner(flow, self._around)
+        runner.start()
+
+    # Figures
+
+    def statuses(self) -> list[Status]:
+        """All sinks, by name."""
+        with self._lock:
+            pairs = [(item, self._runners.get(item.id)) for item in self._catalog.all("sink")]
+        return [_status(item, runner) for item, runner in pairs]
+
+
+def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
+    """Refuses what cannot work, before anything is made."""
+    if address.kind == "kafka":
+        kafka_topic(address.rest)
+    if address.kind not in FILE_KINDS:
+        check_installed(address.kind)
+        check_columns(schema, options)
+    elif Path(address.rest).is_file():
+        raise SettingError(f"{address.rest} is a file, not a folder")
+
+
+def _target(
+    address: Address, sink: SinkName, query: str, options: SinkOptions, notes: Path
+) -> Target:
+    if address.kind == "postgresql":
+        return PostgresqlTarget(address.url, sink, options.table or query, options)
+    if address.kind == "kafka":
+        return KafkaTarget(address.rest, sink, options, notes)
+    if address.kind == "delta":
+        return DeltaTarget(Path(address.rest), sink)
+    return FilesTarget(Path(address.rest), sink, address.kind)
+
+
+def _status(item: CatalogObject, runner: SinkRunner | None) -> Status:
+    return Status(
+        name=item.name,
+        query=item.definition["query"],
+        url=shown_url(item.definition["address"][2]),
+        state="stopped" if runner is None else runner.state,
+        row_count=0 if runner is None else runner.row_count,
+        waiting_results=None if runner is None else runner.waiting,
+        last_time=None if runner is None else runner.last_time,
+        written_at=None if runner is None else runner.written_at,
+        attempts=0 if runner is None else runner.attempts,
+        last_error=None if runner is None else _shown(runner.error),
+        created_at=item.created_at,
+    )
+
+
+def _shown(error: Error | None) -> str | None:
+    if error is None:
+        return None
+    parts = [f"{error.message} ({error.sqlstate})"]
+    parts += [f"detail: {error.detail}"] if error.detail else []
+    parts += [f"hint: {error.hint}"] if error.hint else []
+    return shown_url("; ".join(parts))

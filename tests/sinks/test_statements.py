@@ -1,0 +1,104 @@
+"""CREATE SINK, DROP SINK, SHOW SINKS: what is refused, what is shown. No Spark needed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import headwater
+from headwater.errors import Error
+from headwater.sinks.options import shown_url
+from tests.sinks.flowing import QUICK, feed, make_query, wait_for_rows
+
+
+@pytest.mark.parametrize(
+    ("statement", "sqlstate", "message"),
+    [
+        ("CREATE SINK k FROM q INTO 'http://h/t'", "0A000", "kind http are not supported yet"),
+        ("CREATE SINK k FROM q INTO 'cvs:/tmp'", "22023", "no kind of sink named 'cvs'"),
+        ("CREATE SINK k FROM q INTO 'csv:'", "22023", "not complete"),
+        ("CREATE SINK k FROM q INTO 'csv:{file}'", "22023", "is a file"),
+        ("CREATE SINK k FROM nope INTO 'csv:/tmp'", "42P01", "no continuous query nope"),
+        ("CREATE SINK k FROM m INTO 'csv:/tmp'", "42P01", "no continuous query m"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (key = 'k')", "22023", "no option key of a csv"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (interval = 5)", "22023", "an interval"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (batch_rows = 0)", "22023", "at least 1"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (start = 'noon')", "22023", "no start 'noon'"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (emit = 'some')", "22023", "no emit 'some'"),
+        ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (latest = true)", "22023", "needs a key"),
+        ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (key = 'z')", "42703", "column z of the"),
+        ("DROP SINK k", "42704", "sink k does not exist"),
+    ],
+)
+def test_refused(
+    db: headwater.Database, tmp_path: Path, statement: str, sqlstate: str, message: str
+) -> None:
+    """Nothing is left of a sink that was refused."""
+    (tmp_path / "file").touch()
+    make_query(db)
+    with pytest.raises(Error, match=message) as caught:
+        db.sql(statement.format(file=tmp_path / "file"))
+    assert caught.value.sqlstate == sqlstate
+    assert db.sql("SHOW SINKS").rows() == []
+    db.sql("DROP SINK IF EXISTS k")
+
+
+def test_names_and_dependence(db: headwater.Database, tmp_path: Path) -> None:
+    """A name is given once; a query that a sink reads stays."""
+    make_query(db)
+    db.sql(f"CREATE SINK k FROM q INTO 'csv:{tmp_path}/a'")
+    with pytest.raises(Error, match="sink k exists already"):
+        db.sql(f"CREATE SINK K FROM q INTO 'csv:{tmp_path}/a'")
+    db.sql(f"CREATE SINK IF NOT EXISTS k FROM q INTO 'csv:{tmp_path}/a'")
+    for statement in ("DROP QUERY q", "KILL QUERY q"):
+        with pytest.raises(Error, match="q is read by sink k") as caught:
+            db.sql(statement)
+        assert (caught.value.sqlstate, caught.value.hint) == ("2BP01", "DROP SINK k first")
+    db.sql("DROP SINK k; DROP QUERY q")
+
+
+def test_sinks_are_rows_like_others(db: headwater.Database, tmp_path: Path) -> None:
+    """A materialized view is read as a query is; two sinks may read one."""
+    make_query(db)
+    db.sql(
+        "CREATE MATERIALIZED VIEW n AS SELECT count(*) AS n FROM m [INTERVAL 2 SECONDS BEFORE]"
+        " SAMPLE INTERVAL 2 SECONDS"
+    )
+    db.sql(f"CREATE SINK a FROM n INTO 'json:{tmp_path}/a' WITH ({QUICK})")
+    db.sql(f"CREATE SINK b FROM q INTO 'parquet:{tmp_path}/b' WITH ({QUICK})")
+    feed(db, 0, 2)
+    wait_for_rows(db, "a", 2)
+    wait_for_rows(db, "b", 4)
+    shown = "SELECT name, query, state, row_count, waiting_results, last_time FROM headwater.sinks"
+    assert db.sql(shown).rows() == [
+        ("a", "n", "running", 2, 0, "4"),
+        ("b", "q", "running", 4, 0, "4"),
+    ]
+    with pytest.raises(Error, match="n is read by sink a"):
+        db.sql("DROP MATERIALIZED VIEW n")
+
+
+def test_passwords_are_not_shown() -> None:
+    """Neither before the host nor among the parameters."""
+    assert shown_url("postgresql://u:s3@h/d") == "postgresql://u:…@h/d"
+    assert shown_url("postgresql://h/d?user=u&password=s3&x=1") == (
+        "postgresql://h/d?user=u&password=…&x=1"
+    )
+    assert shown_url("csv:/data/out") == "csv:/data/out"
+
+
+def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) -> None:
+    """Its results have several keys; those that nobody sees are passed over."""
+    db.sql("CREATE STREAM s (k INT, v INT) UPDATE KEY (k)")
+    db.sql("CREATE CONTINUOUS QUERY u AS SELECT k, v FROM s WITH APPEND")
+    db.sql(f"CREATE SINK a FROM u INTO 'json:{tmp_path}/a' WITH ({QUICK})")
+    db.insert("s", [(1, 10), (2, 20)])
+    db.flush()
+    wait_for_rows(db, "a", 2)
+    lines = [
+        line for path in (tmp_path / "a").glob("*.json") for line in path.read_text().splitlines()
+    ]
+    found = sorted((row["k"], row["v"]) for row in map(json.loads, lines))
+    assert found == [(1, 10), (2, 20)]
