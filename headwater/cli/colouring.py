@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 
-from headwater.cli.keywords import WORDS
+from headwater.sql.keywords import WORDS
 from headwater.cli.scanner import Part, parts
 
 COLOURS = {

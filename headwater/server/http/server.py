@@ -57,6 +57,7 @@ class HttpServer:
         self.stopping = False
         self.connections: set[Connection] = set()
         self.requests: Counter[tuple[str, int]] = Counter()
+        self.subscribers: Counter[str] = Counter()  # of queries, by name
         self.refused_connections = 0
         self.started_at = time.time()
         self.cancellations: set[Cancellation] = set()
