@@ -128,7 +128,7 @@ function drawBars(data, width, height) {
   const every = Math.ceil(points.length / Math.max(inner / 90, 1));
   points.forEach(([name, value], i) => {
     const left = MARGIN.left + i * wide, bar = Math.min(wide * 0.7, 54);
-    root.append(s("rect", { class: "bar c0", x: left + (wide - bar) / 2, width: bar, rx: 2,
+    root.append(s("rect", { class: "stave c0", x: left + (wide - bar) / 2, width: bar, rx: 2,
       y: Math.min(y(value), y(0)), height: Math.max(Math.abs(y(value) - y(0)), 1) },
     s("title", {}, `${name}: ${number(value)}`)));
     if (i % every === 0) {

@@ -63,7 +63,8 @@ class Results:
             "columns": columns_of(newest.schema),
             "skipped": skipped,
             "row_count": newest.num_rows,
-            "points": [_point(out, POINT_ROWS) for out in held[:-1]] + [_point(held[-1], SHOWN_ROWS)],
+            "points": [_point(out, POINT_ROWS) for out in held[:-1]]
+            + [_point(held[-1], SHOWN_ROWS)],
         }
 
 
