@@ -144,7 +144,7 @@ export function spark() {
   const root = s("svg", { class: "spark", viewBox: "0 0 120 28", preserveAspectRatio: "none", "aria-hidden": "true" });
   root.show = (values) => {
     const [low, high] = range(values, true);
-    const x = (i) => (120 * (i + 120 - values.length)) / 119;
+    const x = (i) => (120 * (i + 60 - values.length)) / 59;
     const y = (v) => 26 - (24 * (v - low)) / (high - low || 1);
     const path = values.map((v, i) => `${i ? "L" : "M"}${x(i).toFixed(1)},${y(v).toFixed(1)}`).join("");
     if (values.length < 2) return root.replaceChildren();

@@ -61,6 +61,14 @@ export function span(value) {
   return "";
 }
 
+// A time as the system tables write it, to the second.
+export function moment(text) {
+  if (text === null || text === undefined) return "–";
+  return String(text).replace(/^(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(\.\d+)?(\+00:00|Z)?$/, "$1");
+}
+
+export const counted = (count, one, many = `${one}s`) => `${number(count)} ${count === 1 ? one : many}`;
+
 export function cell(value) {
   if (value === null || value === undefined) return h("span", { class: "null" }, "NULL");
   if (typeof value === "object") return JSON.stringify(value);
@@ -98,7 +106,12 @@ export function grid(caption, columns) {
 }
 
 // A table of arrays, as statements give them.
-export function rowsTable(caption) {
+// `rounded`: numbers with a fraction are shown to nine digits, whole in their title.
+export function rowsTable(caption, rounded) {
+  const show = (value) => {
+    const long = rounded && typeof value === "number" && !Number.isInteger(value);
+    return long ? h("span", { title: String(value) }, String(Number(value.toPrecision(9)))) : cell(value);
+  };
   const root = h("div", { class: "scroll rows", tabindex: "0", role: "region", "aria-label": caption });
   root.show = (columns, rows) => {
     const right = columns.map((c) => isNumeric(c.type) && "right");
@@ -108,7 +121,7 @@ export function rowsTable(caption) {
       h("caption", { class: "hidden" }, caption),
       h("thead", {}, h("tr", {}, head)),
       h("tbody", {}, rows.map((row) =>
-        h("tr", {}, row.map((value, i) => h("td", { class: right[i] }, cell(value))))))));
+        h("tr", {}, row.map((value, i) => h("td", { class: right[i] }, show(value))))))));
   };
   return root;
 }

@@ -85,13 +85,13 @@ class Channel:
         self.pusher: Pusher | None = None
 
     def open(self) -> None:
-        """Starts to follow the query of the page, if it shows one that runs."""
-        if self._page != "query":
+        """Starts to follow the query of the page, if it shows one that runs; BindError if it is gone."""
+        if self._page not in ("query", "view"):
             return
         row = Snapshot(self._server, Rates(), self._name).object()
         if row is None:
-            raise BindError(f"there is no query {self._name}", sqlstate="42704")
-        if row["state"] == "failed":
+            raise BindError(f"there is no {self._page} {self._name}", sqlstate="42704")
+        if self._page == "view" or row["state"] == "failed":
             return
         after = "earliest" if (row["results"] or 0) <= REPLAYED else None
         database = self._server.database

@@ -1,6 +1,6 @@
 // The network as a picture: receptors, baskets, factories, emitters in four columns; flows between them.
 
-import { h, s, heading, number } from "./dom.js";
+import { h, s, counted, heading, number } from "./dom.js";
 
 const WIDE = 208, HIGH = 46, GAP = 14, TOP = 34, MOST = 40;
 const TITLES = ["Receptors", "Tables (baskets)", "Queries and views (factories)", "Emitters"];
@@ -17,7 +17,7 @@ export function graph({ sources, tables, queries, views }) {
   const lower = (name) => String(name).toLowerCase();
   for (const t of tables) {
     add(node(`t:${lower(t.name)}`, 1, t.name, { href: "#/tables", queue: t.tail_rows, unit: "rows in the tail",
-      note: t.rate === null ? `${number(t.row_count)} rows` : `${number(t.rate)} rows/s`, rate: t.rate ?? 0 }));
+      note: t.rate === null ? counted(t.row_count, "row") : `${number(t.rate)} rows/s`, rate: t.rate ?? 0 }));
   }
   for (const q of queries) {
     add(node(`q:${lower(q.name)}`, 2, q.name, { href: `#/query/${encodeURIComponent(q.name)}`, queue: q.waiting_rows,
@@ -34,9 +34,9 @@ export function graph({ sources, tables, queries, views }) {
     tie(`s:${source.name}`, `t:${lower(source.table_name)}`, source.rows_per_second);
     fed.add(lower(source.table_name));
   }
-  const streams = tables.filter((t) => t.rate !== null && !fed.has(lower(t.name)));
+  const streams = tables.filter((t) => /^stream/.test(t.kind) && !fed.has(lower(t.name)));
   if (streams.length) {
-    const rate = streams.reduce((sum, t) => sum + t.rate, 0);
+    const rate = streams.reduce((sum, t) => sum + (t.rate ?? 0), 0);
     add(node("s:", 0, "clients", { note: `inserts, ${number(rate)} rows/s`, rate }));
     for (const t of streams) tie("s:", `t:${lower(t.name)}`, t.rate);
   }
@@ -49,7 +49,7 @@ export function graph({ sources, tables, queries, views }) {
   for (const q of queries) {
     if (q.state === "failed") continue;
     add(node(`e:${q.name}`, 3, `results of ${q.name}`, { href: `#/query/${encodeURIComponent(q.name)}`,
-      note: `${number(q.rate)} results/s, ${q.readers} on HTTP`, rate: q.rate ?? 0 }));
+      note: `${number(q.rate)} results/s${q.readers ? `, ${q.readers} over HTTP` : ""}`, rate: q.rate ?? 0 }));
     tie(`q:${lower(q.name)}`, `e:${q.name}`, q.rate);
   }
   return { nodes: [...nodes.values()], edges };

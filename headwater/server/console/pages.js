@@ -1,9 +1,9 @@
 // The overview and the lists: queries and views, tables, sources, late rows, staleness, errors.
 
-import { h, grid, heading, link, panel, state, number, bytes, milliseconds, seconds, span } from "./dom.js";
+import { h, grid, heading, link, panel, state, number, bytes, milliseconds, seconds, span, moment, counted } from "./dom.js";
 import { spark } from "./chart.js";
 
-const KEPT = 120;
+const KEPT = 60;
 const past = new Map(); // of the tiles, so that the lines go on when one comes back
 
 const right = true;
@@ -14,8 +14,8 @@ const TABLES = [
   { name: "rate", title: "Rows/s", right, show: (r) => number(r.rate) },
   { name: "tail_rows", title: "In the tail", right, show: (r) => number(r.tail_rows) },
   { name: "unsealed_bytes", title: "Unsealed", right, show: (r) => bytes(r.unsealed_bytes) },
-  { name: "clock", title: "Clock", show: (r) => r.clock ?? "–" },
-  { name: "closed", title: "Complete to", show: (r) => r.closed ?? "–" },
+  { name: "clock", title: "Clock", show: (r) => moment(r.clock) },
+  { name: "closed", title: "Complete to", show: (r) => moment(r.closed) },
   { name: "update_key", title: "Update key", show: (r) => r.update_key ?? "–" },
 ];
 const QUERIES = [
@@ -28,7 +28,7 @@ const QUERIES = [
   { name: "rate", title: "Results/s", right, show: (r) => number(r.rate) },
   { name: "waiting_rows", title: "Rows waiting", right, show: (r) => number(r.waiting_rows) },
   { name: "response_ms", title: "Response", right, show: (r) => milliseconds(r.response_ms) },
-  { name: "last_instant", title: "Last instant", show: (r) => r.last_instant ?? "–" },
+  { name: "last_instant", title: "Last instant", show: (r) => moment(r.last_instant) },
 ];
 const VIEWS = [
   { name: "name", title: "View", show: (r) => link("view", r.name) },
@@ -58,7 +58,7 @@ const LATE = [
   { name: "late_count", title: "Late rows", right, show: (r) => number(r.late_count) },
   { name: "row_count", title: "Rows", right, show: (r) => number(r.row_count) },
   { name: "part", title: "Part", right, show: (r) => (r.row_count ? `${number((100 * r.late_count) / r.row_count)} %` : "–") },
-  { name: "closed", title: "Complete to", show: (r) => r.closed ?? "–" },
+  { name: "closed", title: "Complete to", show: (r) => moment(r.closed) },
 ];
 const STALE = [
   { name: "query_name", title: "Update query", show: (r) => link("query", r.query_name) },
@@ -102,11 +102,11 @@ function tile(name, show, note) {
 }
 
 const TILES = [
-  ["Rows in", (x) => `${number(x)} /s`, "rows_per_s", (t) => `${number(t.tables)} tables`],
-  ["Results out", (x) => `${number(x)} /s`, "results_per_s", (t) => `${number(t.queries)} queries, ${number(t.views)} views`],
+  ["Rows in", (x) => `${number(x)} /s`, "rows_per_s", (t) => counted(t.tables, "table")],
+  ["Results out", (x) => `${number(x)} /s`, "results_per_s", (t) => `${counted(t.queries, "query", "queries")}, ${counted(t.views, "view")}`],
   ["Rows waiting", number, "waiting_rows", () => "for queries and views"],
   ["Response", milliseconds, "response_ms", () => "slowest query's mean"],
-  ["Lag of sources", seconds, "lag_s", (t) => `${number(t.sources)} sources`],
+  ["Lag of sources", seconds, "lag_s", (t) => counted(t.sources, "source")],
   ["Staleness", seconds, "staleness_s", () => "stalest update query"],
   ["Memory", bytes, "resident_bytes", (t) => `views hold ${bytes(t.state_bytes)}`],
   ["Late rows", number, "late_rows", (t) => `${bytes(t.unsealed_bytes)} not in blocks`],
@@ -123,7 +123,7 @@ export function overviewPage(page) {
     Object.assign(all, said.process, said.totals);
     if (said.process || said.totals) TILES.forEach(([, , column], i) => tiles[i].take(all[column], all));
     line.textContent = `version ${all.version}, up ${span(all.uptime_s)}, Spark ${all.spark ? "runs" : "has not started"}, `
-      + `${number(all.connections)} connections, log ${bytes(all.wal_bytes)}`;
+      + `${counted(all.connections, "connection")}, log ${bytes(all.wal_bytes)}`;
     bad.hidden = !all.failed;
     bad.firstChild.textContent = `${number(all.failed)} with errors`;
     if (said.busiest) {

@@ -1,6 +1,6 @@
 // The page of one query or view: its plan, its numbers, its live result as a table and a chart.
 
-import { h, heading, panel, rowsTable, state, number, bytes, milliseconds, isNumeric } from "./dom.js";
+import { h, heading, panel, rowsTable, state, number, bytes, milliseconds, moment, isNumeric } from "./dom.js";
 import { chart, MOST_SERIES } from "./chart.js";
 import { sql } from "./wire.js";
 
@@ -50,21 +50,26 @@ export class History {
   }
 }
 
-const PARTS = [["upper", /^(upper|at each read)/], ["stream", /^(fold_|stream|at each insert|re-evaluated|evaluated)/], ["static", /^(static|tables as of)/]];
+const PARTS = [
+  ["upper", /^(upper:|at each read)/],
+  ["stream", /^(fold[ _]\d|stream|at each insert|re-evaluated|evaluated)/],
+  ["static", /^\s*(static|tables as of)/],
+];
 
 function planLines(rows) {
   let part = "";
   return rows.map(([line]) => {
     const text = String(line);
-    if (!text.startsWith(" ")) part = PARTS.find(([, shape]) => shape.test(text))?.[0] ?? "";
-    return h("div", { class: `plan-line ${part}` }, text);
+    const own = PARTS.find(([, shape]) => shape.test(text))?.[0] ?? "";
+    if (!text.startsWith(" ")) part = own;
+    return h("div", { class: `plan-line ${own || part}` }, text);
   });
 }
 
 function numbers(row) {
   const query = row.results !== undefined;
   const found = query ? [
-    ["Tier", row.tier], ["Mode", row.mode], ["Sample", row.sample], ["Last instant", row.last_instant],
+    ["Tier", row.tier], ["Mode", row.mode], ["Sample", row.sample], ["Last instant", moment(row.last_instant)],
     ["Results", number(row.results)], ["Results/s", number(row.rate)], ["Rows waiting", number(row.waiting_rows)],
     ["Waits for", row.waits_for], ["Response", milliseconds(row.response_ms)], ["Worst response", milliseconds(row.worst_response_ms)],
     ["State size", number(row.state_size)], ["Over budget", row.over_budget],
@@ -82,7 +87,7 @@ function numbers(row) {
 export function objectPage(page, kind, name) {
   const pill = h("span"), facts = h("dl", { class: "facts" }), text = h("pre", { class: "sql", tabindex: "0" });
   const plan = h("div", { class: "plan", tabindex: "0", role: "region", "aria-label": "Plan" }, "…");
-  const table = rowsTable("Live result"), plot = chart("The live result as a chart");
+  const table = rowsTable("Live result", true), plot = chart("The live result as a chart");
   const note = h("span", { class: "dim" }), error = h("p", { class: "error", role: "alert", hidden: true });
   const pick = h("select", { "aria-label": "Column of the chart" });
   const history = new History();

@@ -66,6 +66,7 @@ def test_wrong_pages_are_refused(client: Client) -> None:
     """A page or query that is not there is an error before the channel opens."""
     assert client.ask("GET", "/console/live?show=zzz").status == 400
     assert client.ask("GET", "/console/live?show=query&name=zzz").status == 404
+    assert client.ask("GET", "/console/live?show=view&name=headwater.tables").status == 404
 
 
 def test_names(client: Client, plain: headwater.Database) -> None:
