@@ -2,7 +2,7 @@
 
 import { h, s, counted, heading, number } from "./dom.js";
 
-const WIDE = 208, HIGH = 46, GAP = 14, TOP = 34, MOST = 40;
+const WIDE = 208, HIGH = 46, GAP = 14, TOP = 34, MOST = 24, MANY = 10;
 const TITLES = ["Receptors", "Tables (baskets)", "Queries and views (factories)", "Emitters"];
 
 const node = (id, column, name, more) => ({ id, column, name, edges: 0, ...more });
@@ -48,7 +48,7 @@ export function graph({ sources, tables, queries, views }) {
   }
   for (const q of queries) {
     if (q.state === "failed") continue;
-    add(node(`e:${q.name}`, 3, `results of ${q.name}`, { href: `#/query/${encodeURIComponent(q.name)}`,
+    add(node(`e:${q.name}`, 3, `results of ${q.name}`, { of: `q:${lower(q.name)}`, href: `#/query/${encodeURIComponent(q.name)}`,
       note: `${number(q.rate)} results/s${q.readers ? `, ${q.readers} over HTTP` : ""}`, rate: q.rate ?? 0 }));
     tie(`q:${lower(q.name)}`, `e:${q.name}`, q.rate);
   }
@@ -66,10 +66,12 @@ function placed(found, width) {
       const before = found.edges.filter((e) => e.to === one.id && order.has(e.from)).map((e) => order.get(e.from));
       return before.length ? before.reduce((a, b) => a + b) / before.length : 1e9;
     };
-    const ranked = column.map((one) => [one, pull(one)]);
-    ranked.sort((a, b) => a[1] - b[1] || a[0].name.localeCompare(b[0].name));
-    const shown = ranked.slice(0, MOST);
-    const start = TOP + ((tallest - shown.length) * (HIGH + GAP)) / 2;
+    const near = (one) => (x === 3 && columns[2].length > MOST && !order.has(one.of) ? 1 : 0);
+    const busiest = [...column].sort((a, b) => near(a) - near(b) || (b.bad ?? 0) - (a.bad ?? 0)
+      || (b.queue ?? 0) - (a.queue ?? 0) || b.rate - a.rate || a.name.localeCompare(b.name)).slice(0, MOST);
+    const shown = busiest.map((one) => [one, pull(one)]);
+    shown.sort((a, b) => a[1] - b[1] || a[0].name.localeCompare(b[0].name));
+    const start = tallest > MANY ? TOP : TOP + ((tallest - shown.length) * (HIGH + GAP)) / 2;
     shown.forEach(([one], y) => {
       one.x = x * ((width - wide) / 3);
       one.y = start + y * (HIGH + GAP);
@@ -114,12 +116,21 @@ function drawEdge(edge, from, to) {
 export function networkPage(page) {
   const picture = h("div", { class: "network panel" });
   const parts = { sources: [], tables: [], queries: [], views: [] };
-  page.root.append(heading("Network", h("p", {}, "Rows flow from left to right. A bar is a queue; moving dashes are rows on their way.")), picture);
+  const filter = h("input", { type: "search", placeholder: "Filter queries", "aria-label": "Filter queries and views", class: "end" });
+  page.root.append(heading("Network", h("p", {}, "Rows flow from left to right. A bar is a queue; moving dashes are rows on their way."), filter), picture);
+  const wanted = () => {
+    const word = filter.value.toLowerCase(), fits = (one) => one.name.toLowerCase().includes(word);
+    if (!word) return parts;
+    const queries = parts.queries.filter(fits), views = parts.views.filter(fits);
+    const read = new Set([...queries, ...views].flatMap((one) => one.reads.map((name) => name.toLowerCase())));
+    const tables = parts.tables.filter((t) => read.has(t.name.toLowerCase()));
+    return { queries, views, tables, sources: parts.sources.filter((x) => read.has(x.table_name.toLowerCase())) };
+  };
   const draw = () => {
     const width = Math.max(picture.clientWidth - 28, 640);
-    const found = graph(parts);
+    const found = graph(wanted());
     if (!found.nodes.length) {
-      picture.replaceChildren(h("p", { class: "empty" }, "No tables yet: CREATE STREAMING TABLE in the SQL page makes one."));
+      picture.replaceChildren(h("p", { class: "empty" }, filter.value ? "Nothing fits." : "No tables yet: CREATE STREAMING TABLE in the SQL page makes one."));
       return;
     }
     const { columns, wide, height } = placed(found, width);
@@ -140,6 +151,7 @@ export function networkPage(page) {
     picture.replaceChildren(root);
     if (focused) picture.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus();
   };
+  filter.addEventListener("input", draw);
   new ResizeObserver(draw).observe(picture);
   page.live("network", null, (said) => { Object.assign(parts, said); draw(); });
 }

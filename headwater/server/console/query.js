@@ -13,14 +13,14 @@ export class History {
   constructor() { this.lines = new Map(); this.columns = []; this.time = true; this.key = -1; this.value = -1; this.many = false; }
 
   take({ columns, points }, wall) {
-    const numeric = columns.map((c, i) => (isNumeric(c.type) ? i : -1)).filter((i) => i >= 0);
+    const numeric = columns.map((c, i) => (isNumeric(c.type) && !c.name.startsWith("_") ? i : -1)).filter((i) => i >= 0);
     this.columns = columns;
     this.numeric = numeric;
     if (!numeric.length) return;
     if (this.value < 0) this.value = numeric[numeric.length - 1];
     const many = points.some((p) => p.rows.length > 1);
     if (many && !this.many) { this.lines.clear(); this.many = true; }
-    const other = columns.findIndex((c, i) => !numeric.includes(i));
+    const other = columns.findIndex((c, i) => !numeric.includes(i) && !c.name.startsWith("_"));
     this.key = other >= 0 ? other : numeric.find((i) => i !== this.value) ?? -1;
     for (const point of points) {
       const x = typeof point.time === "string" ? Date.parse(point.time) : wall ? point.time * 1000 : point.time;
