@@ -64,6 +64,10 @@ class Page {
   close() { for (const act of this.ends) act(); }
 }
 
+function decoded(text) {
+  try { return decodeURIComponent(text); } catch { return text; }
+}
+
 function go() {
   const [kind, name] = location.hash.slice(2).split("/");
   open?.close();
@@ -77,7 +81,7 @@ function go() {
     if (a.dataset.page === shown) a.setAttribute("aria-current", "page"); else a.removeAttribute("aria-current");
   }
   if (shown === "queries" && name) {
-    const called = decodeURIComponent(name);
+    const called = decoded(name);
     document.title = `${called} · Headwater`;
     objectPage(page, kind, called);
   } else {
@@ -120,7 +124,7 @@ function askLogin(error) {
 function who(found) {
   const box = document.getElementById("who");
   const out = h("button", { type: "button", class: "quiet", id: "logout" }, "Log out");
-  out.addEventListener("click", () => { logout(); box.replaceChildren(); askLogin(); });
+  out.addEventListener("click", () => { logout(); location.reload(); }); // nothing of this user stays in memory
   box.replaceChildren(...(loggedIn() ? [h("span", {}, `${found.user}, ${found.role}`), out] : []));
 }
 

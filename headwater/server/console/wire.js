@@ -67,7 +67,7 @@ export async function live(page, name, signal, take, tell) {
       if (!signal.aborted) tell("lost");
     } catch (error) {
       if (signal.aborted || error.status === 401) return;
-      if (error.status) { tell("failed", error); return; }
+      if (error.status && error.status < 500) { tell("failed", error); return; }
       tell("lost");
     }
     await new Promise((done) => setTimeout(done, wait));

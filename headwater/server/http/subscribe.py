@@ -9,6 +9,7 @@ it misses nothing and sees nothing twice.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -81,7 +82,7 @@ async def subscribe(server: HttpServer, connection: Connection) -> None:
         await follow(server, subscription, way)
     finally:
         take_back()
-        server.subscribers[text] -= 1
+        server.subscribers -= Counter([text])  # a name at zero is dropped
         await server.in_thread(subscription.close)
 
 

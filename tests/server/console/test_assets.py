@@ -83,3 +83,7 @@ def test_pages_of_other_sites_get_nothing(client: Client) -> None:
     """No page of another site reads the channel or the names."""
     for path in ("/console/names", "/console/live?show=overview"):
         assert client.ask("GET", path, Origin="http://evil.example").status == 403
+        for site in ("cross-site", "same-site"):  # an image or a link: browsers send no Origin
+            assert client.ask("GET", path, Sec_Fetch_Site=site).status == 403
+    assert client.ask("GET", "/console/names", Sec_Fetch_Site="same-origin").status == 200
+    assert client.ask("GET", "/", Sec_Fetch_Site="cross-site").status == 200

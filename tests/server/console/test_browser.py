@@ -164,3 +164,32 @@ def test_login_and_logout(page: Any, plain: headwater.Database) -> None:
         assert page.get_by_text("ada, reader").count() == 0
         page.reload()
         page.get_by_label("User").wait_for()
+
+
+@pytest.mark.large
+def test_many_queries_and_results(page: Any, live: Live, plain: headwater.Database) -> None:
+    """With 200 queries, and 10 000 result rows at a time, the pages answer and little is sent."""
+    plain.sql("CREATE STREAMING TABLE readings (t BIGINT, v BIGINT) TIMESTAMP BY t")
+    for number in range(200):
+        name = "" if number == 0 else number
+        plain.sql(
+            f"CREATE CONTINUOUS QUERY wide{name} AS SELECT v, count(*) AS n FROM readings"
+            " [INTERVAL '1' SECOND BEFORE] GROUP BY v SAMPLE INTERVAL '1' SECOND"
+        )
+        if number > 0:
+            plain.sql(f"PAUSE QUERY wide{name}")
+    sent: list[int] = []
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.on("Network.dataReceived", lambda event: sent.append(event["dataLength"]))
+    page.goto(address(live, "queries"))
+    driver.expect(page.locator("tbody tr")).to_have_count(200)
+    page.goto(address(live, "query/wide"))
+    page.locator(".state[data-kind=live]").wait_for()
+    sent.clear()
+    for second in range(1, 11):
+        plain.insert("readings", [{"t": second, "v": v} for v in range(10_000)])
+        plain.flush()
+        page.get_by_role("heading", name="wide").click(timeout=1000)  # the page answers
+    driver.expect(page.get_by_text("200 of 10,000 rows")).to_be_visible()
+    assert sum(sent) < 1_000_000
