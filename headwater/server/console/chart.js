@@ -91,7 +91,9 @@ function drawLines(data, width, height) {
   const all = data.series.flatMap((x) => x.points);
   const [x0, x1] = range(all.map((p) => p[0]), false);
   let [y0, y1] = range(all.map((p) => p[1]), false);
-  if (y0 > 0 && y0 < y1 * 0.6) y0 = 0;
+  if (y0 > 0 && y0 < y1 * 0.5) y0 = 0;
+  else if (y0 < 0 || y0 > 0) y0 -= (y1 - y0) * 0.06;
+  y1 += (y1 - y0) * 0.05;
   const x = (v) => MARGIN.left + ((v - x0) / (x1 - x0 || 1)) * (width - MARGIN.left - MARGIN.right);
   const y = (v) => height - MARGIN.bottom - ((v - y0) / (y1 - y0 || 1)) * (height - MARGIN.top - MARGIN.bottom);
   data.scale = { back: (px) => x0 + ((px - MARGIN.left) / (width - MARGIN.left - MARGIN.right)) * (x1 - x0) };
@@ -101,7 +103,7 @@ function drawLines(data, width, height) {
       s("text", { class: "tick", x: MARGIN.left - 8, y: y(v) + 4, "text-anchor": "end" }, number(Number(v.toPrecision(6)))));
   }
   const ticks = (data.time ? timeSteps : steps)(x0, x1, Math.max(2, Math.floor(width / 110)));
-  for (const v of ticks) {
+  for (const v of ticks.filter((at) => x(at) < width - 26)) {
     root.append(s("text", { class: "tick", x: x(v), y: height - 7, "text-anchor": "middle" },
       data.time ? timeText(v, x1 - x0) : number(Number(v.toPrecision(8)))));
   }

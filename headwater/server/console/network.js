@@ -43,7 +43,7 @@ export function graph({ sources, tables, queries, views }) {
   for (const one of [...queries, ...views]) {
     for (const read of one.reads) {
       const table = nodes.get(`t:${lower(read)}`);
-      tie(table ? table.id : `q:${lower(read)}`, `q:${lower(one.name)}`, table?.rate);
+      tie(table ? table.id : `q:${lower(read)}`, `q:${lower(one.name)}`, one.state === "running" ? table?.rate : 0);
     }
   }
   for (const q of queries) {

@@ -125,7 +125,7 @@ export function overviewPage(page) {
     line.textContent = `version ${all.version}, up ${span(all.uptime_s)}, Spark ${all.spark ? "runs" : "has not started"}, `
       + `${counted(all.connections, "connection")}, log ${bytes(all.wal_bytes)}`;
     bad.hidden = !all.failed;
-    bad.firstChild.textContent = `${number(all.failed)} with errors`;
+    bad.firstChild.textContent = `${counted(all.failed, "error")}: see what failed`;
     if (said.busiest) {
       tables.show(said.busiest.tables, "no tables yet");
       queries.show(said.busiest.queries, "no queries or views yet");

@@ -4,45 +4,47 @@ import { h, heading, panel, rowsTable, state, number, bytes, milliseconds, momen
 import { chart, MOST_SERIES } from "./chart.js";
 import { sql } from "./wire.js";
 
-const MOST_POINTS = 600;
+const MOST_POINTS = 600, MOST_KEYS = 12; // rows of a result that the chart looks at
 
 export const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``);
 
 // Results of a query over time, as lines: one per key if a result has several rows, else one per column.
 export class History {
-  constructor() { this.lines = new Map(); this.columns = []; this.time = true; this.key = -1; this.value = -1; this.many = false; }
+  constructor() { this.points = []; this.columns = []; this.numeric = []; this.time = true; this.value = -1; this.many = false; }
 
   take({ columns, points }, wall) {
-    const numeric = columns.map((c, i) => (isNumeric(c.type) && !c.name.startsWith("_") ? i : -1)).filter((i) => i >= 0);
+    const own = (c) => !c.name.startsWith("_");
     this.columns = columns;
-    this.numeric = numeric;
-    if (!numeric.length) return;
-    if (this.value < 0) this.value = numeric[numeric.length - 1];
-    const many = points.some((p) => p.rows.length > 1);
-    if (many && !this.many) { this.lines.clear(); this.many = true; }
-    const other = columns.findIndex((c, i) => !numeric.includes(i) && !c.name.startsWith("_"));
-    this.key = other >= 0 ? other : numeric.find((i) => i !== this.value) ?? -1;
-    for (const point of points) {
-      const x = typeof point.time === "string" ? Date.parse(point.time) : wall ? point.time * 1000 : point.time;
-      this.time = wall || typeof point.time === "string";
-      if (this.many) for (const row of point.rows) this.add(this.key < 0 ? columns[this.value].name : String(row[this.key]), x, row[this.value]);
-      else if (point.rows.length) for (const i of numeric) this.add(columns[i].name, x, point.rows[0][i]);
+    this.numeric = columns.map((c, i) => (isNumeric(c.type) && own(c) ? i : -1)).filter((i) => i >= 0);
+    this.key = columns.findIndex((c, i) => !this.numeric.includes(i) && own(c));
+    if (this.value < 0 && this.numeric.length) this.value = this.numeric[this.numeric.length - 1];
+    for (const { time, rows } of points) {
+      this.time = wall || typeof time === "string";
+      const x = typeof time === "string" ? Date.parse(time) : wall ? time * 1000 : time;
+      this.many ||= rows.length > 1;
+      if (Number.isFinite(x)) this.points.push({ x, rows: rows.slice(0, MOST_KEYS) });
     }
+    this.points.splice(0, this.points.length - MOST_POINTS);
   }
 
-  add(name, x, y) {
-    if (y === null || !Number.isFinite(Number(y)) || !Number.isFinite(x)) return;
-    let line = this.lines.get(name);
-    if (!line) this.lines.set(name, line = []);
-    if (line.length && line[line.length - 1][0] === x) line.pop();
-    line.push([x, Number(y)]);
-    if (line.length > MOST_POINTS) line.shift();
+  lines() {
+    const lines = new Map();
+    const add = (name, x, y) => {
+      if (y === null || !Number.isFinite(Number(y))) return;
+      const line = lines.get(name) ?? lines.set(name, []).get(name);
+      if (line.length && line[line.length - 1][0] === x) line.pop();
+      line.push([x, Number(y)]);
+    };
+    const key = this.key >= 0 ? this.key : this.numeric.find((i) => i !== this.value) ?? -1;
+    for (const { x, rows } of this.points) {
+      if (!this.many) for (const i of this.numeric) { if (rows.length) add(this.columns[i].name, x, rows[0][i]); }
+      else if (this.value >= 0) for (const row of rows) add(key < 0 ? this.columns[this.value].name : String(row[key]), x, row[this.value]);
+    }
+    return lines;
   }
-
-  choose(value) { this.value = value; this.lines.clear(); }
 
   data() {
-    const found = [...this.lines.entries()].filter(([, points]) => points.length);
+    const found = [...this.lines().entries()];
     found.sort((a, b) => b[1][b[1].length - 1][1] - a[1][a[1].length - 1][1]);
     const series = found.slice(0, MOST_SERIES).map(([name, points]) => ({ name, points }));
     series.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
@@ -91,7 +93,7 @@ export function objectPage(page, kind, name) {
   const note = h("span", { class: "dim" }), error = h("p", { class: "error", role: "alert", hidden: true });
   const pick = h("select", { "aria-label": "Column of the chart" });
   const history = new History();
-  pick.addEventListener("change", () => { history.choose(Number(pick.value)); plot.show(history.data()); });
+  pick.addEventListener("change", () => { history.value = Number(pick.value); plot.show(history.data()); });
   page.root.append(heading(name, h("span", { class: "dim" }, kind), pill), error,
     h("div", { class: "two" },
       h("div", { class: "stack" }, h("section", { class: "panel" }, h("div", { class: "bar" }, h("h2", {}, "Live result"), pick), plot),
@@ -119,8 +121,8 @@ export function objectPage(page, kind, name) {
     table.show(results.columns, last.rows);
     const cut = results.row_count > last.rows.length ? `${last.rows.length} of ` : "";
     note.textContent = `${cut}${number(results.row_count)} rows${results.skipped ? `, ${number(results.skipped)} results passed over` : ""}`;
-    if (pick.options.length !== (history.numeric ?? []).length) {
-      pick.replaceChildren(...(history.numeric ?? []).map((i) => h("option", { value: String(i) }, results.columns[i].name)));
+    if (pick.options.length !== history.numeric.length) {
+      pick.replaceChildren(...history.numeric.map((i) => h("option", { value: String(i) }, results.columns[i].name)));
       pick.value = String(history.value);
     }
     pick.hidden = !history.many || pick.options.length < 2;
