@@ -81,6 +81,23 @@ def test_names(client: Client, plain: headwater.Database) -> None:
     assert found["role"] == "admin"
 
 
+def test_a_query_of_any_name_is_followed(live: Live, plain: headwater.Database) -> None:
+    """A name that must be quoted is one too."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    plain.sql(
+        "CREATE CONTINUOUS QUERY `two ``words` AS SELECT count(*) AS n"
+        " FROM e [INTERVAL '1' SECOND BEFORE] SAMPLE INTERVAL '1' SECOND"
+    )
+    plain.insert("e", [{"a": n} for n in range(4)])
+    plain.flush()
+    with channel(live, "/console/live?show=query&name=two%20%60words") as messages:
+        found = next(m["results"] for m in islice(messages, 20) if "results" in m)
+    assert found["columns"][0] == {"name": "n", "type": "BIGINT"}
+    assert [point["rows"][0][0] for point in found["points"]] == [0, 1, 1, 1][
+        : len(found["points"])
+    ]
+
+
 def out(number: int, rows: int = 1) -> Out:
     """A result."""
     return Out(number, str(number), pa.table({"n": pa.array([number] * rows, pa.int64())}))
