@@ -160,16 +160,16 @@ export function queriesPage(page) {
   });
 }
 
-function listPage(title, show, part, columns, nothing, keep = () => true) {
+function listPage(title, caption, show, part, columns, nothing, keep = () => true) {
   return (page) => {
-    const list = filtered(columns, title, nothing);
+    const list = filtered(columns, caption, nothing);
     page.root.append(heading(title), list);
     page.live(show, null, (said) => { if (said[part]) list.take(said[part].filter(keep)); });
   };
 }
 
-export const tablesPage = listPage("Tables", "tables", "tables", TABLES, "no tables: CREATE STREAMING TABLE t (…) TIMESTAMP BY …");
-export const sourcesPage = listPage("Sources", "sources", "sources", SOURCES, "no sources: CREATE SOURCE s …");
-export const latePage = listPage("Late rows", "late", "tables", LATE, "no streaming tables", (r) => r.late_count !== null);
-export const stalenessPage = listPage("Staleness", "staleness", "staleness", STALE, "no update queries");
-export const errorsPage = listPage("Errors", "errors", "errors", ERRORS, "no errors");
+export const tablesPage = listPage("Tables", "All tables", "tables", "tables", TABLES, "no tables: CREATE STREAMING TABLE t (…) TIMESTAMP BY …");
+export const sourcesPage = listPage("Sources", "All sources", "sources", "sources", SOURCES, "no sources: CREATE SOURCE s …");
+export const latePage = listPage("Late rows", "Streaming tables", "late", "tables", LATE, "no streaming tables", (r) => r.late_count !== null);
+export const stalenessPage = listPage("Staleness", "Update queries", "staleness", "staleness", STALE, "no update queries");
+export const errorsPage = listPage("Errors", "Errors now", "errors", "errors", ERRORS, "no errors");
