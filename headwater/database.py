@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import re
 import sys
 import threading
 import weakref
@@ -93,6 +94,7 @@ from headwater.storage.streaming.store import StreamStore
 T = TypeVar("T")
 Handler = Callable[[Running, Any], Result]
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
+QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 
 
 def drop_relation(running: Running, statement: Drop) -> Result:
@@ -569,6 +571,8 @@ def is_subscribe(text: str) -> bool:
 def subscription_target(text: str) -> str | Query:
     """A query's name, or a continuous select."""
     words = text.strip().split(None, 1)
+    if QUOTED_NAME.fullmatch(text.strip()):
+        return text.strip()[1:-1].replace("``", "`")
     if len(words) == 1 and words[0].strip("`(").upper() not in FIRST_WORDS:
         return words[0].strip("`")
     return make_query(text.strip().rstrip(";"))

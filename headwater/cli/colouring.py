@@ -9,8 +9,8 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 
-from headwater.cli.keywords import WORDS
 from headwater.cli.scanner import Part, parts
+from headwater.sql.keywords import WORDS
 
 COLOURS = {
     "continuation": "ansibrightblack",

@@ -13,9 +13,9 @@ from prompt_toolkit.completion import CompleteEvent, Completer, Completion, Path
 from prompt_toolkit.document import Document
 
 from headwater.cli.commands import TABLE
-from headwater.cli.keywords import BEFORE_NAMES, FUNCTIONS, PHRASES, WORDS
 from headwater.cli.output import FORMATS
 from headwater.cli.scanner import in_quote
+from headwater.sql.keywords import BEFORE_NAMES, FUNCTIONS, PHRASES, WORDS
 from headwater.sql.types import quoted
 
 Names = Mapping[str, list[str]]

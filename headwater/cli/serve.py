@@ -98,6 +98,7 @@ def _serve(
         host, port = http.address
         scheme = "http" if tls is None else "https"
         console.print(f"HTTP: {scheme}://{host}:{port}/openapi.json", soft_wrap=True)
+        console.print(f"console: {scheme}://{host}:{port}/", soft_wrap=True)
         console.print("Ctrl-C stops", style="dim")
         notify("READY=1")
 

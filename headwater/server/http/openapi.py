@@ -62,7 +62,7 @@ def document(routes: Sequence[Route]) -> dict[str, Any]:
 
 def _operation(route: Route) -> dict[str, Any]:
     found: dict[str, Any] = {
-        "operationId": f"{route.method.lower()}_{route.segments[0].partition('.')[0]}",
+        "operationId": _name(route),
         "summary": route.summary,
         "responses": {
             "200": {"description": "done", "content": {kind: {} for kind in route.gives}},
@@ -89,6 +89,12 @@ def _operation(route: Route) -> dict[str, Any]:
         found["description"] = f"Takes the role {route.least}."
         found["security"] = [{"basic": []}, {"token": []}]
     return found
+
+
+def _name(route: Route) -> str:
+    """`get_console_live`; the named parts of a path are left out."""
+    words = [part.partition(".")[0] for part in route.segments if part and part[0] != "{"]
+    return "_".join([route.method.lower(), *(words or ["page"])])
 
 
 def _bodies(route: Route) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from headwater.server.console import assets, live
 from headwater.server.http import answers, subscribe
 from headwater.server.http.request import Request
 from headwater.server.http.rows_in import CSV
@@ -104,6 +105,30 @@ ROUTES: tuple[Route, ...] = (
         gives=("text/plain; version=0.0.4",),
     ),
     Route("GET", "/openapi.json", None, answers.show_openapi, "This document."),
+    Route("GET", "/", None, assets.show_page, "The console.", gives=(assets.HTML,)),
+    Route(
+        "GET",
+        "/console/live",
+        "reader",
+        live.live,
+        "What a page of the console shows, as it changes: server-sent events.",
+        gives=("text/event-stream",),
+        has_end=False,
+        parameters=(
+            Parameter("query", "show", "the page"),
+            Parameter("query", "name", "the query or view of the page"),
+        ),
+    ),
+    Route("GET", "/console/names", "reader", live.show_names, "Names and words for completion."),
+    Route(
+        "GET",
+        "/console/{asset}",
+        None,
+        assets.show_asset,
+        "A file of the console.",
+        gives=tuple(dict.fromkeys(assets.ASSETS.values())),
+        parameters=(Parameter("path", "asset", "the file", required=True),),
+    ),
 )
 
 

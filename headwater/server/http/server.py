@@ -33,6 +33,7 @@ from headwater.sql.permissions import refusal
 T = TypeVar("T")
 BACKLOG = 128
 HEAD_BYTES = 64 << 10  # what asyncio reads ahead of us
+OTHER_SITES = ("cross-site", "same-site")  # of Sec-Fetch-Site; another port is the same site
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class HttpServer:
         self.stopping = False
         self.connections: set[Connection] = set()
         self.requests: Counter[tuple[str, int]] = Counter()
+        self.subscribers: Counter[str] = Counter()  # of queries, by name
         self.refused_connections = 0
         self.started_at = time.time()
         self.cancellations: set[Cancellation] = set()
@@ -185,6 +187,8 @@ class HttpServer:
     async def _let_in(self, request: Request, route: Route) -> None:
         if route.least is None:
             return
+        if not request.header("origin") and request.header("sec-fetch-site") in OTHER_SITES:
+            raise _other_site()  # an image or a link of another page: browsers send no Origin
         trusted = self.options.trust_anyone or (is_local(request.peer) and _names_us(request))
         header = request.header("authorization")
         asks = self.authenticator
@@ -204,12 +208,7 @@ class HttpServer:
         if not origin or _same_site(origin, request.header("host")):
             return {}
         if origin not in self.options.origins:
-            raise HttpError(
-                403,
-                "pages of other sites may not ask here",
-                sqlstate="42501",
-                hint="headwater serve --cors ORIGIN lets one in",
-            )
+            raise _other_site()
         return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
     async def _preflight(self, connection: Connection) -> None:
@@ -267,6 +266,15 @@ def _status(error: Error) -> int:
     from headwater.server.http.failure import status_of
 
     return status_of(error)
+
+
+def _other_site() -> HttpError:
+    return HttpError(
+        403,
+        "pages of other sites may not ask here",
+        sqlstate="42501",
+        hint="headwater serve --cors ORIGIN lets one in",
+    )
 
 
 def is_local(peer: str) -> bool:

@@ -9,6 +9,7 @@ it misses nothing and sees nothing twice.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -75,11 +76,13 @@ async def subscribe(server: HttpServer, connection: Connection) -> None:
         )
     )
     take_back = server.on_stop(subscription.close)
+    server.subscribers[text] += 1
     try:
         way: Way = await _web_socket(connection) if upgrade else await _events(connection)
         await follow(server, subscription, way)
     finally:
         take_back()
+        server.subscribers -= Counter([text])  # a name at zero is dropped
         await server.in_thread(subscription.close)
 
 
@@ -124,7 +127,7 @@ async def _parts(server: HttpServer, out: Out) -> AsyncIterator[str]:
 
 def _json_parts(out: Out) -> Iterator[str]:
     table = out.arrow()
-    head = {"token": out.token, "time": _time(out.time), "columns": columns_of(table.schema)}
+    head = {"token": out.token, "time": time_json(out.time), "columns": columns_of(table.schema)}
     yield compact(head)[:-1] + ',"rows":['
     between = ""
     for part in rows_as_json(table):
@@ -133,7 +136,8 @@ def _json_parts(out: Out) -> Iterator[str]:
     yield "]}"
 
 
-def _time(value: Any) -> Any:
+def time_json(value: Any) -> Any:
+    """A result's time as JSON can hold it."""
     kind = pa.timestamp("us", "UTC") if isinstance(value, datetime) else pa.int64()
     return values.json_of(kind)(value)
 

@@ -1,0 +1,157 @@
+"""The console's channel: what a page is sent, how often, and how much of it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import pyarrow as pa
+
+import headwater
+from headwater.engine.subscription import Out
+from headwater.server.console.live import HELD, POINT_ROWS, SHOWN_ROWS, Channel, Results
+from headwater.server.console.snapshot import PAGES, Rates, tables_of
+from tests.server.http.client import Client
+from tests.server.live import Live
+
+
+@contextmanager
+def channel(live: Live, path: str) -> Iterator[Iterator[dict[str, Any]]]:
+    """The messages of a channel."""
+    connection = http.client.HTTPConnection(live.host, live.port, timeout=30)
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    assert answer.status == 200, answer.read()
+
+    def messages() -> Iterator[dict[str, Any]]:
+        while line := answer.readline().decode():
+            if line.startswith("data: "):
+                yield json.loads(line[6:])
+
+    try:
+        yield messages()
+    finally:
+        answer.close()
+        connection.close()
+
+
+def test_every_page_has_its_parts(live: Live, plain: headwater.Database) -> None:
+    """The first message of a page has every part of it, without starting Spark."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    for page, parts in PAGES.items():
+        if not parts or page in ("query", "view"):
+            continue
+        with channel(live, f"/console/live?show={page}") as messages:
+            assert set(next(messages)) == {"at", *parts}
+    assert not plain.spark_ready
+
+
+def test_the_overview_counts_rows(live: Live, plain: headwater.Database) -> None:
+    """Rows that come become a rate in a later message; what did not change is not sent again."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    with channel(live, "/console/live?show=overview") as messages:
+        first = next(messages)
+        assert first["totals"]["tables"] == 1
+        plain.insert("e", [{"a": n} for n in range(1000)])
+        later = next(
+            m["totals"] for m in islice(messages, 20) if m.get("totals", {}).get("rows_per_s")
+        )
+        assert 0 < later["rows_per_s"] <= 1000 / 0.9
+    with channel(live, "/console/live?show=tables") as messages:
+        assert next(messages)["tables"][0]["row_count"] == 1000
+
+
+def test_wrong_pages_are_refused(client: Client) -> None:
+    """A page or query that is not there is an error before the channel opens."""
+    assert client.ask("GET", "/console/live?show=zzz").status == 400
+    assert client.ask("GET", "/console/live?show=query&name=zzz").status == 404
+    assert client.ask("GET", "/console/live?show=view&name=headwater.tables").status == 404
+
+
+def test_names(client: Client, plain: headwater.Database) -> None:
+    """Completion knows tables with their columns, and SQL's words."""
+    plain.sql("CREATE TABLE t (a INT, b STRING)")
+    found = client.ask("GET", "/console/names").json
+    assert found["tables"] == {"t": ["a", "b"]}
+    assert {"SELECT", "CONTINUOUS"} <= set(found["keywords"])
+    assert found["role"] == "admin"
+
+
+def test_a_query_of_any_name_is_followed(live: Live, plain: headwater.Database) -> None:
+    """A name that must be quoted is one too."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    plain.sql(
+        "CREATE CONTINUOUS QUERY `two ``words` AS SELECT count(*) AS n"
+        " FROM e [INTERVAL '1' SECOND BEFORE] SAMPLE INTERVAL '1' SECOND"
+    )
+    plain.insert("e", [{"a": n} for n in range(4)])
+    plain.flush()
+    with channel(live, "/console/live?show=query&name=two%20%60words") as messages:
+        found = next(m["results"] for m in islice(messages, 20) if "results" in m)
+    assert found["columns"][0] == {"name": "n", "type": "BIGINT"}
+    assert [point["rows"][0][0] for point in found["points"]] == [0, 1, 1, 1][
+        : len(found["points"])
+    ]
+
+
+def out(number: int, rows: int = 1) -> Out:
+    """A result."""
+    return Out(number, str(number), pa.table({"n": pa.array([number] * rows, pa.int64())}))
+
+
+def test_a_fast_query_is_seen_in_steps() -> None:
+    """Of many results the newest are held, of many rows the first; what is left out is counted."""
+    results = Results()
+    assert results.take() is None
+    for number in range(HELD + 5):
+        results.add(out(number, rows=1000))
+    found = results.take()
+    assert found is not None
+    assert found["skipped"] == 5
+    assert found["row_count"] == 1000
+    assert [point["time"] for point in found["points"]] == list(range(5, HELD + 5))
+    assert [len(point["rows"]) for point in found["points"]] == [POINT_ROWS] * (HELD - 1) + [
+        SHOWN_ROWS
+    ]
+    assert results.take() is None
+
+
+def test_a_channel_says_nothing_twice(live: Live, plain: headwater.Database) -> None:
+    """Parts that stay as they are are sent once."""
+    plain.sql("CREATE TABLE t (a INT)")
+    own = Channel(live.server, "tables", "")
+    first = own.changes()
+    assert first is not None
+    assert [row["name"] for row in first["tables"]] == ["t"]
+    own._looked -= 10  # a second look is due
+    assert own.changes() is None
+    plain.sql("CREATE TABLE u (a INT)")
+    own._looked -= 10
+    second = own.changes()
+    assert second is not None
+    assert len(second["tables"]) == 2
+
+
+def test_rates() -> None:
+    """A counter's growth over the time between two looks; a counter that starts anew is no rate."""
+    now = 0.0
+    rates = Rates(lambda: now)
+    assert rates.of("a", 10) is None
+    now = 2.0
+    assert rates.of("a", 30) == 10
+    now = 3.0
+    assert rates.of("a", 0) == 0
+    assert rates.of("b", None) is None
+
+
+def test_tables_of_a_statement() -> None:
+    """What a statement reads, for the picture's edges; a text that cannot be read has none."""
+    query = "CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM e [ROWS 5], t SAMPLE REALTIME"
+    assert set(tables_of(query)) == {"e", "t"}
+    assert tables_of("WITH x AS (SELECT 1 FROM a) SELECT * FROM x JOIN b") == ("a", "b")
+    assert tables_of("?!") == ()
+    assert tables_of(None) == ()
