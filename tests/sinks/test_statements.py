@@ -30,6 +30,7 @@ from tests.sinks.flowing import QUICK, feed, make_query, wait_for_rows
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (latest = true)", "22023", "needs a key"),
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (key = 'z')", "42703", "column z of the"),
         ("DROP SINK k", "42704", "sink k does not exist"),
+        ("PAUSE SINK k", "42704", "sink k does not exist"),
     ],
 )
 def test_refused(
@@ -76,6 +77,9 @@ def test_sinks_are_rows_like_others(db: headwater.Database, tmp_path: Path) -> N
         ("a", "n", "running", 2, 0, "4"),
         ("b", "q", "running", 4, 0, "4"),
     ]
+    with pytest.raises(Error, match="n is read by sink a"):
+        db.sql("DROP MATERIALIZED VIEW n")
+    db.sql(f"DROP SINK a; CREATE SINK a FROM _n INTO 'json:{tmp_path}/c'")
     with pytest.raises(Error, match="n is read by sink a"):
         db.sql("DROP MATERIALIZED VIEW n")
 
