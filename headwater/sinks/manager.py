@@ -9,14 +9,14 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from headwater.errors import Error, SettingError
-from headwater.extras import check_installed, kafka_topic
+from headwater.extras import check_installed, from_environment, kafka_topic
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.kafka import KafkaTarget
@@ -28,11 +28,11 @@ from headwater.sinks.options import (
     check_columns,
     parse_address,
     parse_options,
-    shown_url,
 )
 from headwater.sinks.postgresql import PostgresqlTarget
 from headwater.sinks.runner import RUNNING, Flow, SinkRunner, Surroundings
 from headwater.sinks.target import SinkName, Target
+from headwater.sql.masking import without_passwords
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
@@ -190,6 +190,8 @@ def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     if address.kind not in FILE_KINDS:
         check_installed(address.kind)
         check_columns(schema, options)
+        for text in (address.url, *options.client.values()):
+            from_environment(text)
     elif Path(address.rest).is_file():
         raise SettingError(f"{address.rest} is a file, not a folder")
 
@@ -197,10 +199,15 @@ def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
 def _target(
     address: Address, sink: SinkName, query: str, options: SinkOptions, notes: Path
 ) -> Target:
+    """Made for each attempt, and reads the environment then."""
     if address.kind == "postgresql":
-        return PostgresqlTarget(address.url, sink, options.table or query, options)
+        url = from_environment(address.url)
+        return PostgresqlTarget(url, sink, options.table or query, options)
     if address.kind == "kafka":
-        return KafkaTarget(address.rest, sink, options, notes)
+        client = {name: from_environment(value) for name, value in options.client.items()}
+        return KafkaTarget(
+            from_environment(address.rest), sink, replace(options, client=client), notes
+        )
     if address.kind == "delta":
         return DeltaTarget(Path(address.rest), sink)
     return FilesTarget(Path(address.rest), sink, address.kind)
@@ -210,7 +217,7 @@ def _status(item: CatalogObject, runner: SinkRunner | None) -> Status:
     return Status(
         name=item.name,
         query=item.definition["query"],
-        url=shown_url(item.definition["address"][2]),
+        url=without_passwords(item.definition["address"][2]),
         state=item.definition["state"] if runner is None else runner.state,
         row_count=None if runner is None else runner.row_count,
         waiting_results=None if runner is None else runner.waiting,
@@ -228,4 +235,4 @@ def _shown(error: Error | None) -> str | None:
     parts = [f"{error.message} ({error.sqlstate})"]
     parts += [f"detail: {error.detail}"] if error.detail else []
     parts += [f"hint: {error.hint}"] if error.hint else []
-    return shown_url("; ".join(parts))
+    return without_passwords("; ".join(parts))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -75,12 +74,6 @@ def parse_address(url: str) -> Address:
             hint="write 'csv:/data/out' or 'postgresql://user@host/database'",
         )
     return Address(kind, rest.strip(), url.strip())
-
-
-def shown_url(url: str) -> str:
-    """An address without its password."""
-    url = re.sub(r"(//[^:/@]*):[^@/]*@", r"\1:…@", url)
-    return re.sub(r"(?i)\b(password=)[^&\s]*", r"\1…", url)
 
 
 def parse_options(given: Options, kind: str) -> SinkOptions:

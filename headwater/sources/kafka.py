@@ -28,14 +28,14 @@ class Kafka:
 
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""
-        from headwater.sources.kafka_reader import FORMAT, KafkaSource
+        from headwater.sources.kafka_reader import CLIENT, FORMAT, KafkaSource
 
         session.dataSource.register(KafkaSource)
         brokers, topic = kafka_topic(feed.address.rest)
         options = feed.options
         client = {name.replace("_", "."): value for name, value in options.spark.items()}
         reader = session.readStream.format(FORMAT).option("topic", topic)
-        reader = reader.option("client", json.dumps({**client, "bootstrap.servers": brokers}))
+        reader = reader.option(CLIENT, json.dumps({**client, "bootstrap.servers": brokers}))
         reader = reader.option("start", options.start).option("limit", options.batch_rows)
         frame = reader.load()
         if options.columns is not None:

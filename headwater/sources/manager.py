@@ -29,10 +29,11 @@ from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
 from headwater.sources.python import PythonRunner
-from headwater.sources.runner import Feed, Runner, Surroundings
+from headwater.sources.runner import Feed, Runner, Surroundings, with_environment
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
 from headwater.sources.tcp import TcpRunner, parse_host
+from headwater.sql.masking import without_passwords
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
@@ -145,6 +146,7 @@ class Sources:
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
+        with_environment(address, parsed)
         return address, parsed
 
     def _check_function(self, name: str) -> None:
@@ -262,7 +264,7 @@ class Sources:
         return Status(
             name=item.name,
             table_name="" if table is None else table.definition.name,
-            url=item.definition["url"],
+            url=without_passwords(item.definition["url"]),
             state=item.definition["state"] if runner is None else runner.state,
             row_count=0 if progress is None else progress.row_count,
             rows_per_second=0.0 if runner is None else runner.rate,
@@ -284,4 +286,4 @@ def _shown(error: Error | None) -> str | None:
         return None
     parts: Mapping[str, Any] = {"detail": error.detail, "hint": error.hint}
     more = [f"{name}: {text}" for name, text in parts.items() if text]
-    return "; ".join([f"{error.message} ({error.sqlstate})", *more])
+    return without_passwords("; ".join([f"{error.message} ({error.sqlstate})", *more]))

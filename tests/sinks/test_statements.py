@@ -9,8 +9,8 @@ import pytest
 
 import headwater
 from headwater.errors import Error
-from headwater.sinks.options import shown_url
-from tests.sinks.flowing import QUICK, feed, make_query, wait_for_rows
+from headwater.sinks import runner
+from tests.sinks.flowing import QUICK, feed, make_query, wait_for, wait_for_rows
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,40 @@ def test_sinks_are_rows_like_others(db: headwater.Database, tmp_path: Path) -> N
         db.sql("DROP MATERIALIZED VIEW n")
 
 
-def test_passwords_are_not_shown() -> None:
-    """Neither before the host nor among the parameters."""
-    assert shown_url("postgresql://u:s3@h/d") == "postgresql://u:…@h/d"
-    assert shown_url("postgresql://h/d?user=u&password=s3&x=1") == (
-        "postgresql://h/d?user=u&password=…&x=1"
-    )
-    assert shown_url("csv:/data/out") == "csv:/data/out"
+def test_passwords_are_not_shown(
+    db: headwater.Database, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in headwater.sinks nor in errors; what the environment holds is not stored either."""
+    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    make_query(db)
+    db.sql("CREATE SINK a FROM q INTO 'postgresql://u:hunter2@127.0.0.1:1/d?sslpassword=hunter2'")
+    address = "postgresql://u:${{env:{}}}@127.0.0.1:1/d"
+    with pytest.raises(Error, match="variable HEADWATER_TEST is not set"):
+        db.sql(f"CREATE SINK b FROM q INTO '{address.format('HEADWATER_TEST')}'")
+    monkeypatch.setenv("HEADWATER_TEST", "swordfish")
+    db.sql(f"CREATE SINK b FROM q INTO '{address.format('HEADWATER_TEST')}'")
+    for name in ("a", "b"):
+        wait_for(db, name, lambda s: s.attempts > 0)
+    shown = [str(db.sql(text).rows()) for text in ("SHOW SINKS", "SELECT * FROM headwater.sinks")]
+    assert "hunter2" not in "".join(shown)
+    assert "swordfish" not in "".join(shown)
+    assert "u:${env:HEADWATER_TEST}@127" in shown[0]
+    assert all(b"swordfish" not in path.read_bytes() for path in folder.glob("catalog*"))
+
+
+def test_the_environment_is_read_for_each_attempt(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is missing when the sink starts is its error, not the database's."""
+    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setenv("HEADWATER_TEST", "127.0.0.1:1")
+    make_query(db)
+    db.sql("CREATE SINK b FROM q INTO 'postgresql://${env:HEADWATER_TEST}/d'")
+    db.sql("PAUSE SINK b")
+    monkeypatch.delenv("HEADWATER_TEST")
+    db.sql("RESUME SINK b")
+    found = wait_for(db, "b", lambda s: s.attempts > 0)
+    assert "the environment variable HEADWATER_TEST is not set" in (found.last_error or "")
 
 
 def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) -> None:
