@@ -1,13 +1,32 @@
-"""What sources and sinks share about the outside: optional packages, the environment, addresses of Kafka."""
+"""What sources and sinks share about the outside: optional packages, the environment, addresses of
+Kafka, connections to PostgreSQL.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import socket
+from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import NotSupportedError, SettingError
 
+if TYPE_CHECKING:
+    import psycopg
+
+# Of connections to PostgreSQL, unless the address says otherwise: a server that is gone is noticed.
+CONNECTION: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "headwater",
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+CANCEL_S = 2.0
 _VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 PACKAGES = {"kafka": ("confluent_kafka", "confluent-kafka"), "postgresql": ("psycopg", "psycopg")}
 
@@ -44,3 +63,24 @@ def _value(match: re.Match[str]) -> str:
             hint="it is read by the process that has the database open",
         )
     return os.environ[name]
+
+
+def connected(url: str) -> psycopg.Connection[Any]:
+    """A connection to PostgreSQL."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    settings: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(url)}
+    return psycopg.connect(**settings)
+
+
+def cut(connection: psycopg.Connection[Any]) -> None:
+    """Ends what another thread waits for on a connection, whether or not the server answers."""
+    import psycopg
+
+    with contextlib.suppress(psycopg.Error, OSError):
+        if psycopg.capabilities.has_cancel_safe():  # else asking might wait without a bound
+            connection.cancel_safe(timeout=CANCEL_S)
+    with contextlib.suppress(psycopg.Error, OSError):
+        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
+            wire.shutdown(socket.SHUT_RDWR)
