@@ -27,6 +27,7 @@ CONNECTION: Mapping[str, Any] = {
     "tcp_user_timeout": 60_000,
 }
 CANCEL_S = 2.0
+QUIET = {"log_level": 2}  # Kafka's client writes to the terminal; what it says is in our errors too
 _VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 PACKAGES = {"kafka": ("confluent_kafka", "confluent-kafka"), "postgresql": ("psycopg", "psycopg")}
 
@@ -48,6 +49,22 @@ def kafka_topic(rest: str) -> tuple[str, str]:
             f"the address 'kafka:{rest}' is not complete", hint="write 'kafka://host:9092/topic'"
         )
     return brokers, topic
+
+
+def check_kafka_settings(client: Mapping[str, str]) -> None:
+    """SettingError if Kafka's client does not take its settings."""
+    from confluent_kafka import KafkaException, Producer
+
+    settings = {name: from_environment(value) for name, value in client.items()}
+    try:
+        Producer({**QUIET, **settings})
+    except (KafkaException, ValueError, TypeError) as error:
+        said = error.args[0] if error.args else error
+        raise SettingError(
+            "Kafka's client does not take its settings",
+            detail=str(said.str() if hasattr(said, "str") else said),
+            hint="options that we do not know are the client's, with _ for .: sasl_mechanism",
+        ) from None
 
 
 def from_environment(text: str) -> str:

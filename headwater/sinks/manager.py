@@ -16,7 +16,12 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.errors import Error, SettingError
-from headwater.extras import check_installed, from_environment, kafka_topic
+from headwater.extras import (
+    check_installed,
+    check_kafka_settings,
+    from_environment,
+    kafka_topic,
+)
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.kafka import KafkaTarget
@@ -185,15 +190,16 @@ def _sink_name(item: CatalogObject) -> SinkName:
 
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
+    if address.kind in FILE_KINDS:
+        if Path(address.rest).is_file():
+            raise SettingError(f"{address.rest} is a file, not a folder")
+        return
+    check_installed(address.kind)
+    check_columns(schema, options)
+    from_environment(address.url)
     if address.kind == "kafka":
         kafka_topic(address.rest)
-    if address.kind not in FILE_KINDS:
-        check_installed(address.kind)
-        check_columns(schema, options)
-        for text in (address.url, *options.client.values()):
-            from_environment(text)
-    elif Path(address.rest).is_file():
-        raise SettingError(f"{address.rest} is a file, not a folder")
+        check_kafka_settings(options.client)
 
 
 def _target(

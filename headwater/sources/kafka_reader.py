@@ -67,7 +67,10 @@ class KafkaReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         """The oldest or the next message of each partition."""
         place = 0 if self._start == "earliest" else 1
-        return {str(number): marks[place] for number, marks in self._marks().items()}
+        marks = self._marks()
+        if not marks:
+            raise LookupError(f"there is no topic {self._topic}, or it may not be read")
+        return {str(number): found[place] for number, found in marks.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How many messages one micro-batch has at most."""

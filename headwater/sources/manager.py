@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import BindError, Error, SettingError
-from headwater.extras import check_installed, kafka_topic
+from headwater.extras import check_installed, check_kafka_settings, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
-from headwater.sources.kafka import Kafka
+from headwater.sources.kafka import Kafka, client_settings
 from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
@@ -143,6 +143,7 @@ class Sources:
         elif address.kind == "kafka":
             kafka_topic(address.rest)
             check_installed(address.kind)
+            check_kafka_settings(client_settings(parsed))
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from headwater.errors import Error, Place, SqlSyntaxError
 from headwater.sql.lexer import Kind, Token, tokenize
 
-_SECRET_NAME = re.compile(r"PASSWORD|PASSWD|SECRET", re.IGNORECASE)
+_SECRET_NAME = re.compile(r"PAS+W|PASSPHRASE|SECRET", re.IGNORECASE)  # misspelled too
 _MAY_HOLD_ONE = re.compile(rf"\bUSER\b|{_SECRET_NAME.pattern}|://[^\s'\"]*@", re.IGNORECASE)
 _IN_ADDRESS = re.compile(
     r"(?P<before>://[^:/@\s'\"]*:)(?P<secret>[^\s'\"]*)(?=@)"

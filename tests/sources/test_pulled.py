@@ -30,19 +30,22 @@ def table(first: int, count: int) -> pa.Table:
 def test_tables_count_by_their_rows() -> None:
     """No more than two batches wait, however few tables that is; a larger one waits alone."""
     given: list[int] = []
-    third = threading.Event()
+    second, third = threading.Event(), threading.Event()
 
     def rows() -> Iterator[pa.Table]:
         for number in range(10):
+            given.append(number)
+            if number == 2:
+                second.set()
             if number == 3:
                 third.set()
-            given.append(number)
             yield table(40 * number, 40)
         yield table(400, 1000)
 
     made = puller(rows())
-    assert not third.wait(0.2)  # two wait, the third has no room
-    assert len(given) == 3
+    assert second.wait(30)
+    assert not third.wait(0.1)  # two wait, the third has no room
+    assert given == [0, 1, 2]
     found: list[int] = []
     sizes = []
     while (part := made.take(BATCH_ROWS)) is not None:
