@@ -98,6 +98,8 @@ def cut(connection: psycopg.Connection[Any]) -> None:
     with contextlib.suppress(psycopg.Error, OSError):
         if psycopg.capabilities.has_cancel_safe():  # else asking might wait without a bound
             connection.cancel_safe(timeout=CANCEL_S)
-    with contextlib.suppress(psycopg.Error, OSError):
-        with socket.socket(fileno=os.dup(connection.fileno())) as wire:
-            wire.shutdown(socket.SHUT_RDWR)
+    with (
+        contextlib.suppress(psycopg.Error, OSError),
+        socket.socket(fileno=os.dup(connection.fileno())) as wire,
+    ):
+        wire.shutdown(socket.SHUT_RDWR)

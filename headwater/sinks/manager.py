@@ -42,7 +42,6 @@ from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
 
-
 PAUSED = "paused"
 
 

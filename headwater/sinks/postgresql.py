@@ -101,9 +101,7 @@ class PostgresqlTarget:
             alike = self._held.info.server_version >= NULLS_ARE_ALIKE
             kind = SQL("UNIQUE NULLS NOT DISTINCT") if alike else SQL("PRIMARY KEY")
             parts.append(SQL("{} ({})").format(kind, _list(key)))
-        return SQL("CREATE TABLE {} ({})").format(
-            _name(*self._table), SQL(", ").join(parts)
-        )
+        return SQL("CREATE TABLE {} ({})").format(_name(*self._table), SQL(", ").join(parts))
 
     # Writing
 

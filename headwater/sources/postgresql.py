@@ -37,7 +37,7 @@ class PostgresqlRunner(PulledRunner):
                 self._connection = connection
                 if self.stopping.is_set():  # it came before there was a connection to cut
                     return
-                connection.row_factory = dict_row  # type: ignore[assignment]  # rows by name
+                connection.row_factory = dict_row  # rows by name
                 connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
                 connection.read_only = True
                 statement = self._statement(connection, names)

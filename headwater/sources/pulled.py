@@ -82,8 +82,8 @@ class _End:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
-    def rows(self) -> None:
-        """No more of them, or the error."""
+    def check(self) -> None:
+        """Raises what ended the rows, unless they came to their end."""
         if self.error is not None:
             raise self.error
 
@@ -142,7 +142,8 @@ class _Puller:
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting), POLL_S)
             if self._waiting and isinstance(self._waiting[0], _End):
-                return self._waiting[0].rows()
+                self._waiting[0].check()
+                return None
             while self._waiting and count < most and _go_together(found, self._waiting[0]):
                 found.append(self._waiting.popleft())
                 count += _size(found[-1])

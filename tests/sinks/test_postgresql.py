@@ -115,7 +115,9 @@ def test_changes_keep_a_table_as_the_result_is(
     assert asked.execute("SELECT * FROM q").fetchall() == [(2, 7, 4)]
 
 
-def test_what_the_server_refuses_is_shown(db: headwater.Database, postgresql: str, asked: Any) -> None:
+def test_what_the_server_refuses_is_shown(
+    db: headwater.Database, postgresql: str, asked: Any
+) -> None:
     """A table of another shape: the server's words, and no row; mended, the sink goes on."""
     asked.execute("CREATE TABLE q (k int)")
     make_query(db)

@@ -66,14 +66,14 @@ def test_micro_batches_have_each_message_once(host: Any, client: dict[str, str])
         assert numbers(reader(client, "batches"), ends[-2], ends[-1]) == found[-1]
         send(host, "batches", 100, 5, 1)
     assert [len(part) for part in found] == [60, 45, 5]
-    assert sorted(set(sum(found, []))) == list(range(105))
+    assert sorted({number for part in found for number in part}) == list(range(105))
     assert reader(client, "batches", "next").initialOffset() == {**ends[-1], "0": 40}
 
 
 def test_what_is_not_there_is_an_error(host: Any, client: dict[str, str]) -> None:
     """Messages that the brokers do not have (any more) are not passed over."""
     send(host, "short", 0, 4, 1)
-    with pytest.raises(kafka.KafkaException, match="[Oo]ffset"):
+    with pytest.raises(kafka.KafkaException, match=r"[Oo]ffset"):
         list(reader(client, "short").read(Part(0, 90, 100)))
 
 

@@ -31,7 +31,9 @@ def asked(postgresql: str) -> Iterator[Any]:
         yield connection
 
 
-def test_a_table_comes_whole_and_in_order(db: headwater.Database, postgresql: str, asked: Any) -> None:
+def test_a_table_comes_whole_and_in_order(
+    db: headwater.Database, postgresql: str, asked: Any
+) -> None:
     """Columns go by name in any case; NULL and types are kept; then the source is finished."""
     asked.execute('CREATE TABLE t ("AT" timestamptz, n numeric(9, 2), d date, s text, other int)')
     asked.execute(
@@ -119,7 +121,9 @@ def test_values_that_have_no_type_of_their_own_here(
     db: headwater.Database, postgresql: str, asked: Any
 ) -> None:
     """Documents and identifiers come as texts, lists as lists, bytes as bytes, NaN as NaN."""
-    asked.execute("CREATE TABLE t (ts bigint, u uuid, j jsonb, a int[], b bytea, x float8, c char(3))")
+    asked.execute(
+        "CREATE TABLE t (ts bigint, u uuid, j jsonb, a int[], b bytea, x float8, c char(3))"
+    )
     asked.execute(
         "INSERT INTO t VALUES (1, '00000000-0000-0000-0000-000000000001', '{\"k\": [1, null]}',"
         " '{1,null}', '\\x00ff', 'NaN', 'ab')"
@@ -131,5 +135,11 @@ def test_values_that_have_no_type_of_their_own_here(
     db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}'")
     wait_for_state(db, "s", "finished")
     ((_, u, j, a, b, x, c),) = db.sql("SELECT * FROM t").rows()
-    assert (u[-3:], json.loads(j), a, b, c) == ("001", {"k": [1, None]}, [1, None], b"\x00\xff", "ab")
+    assert (u[-3:], json.loads(j), a, b, c) == (
+        "001",
+        {"k": [1, None]},
+        [1, None],
+        b"\x00\xff",
+        "ab",
+    )
     assert x != x

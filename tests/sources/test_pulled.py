@@ -27,6 +27,13 @@ def table(first: int, count: int) -> pa.Table:
     return pa.table({"n": list(range(first, first + count))})
 
 
+def take_all(made: _Puller, found: list[Any]) -> None:
+    """The single values of all rows, until the end or the error."""
+    while (part := made.take(BATCH_ROWS)) is not None:
+        rows = part.to_pylist() if isinstance(part, pa.Table) else part
+        found += [next(iter(row.values())) if isinstance(row, dict) else row[0] for row in rows]
+
+
 def test_tables_count_by_their_rows() -> None:
     """No more than two batches wait, however few tables that is; a larger one waits alone."""
     given: list[int] = []
@@ -74,9 +81,7 @@ def test_rows_and_tables_of_different_shapes_come_in_order() -> None:
     made = puller(rows())
     found: list[Any] = []
     with pytest.raises(DataError, match="ValueError: no more"):
-        while (part := made.take(BATCH_ROWS)) is not None:
-            rows_ = part.to_pylist() if isinstance(part, pa.Table) else part
-            found += [next(iter(row.values())) if isinstance(row, dict) else row[0] for row in rows_]
+        take_all(made, found)
     made.stop()
     assert found == [1, 2, 3, 4, 5, 6, 7]
 
