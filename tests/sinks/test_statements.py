@@ -136,3 +136,27 @@ def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) 
     ]
     found = sorted((row["k"], row["v"]) for row in map(json.loads, lines))
     assert found == [(1, 10), (2, 20)]
+
+
+def test_results_that_nobody_sees_move_the_place_too(
+    connect: Connect, folder: Path, tmp_path: Path
+) -> None:
+    """An update query that gives nothing for long: after a restart its sink still knows its place."""
+
+    def insert(db: headwater.Database, v: int) -> None:
+        db.insert("s", [(1, v)])
+        db.flush()
+
+    with connect(folder) as db:
+        db.sql("SET results_kept = 3")
+        db.sql("CREATE STREAM s (k INT, v INT) UPDATE KEY (k)")
+        db.sql("CREATE CONTINUOUS QUERY u AS SELECT k, v FROM s WHERE v > 100 WITH APPEND")
+        db.sql(f"CREATE SINK a FROM u INTO 'json:{tmp_path}/a' WITH ({QUICK})")
+        insert(db, 101)
+        wait_for_rows(db, "a", 1)
+        for v in range(10):
+            insert(db, v)
+            wait_for(db, "a", lambda s: s.waiting_results == 0)
+    with connect(folder) as db:
+        insert(db, 102)
+        assert wait_for(db, "a", lambda s: s.row_count == 2 or s.state == "failed").row_count == 2
