@@ -33,6 +33,7 @@ from headwater.sinks.options import (
     check_columns,
     parse_address,
     parse_options,
+    written,
 )
 from headwater.sinks.postgresql import PostgresqlTarget
 from headwater.sinks.runner import RUNNING, Flow, SinkRunner, Surroundings
@@ -98,7 +99,7 @@ class Sinks:
         address = parse_address(url)
         parsed = parse_options(options, address.kind)
         with self._around.subscribe(query, parsed, "earliest") as probe:
-            _check(address, parsed, probe.schema)
+            _check(address, parsed, written(probe.schema.empty_table(), parsed).schema)
         if address.kind in FILE_KINDS:
             address = Address(address.kind, str(Path(address.rest).absolute()), url)
         last = self._around.last_token(query) if parsed.start == "next" else None
@@ -189,12 +190,12 @@ def _sink_name(item: CatalogObject) -> SinkName:
 
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
+    check_columns(schema, options)
     if address.kind in FILE_KINDS:
         if Path(address.rest).is_file():
             raise SettingError(f"{address.rest} is a file, not a folder")
         return
     check_installed(address.kind)
-    check_columns(schema, options)
     from_environment(address.url)
     if address.kind == "kafka":
         kafka_topic(address.rest)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from headwater.engine.subscription import Out, Subscription
 from headwater.engine.token import decode
 from headwater.errors import ClosedError, DataError, Error, OverloadError
-from headwater.sinks.options import SinkOptions
+from headwater.sinks.options import SinkOptions, written
 from headwater.sinks.target import Batch, Progress, Target, write_error
 
 FIRST_PAUSE_S = 0.1
@@ -132,7 +132,7 @@ class SinkRunner:
         """Writes batch after batch, until the sink is stopped."""
         flow = self.flow
         with self.around.subscribe(flow.query, flow.options, "earliest") as probe:
-            schema = probe.schema
+            schema = written(probe.schema.empty_table(), flow.options).schema
         self._target = target = flow.target()
         try:
             progress = target.open(schema)
@@ -159,7 +159,7 @@ class SinkRunner:
             if not outs:
                 return
             began = time.monotonic()
-            batch = _batch(outs, self.row_count)
+            batch = _batch(outs, self.row_count, options)
             target.write(batch)
             self._written(batch.progress, outs[-1])
             self._stopping.wait(max(began + options.interval_s - time.monotonic(), 0.0))
@@ -175,9 +175,9 @@ class SinkRunner:
         self.state, self.error, self.attempts = RUNNING, None, 0
 
 
-def _batch(outs: list[Out], row_count: int) -> Batch:
+def _batch(outs: list[Out], row_count: int, options: SinkOptions) -> Batch:
     """The rows of some results, and how far the sink is with them."""
-    rows = pa.concat_tables([out.table for out in outs])
+    rows = written(pa.concat_tables([out.table for out in outs]), options)
     token = outs[-1].token
     progress = Progress(token, row_count + rows.num_rows)
     return Batch(rows, decode(token).position, progress)

@@ -29,6 +29,7 @@ from tests.sinks.flowing import QUICK, Connect, feed, make_query, wait_for, wait
         ("CREATE SINK k FROM q INTO 'csv:/x' WITH (emit = 'some')", "22023", "no emit 'some'"),
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (latest = true)", "22023", "needs a key"),
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (key = 'z')", "42703", "column z of the"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (time_column = 's')", "42701", "has a column s"),
         ("DROP SINK k", "42704", "sink k does not exist"),
         ("PAUSE SINK k", "42704", "sink k does not exist"),
     ],
