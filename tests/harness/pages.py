@@ -128,9 +128,14 @@ class Reader:
 
     def close(self) -> None:
         """Closes every database that the page has opened."""
-        mine = [v for v in self._names.values() if isinstance(v, headwater.Database)]
-        for database in [*mine, *([self._db] if self._db else [])]:
-            database.close()
+        for database in self._names.values():
+            if isinstance(database, headwater.Database):
+                database.close()
+        self._close_own()
+
+    def _close_own(self) -> None:
+        if self._db is not None:
+            self._db.close()
         self._db = None
 
     def _sql(self, text: str) -> str:
@@ -143,7 +148,7 @@ class Reader:
 
     def _python(self, text: str) -> str:
         if "headwater.connect(" in text:
-            self.close()
+            self._close_own()
         elif "db" not in self._names:
             self._names["db"] = self.db
         printed = io.StringIO()
