@@ -34,7 +34,7 @@ from tests.server.live import LiveServer
 
 ROOT = Path(__file__).parents[2]
 NOT_RUN, KILLED, WIRE = "not run", "killed", "over the wire"
-PATIENCE_S = 120.0
+PATIENCE_S = 300.0
 FENCE = re.compile(r"```(\w*)$")
 LINES = str.maketrans({"│": "|", "─": "-", "┼": "+"})
 
