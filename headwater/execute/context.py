@@ -218,7 +218,7 @@ class Context:
         return frozenset(self.functions) | (frozenset() if utc else {ZONED})
 
     def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
-        """The functions that a text with these identifiers calls, themselves or by another, as they are now."""
+        """The functions that a text with these identifiers calls, or that those call, as they are now."""
         if not self.functions:
             return ()
         names = self._with_those_of_functions(identifiers)
