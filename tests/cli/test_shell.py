@@ -153,6 +153,7 @@ def test_history_file_is_bounded_and_has_no_secrets(tmp_path: Path) -> None:
     for number in range(30):
         history.append_string(f"select\n{number};")
     history.append_string("create user u password 'secret';")
+    history.append_string("create sink k from q into 'postgresql://u:secret@h/d';")
     assert "secret" not in path.read_text()
     assert path.stat().st_mode & 0o077 == 0
     kept = list(BoundedHistory(path, kept=10).load_history_strings())
