@@ -88,6 +88,11 @@ class Runner:
             raise Interrupted(job.error) if self._presses else job.error
         return job.value
 
+    @property
+    def pressed(self) -> bool:
+        """Whether Ctrl-C was pressed while the last call ran, though that may have ended well."""
+        return bool(self._presses)
+
     def press(self) -> None:
         """Ctrl-C was pressed."""
         self._presses.append(self._clock())

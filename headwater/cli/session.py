@@ -67,6 +67,7 @@ class Session:
         self.out = out
         self.runner = Runner(database, Progress(err))
         self.depth = 0  # of files that include files
+        self.last_text: str | None = None  # what \\watch runs again
         self._results_shown = 0
 
     def run(self, text: str) -> None:
@@ -90,6 +91,7 @@ class Session:
 
     def run_sql(self, text: str) -> None:
         """Runs statements and shows each result as it comes."""
+        self.last_text = text
         for outcome in self.outcomes(text):
             self.show(outcome)
 
@@ -122,6 +124,14 @@ class Session:
         footer = Footer(outcome.kind, outcome.has_rows, outcome.row_count, shown, seconds)
         self._write_footer(footer, outcome.notice)
         self.out.flush()
+
+    def tell(self, text: str) -> None:
+        """Writes words beside results; nothing where only data may stand."""
+        if self.preferences.format in DATA_ONLY or self.preferences.quiet:
+            return
+        apart = self._results_shown and not self.preferences.interactive
+        self.out.write(f"\n{text}\n" if apart else f"{text}\n")
+        self._results_shown = 0  # what comes next belongs to these words
 
     def _write_table(self, table: pa.Table) -> None:
         format_ = self.preferences.format

@@ -20,7 +20,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
-from headwater.cli import commands
+from headwater.cli import commands, helping
 from headwater.cli.colouring import COLOURS, SqlLexer
 from headwater.cli.complaint import complain
 from headwater.cli.completion import ShellCompleter
@@ -99,7 +99,7 @@ class Shell:
         except (Quit, Leave):
             raise
         except Exception as error:
-            complain(self._errors, error)
+            complain(self._errors, error, helping.pointer)
 
     def _refresh_names(self) -> None:
         try:

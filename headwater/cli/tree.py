@@ -49,7 +49,9 @@ def drawn(node: Node, look: Look, first: str = "", rest: str = "") -> Iterator[s
     yield from (look.styled(aside + line, DIM) for line in notes)
     for number, child in enumerate(node.below, 1):
         last = number == len(node.below)
-        yield from drawn(child, look, rest + (end if last else fork), rest + ("   " if last else bar))
+        yield from drawn(
+            child, look, rest + (end if last else fork), rest + ("   " if last else bar)
+        )
 
 
 def _broken(text: str, room: int | None) -> list[str]:

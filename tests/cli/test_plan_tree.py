@@ -110,7 +110,10 @@ plain scan, in line (no Spark)
 └─ columns: id"""
 
 
-def picture(text: str, look: Look = Look(unicode=True)) -> str:
+BOXES = Look(unicode=True)
+
+
+def picture(text: str, look: Look = BOXES) -> str:
     return "\n".join(drawn(plan_tree(text.split("\n")), look))
 
 

@@ -127,6 +127,71 @@ def test_commands(typist: Typist) -> None:
     assert "not a number of rows" in typist.err.getvalue()
 
 
+def test_commands_that_list(typist: Typist) -> None:
+    """Each kind of object has a command that lists it; where it lists two kinds, it names them."""
+    typist.type(*(f"\\d{kind}{ENTER}" for kind in "vqifsu"), CTRL_D)
+    kinds = ["VIEWS", "QUERIES", "INDEXES", "FUNCTIONS", "PROCEDURES", "SOURCES", "SINKS", "USERS"]
+    assert typist.database.statements == [f"SHOW {kind}" for kind in kinds]
+    assert "sources\n" in typist.out.getvalue()
+
+
+def test_a_described_object_says_what_it_is_made_of(typist: Typist) -> None:
+    """`\\d` names the kind, and shows the query of a view."""
+    typist.type("\\d dear", ENTER, "\\d orders", ENTER, CTRL_D)
+    out = typist.out.getvalue()
+    assert out.startswith("view dear\n")
+    assert "made of:\n  SELECT *\n    FROM orders\n" in out
+    assert "table orders\n" in out
+
+
+def test_errors_point_to_their_page(typist: Typist) -> None:
+    """What the last line of an error names tells the cause and the cure."""
+    typist.type("bad;", ENTER, "\\help 42704", ENTER, "bug;", ENTER, CTRL_D)
+    assert typist.err.getvalue().count("more: \\help 42704\n") == 1
+    assert typist.out.getvalue().startswith("42704: a type, setting, user")
+    assert "what to do: the hint names the nearest" in typist.out.getvalue()
+
+
+def test_commands_of_psql_say_what_to_do_instead(typist: Typist) -> None:
+    """Habits from psql get an answer."""
+    typist.type("\\l", ENTER, "\\h select", ENTER, CTRL_D)
+    assert "a folder is a database" in typist.err.getvalue()
+    assert typist.out.getvalue().startswith("SELECT: ")
+
+
+def test_watch_runs_the_last_statement_again(typist: Typist) -> None:
+    """So many times, or until an error."""
+    typist.type("select 1;", ENTER, "\\watch 0.1 3", ENTER, "bad;", ENTER, "\\watch", ENTER, CTRL_D)
+    assert typist.database.statements == ["select 1"] * 4 + ["bad"] * 2
+    assert typist.out.getvalue().count("every 0.1 s; Ctrl-C ends") == 3
+
+
+def test_watch_needs_a_statement_and_a_time(typist: Typist) -> None:
+    """What it cannot do it says."""
+    typist.type("\\watch", ENTER, "select 1;", ENTER, "\\watch often", ENTER, CTRL_D)
+    assert "there is no statement to watch" in typist.err.getvalue()
+    assert "'often' is no time" in typist.err.getvalue()
+    assert typist.database.statements == ["select 1"]
+
+
+def test_ctrl_c_ends_watching(typist: Typist) -> None:
+    """In the middle of a statement or between two: the shell goes on, and nothing else is lost."""
+    pause = threading.Event()
+
+    def press() -> None:
+        for _ in range(6000):
+            if len(typist.database.statements) == 2 or pause.wait(0.01):
+                break
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    typist.type("select 1;", ENTER, "\\watch 60", ENTER, "select 2;", ENTER, CTRL_D)
+    pressing.join()
+    assert typist.database.statements == ["select 1", "select 1", "select 2"]
+    assert typist.err.getvalue() == ""
+
+
 def test_only_the_first_rows_are_drawn(typist: Typist) -> None:
     typist.type("many 11;", ENTER, "\\rows 0", ENTER, "many 12;", ENTER, CTRL_D)
     assert "(the first 10 of 11 rows; \\rows 0 shows all)" in typist.out.getvalue()
