@@ -19,7 +19,7 @@ CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
 def watch(session: Session, text: str, every_s: float, times: int | None = None) -> None:
     """Runs the text every so many seconds; None: until Ctrl-C."""
     stopped = threading.Event()
-    done = 0
+    done, presses = 0, session.runner.press_count
     with interrupts(stopped.set):
         while not stopped.is_set():
             _announce(session, every_s)
@@ -28,9 +28,10 @@ def watch(session: Session, text: str, every_s: float, times: int | None = None)
             except Interrupted:
                 return
             done += 1
-            if session.runner.pressed or done == times:
+            if session.runner.press_count > presses or done == times:
                 return
-            stopped.wait(every_s)
+            if stopped.wait(every_s) and session.preferences.interactive:
+                session.tell("")  # the terminal has written ^C
 
 
 def _announce(session: Session, every_s: float) -> None:

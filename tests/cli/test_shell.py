@@ -20,6 +20,7 @@ from headwater.cli.colouring import coloured
 from headwater.cli.history import BoundedHistory, history_path, open_history
 from headwater.cli.session import Preferences, Session
 from headwater.cli.shell import Shell
+from headwater.cli.watching import watch
 
 ENTER, TAB, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b\r"
 
@@ -190,6 +191,20 @@ def test_ctrl_c_ends_watching(typist: Typist) -> None:
     pressing.join()
     assert typist.database.statements == ["select 1", "select 1", "select 2"]
     assert typist.err.getvalue() == ""
+
+
+def test_ctrl_c_in_a_statement_that_ends_well_ends_watching(database: Any) -> None:
+    """A press that came too late to cancel anything is not lost."""
+    session = Session(database, Preferences(), io.StringIO(), io.StringIO())
+    real = database.script
+
+    def script(text: str, **more: Any) -> Any:
+        session.runner.press()
+        return real(text, **more)
+
+    database.script = script
+    watch(session, "select 1", 60.0)
+    assert database.statements == ["select 1"]
 
 
 def test_only_the_first_rows_are_drawn(typist: Typist) -> None:
