@@ -1,7 +1,7 @@
 """`\\help`: what is said about a statement, and about an error by its SQLSTATE.
 
-Statements stand in `statement_help`. Errors are read from the reference, `docs/reference/errors.md`,
-which a wheel carries: there is one list of them, for readers and for the shell.
+Statements stand in `statement_help`. Errors are read from the reference, `docs/reference/errors.md` and
+the page of each, which a wheel carries: they are written once, for readers and for the shell.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from pathlib import Path
 
 from headwater.cli.shipped import shipped
 from headwater.cli.statement_help import TOPICS, Topic
 from headwater.errors import BindError
 
 ERRORS = "docs/reference/errors.md"
-_ROW = re.compile(r"^\| `([0-9A-Z]{5})` \| (.*) \| (.*) \|$", re.MULTILINE)
+PAGES = "docs/reference/errors"
+_ROW = re.compile(r"^\| \[?`([0-9A-Z]{5})`(?:\]\([^)]*\))? \| (.*) \| (.*) \|$", re.MULTILINE)
 _SQLSTATE = re.compile(r"(?=.*\d)[0-9A-Z]{5}")
 CLASSES = {
     "22": "a value does not fit",
@@ -113,19 +113,25 @@ def _error(sqlstate: str) -> Iterator[str]:
         yield "Spark has codes of its own: the message says what they mean"
         return
     yield f"{sqlstate}: {known.cause}"
-    yield f"what to do: {known.cure}"
-    page = shipped(f"{ERRORS.removesuffix('.md')}/{sqlstate}.md")
-    if page is not None:
-        yield from ("", *_page(page))
-    yield ""
-    yield f"more: {ERRORS if page is None else f'docs/reference/errors/{sqlstate}.md'}"
+    page = shipped(f"{PAGES}/{sqlstate}.md")
+    if page is None:
+        yield from (f"what to do: {known.cure}", "", f"more: {ERRORS}")
+    else:
+        yield from ("", *page_lines(page.read_text(encoding="utf-8")))
+        yield from ("", f"more: {PAGES}/{sqlstate}.md")
 
 
-def _page(path: Path) -> Iterator[str]:
-    """A page about one error as plain lines, without its title."""
-    for line in path.read_text(encoding="utf-8").strip().splitlines():
-        if not line.startswith(("# ", "```")):
-            yield plain(line.lstrip("#").strip() if line.startswith("#") else line)
+def page_lines(text: str) -> Iterator[str]:
+    """A page about one error as plain lines: without its title and its last line, which leads back."""
+    body = re.sub(r"\A# .*\n+|\n+All codes: .*\n*\Z", "", text).strip()
+    in_code = False
+    for line in body.splitlines():
+        if line.startswith("```"):
+            in_code = not in_code
+        elif in_code:
+            yield f"  {line}"
+        else:
+            yield plain(line.lstrip("# ") if line.startswith("#") else line)
 
 
 def _unknown(about: str) -> BindError:

@@ -63,12 +63,12 @@ def test_every_error_of_the_reference() -> None:
     """All rows of the table are read, without marks of Markdown."""
     path = shipped(helping.ERRORS)
     assert path is not None
-    codes = re.findall(r"^\| `(\w{5})`", path.read_text(), re.M)
+    codes = re.findall(r"^\| \[?`(\w{5})`", path.read_text(), re.M)
     assert list(helping.errors()) == codes
     for code in codes:
         lines = helping.help_lines(code)
         assert lines[0].startswith(f"{code}: ")
-        assert "`" not in "".join(lines)
+        assert "`" not in "".join(line for line in lines if not line.startswith("  "))
         assert helping.pointer(code) == f"\\help {code}"
 
 
@@ -78,16 +78,30 @@ def test_an_error_that_is_not_in_the_reference() -> None:
     assert "a name, a type or a rule of SQL" in helping.help_lines("42KD9")[0]
 
 
-def test_a_page_about_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where an error has a page of its own, the shell shows it."""
-    page = tmp_path / "42P01.md"
-    page.write_text(
-        "# 42P01\n\n## Cause\nThe `table` is [gone](x.md).\n```sql\nSHOW TABLES;\n```\n"
-    )
+def test_the_page_of_an_error() -> None:
+    """Where an error has a page of its own, the shell shows it, its examples set in."""
+    text = "# x\n\nThe `t` is [gone](x.md).\n\n## Example\n```sql\nSHOW `a`;\n```\n\nAll codes: [e](e).\n"
+    assert list(helping.page_lines(text)) == [
+        "The t is gone.",
+        "",
+        "Example",
+        "  SHOW `a`;",
+    ]
+    lines = helping.help_lines("42p01")
+    assert lines[:2] == ["42P01: a table does not exist", ""]
+    assert "  SELECT * FROM oders;" in lines
+    assert lines[-1] == "more: docs/reference/errors/42P01.md"
+
+
+def test_an_error_without_a_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has a word for each."""
     real = helping.shipped
     monkeypatch.setattr(
-        helping, "shipped", lambda name: page if name.endswith("/42P01.md") else real(name)
+        helping, "shipped", lambda name: real(name) if "/errors/" not in name else None
     )
-    lines = helping.help_lines("42P01")
-    more = "more: docs/reference/errors/42P01.md"
-    assert lines[-5:] == ["Cause", "The table is gone.", "SHOW TABLES;", "", more]
+    assert helping.help_lines("42P01") == [
+        "42P01: a table does not exist",
+        "what to do: the hint names the nearest",
+        "",
+        "more: docs/reference/errors.md",
+    ]

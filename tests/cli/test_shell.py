@@ -150,7 +150,8 @@ def test_errors_point_to_their_page(typist: Typist) -> None:
     typist.type("bad;", ENTER, "\\help 42704", ENTER, "bug;", ENTER, CTRL_D)
     assert typist.err.getvalue().count("more: \\help 42704\n") == 1
     assert typist.out.getvalue().startswith("42704: a type, setting, user")
-    assert "what to do: the hint names the nearest" in typist.out.getvalue()
+    assert "Causes\n" in typist.out.getvalue()
+    assert typist.out.getvalue().endswith("more: docs/reference/errors/42704.md\n")
 
 
 def test_commands_of_psql_say_what_to_do_instead(typist: Typist) -> None:
