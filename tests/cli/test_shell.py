@@ -19,7 +19,7 @@ from rich.console import Console
 from headwater.cli.colouring import coloured
 from headwater.cli.history import BoundedHistory, history_path, open_history
 from headwater.cli.session import Preferences, Session
-from headwater.cli.shell import Shell
+from headwater.cli.shell import Shell, reminds
 from headwater.cli.watching import watch
 
 ENTER, TAB, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b\r"
@@ -62,6 +62,13 @@ def test_a_statement_over_two_lines(typist: Typist) -> None:
     assert typist.type("select 1", ENTER, "2;", ENTER, CTRL_D) == 0
     assert typist.database.statements == ["select 1\n2"]
     assert typist.out.getvalue() == " n\n---\n 1\n 2\n(2 rows)\n\n"
+
+
+def test_who_forgets_the_semicolon_is_reminded() -> None:
+    """After Enter behind a statement without one, until something else is typed."""
+    assert reminds("select 1\n")
+    assert reminds("select 1\n\n")
+    assert not any(map(reminds, ["", "\n", "select 1", "select 1\nfrom", "select 1;\n"]))
 
 
 def test_alt_enter_adds_a_line(typist: Typist) -> None:
