@@ -366,9 +366,9 @@ class Connection(asyncio.Protocol):
             else:
                 self._small(session, action)
                 return
-        except Error as error:
+        except Exception as error:  # a defect ends a statement, never the connection
             session.transaction.fail()
-            machine.fail(error, session.status)
+            machine.fail(as_error(error), session.status)
             return
         if work is None:
             machine.write(answer or b"")

@@ -142,6 +142,9 @@ class Session:
                 f"the statement has {len(found.types)} parameters, {len(message.values)} came",
                 sqlstate="08P01",
             )
+        strange = {*message.formats, *message.result_formats} - {encode.TEXT, encode.BINARY}
+        if strange:
+            raise BindError(f"there is no format {strange.pop()}", sqlstate="22023")
         formats = encode.column_formats(len(message.values), message.formats)
         texts = [
             parameter_text(value, oid, format_)
@@ -227,7 +230,11 @@ class Session:
     def sync(self) -> None:
         """The end of a series: outside of a transaction, portals end with it."""
         if not self.transaction.is_open:
-            self.portals.clear()
+            self._end_portals()
+
+    def _end_portals(self) -> None:
+        """Portals end with their transaction, but for cursors WITH HOLD."""
+        self.portals = {name: portal for name, portal in self.portals.items() if portal.holds}
 
     def _statement(self, name: str) -> Prepared:
         found = self.prepared.get(name)
@@ -333,6 +340,7 @@ class Session:
             parser.parse(text)
             notices = [] if transaction.is_open else ["there is no transaction in progress"]
             transaction.end()
+            self._end_portals()
             return Outcome("ROLLBACK", notices=notices)
         if word in ("SAVEPOINT", "RELEASE"):
             list(transaction.check(word))
@@ -344,6 +352,7 @@ class Session:
         failed, held = self.status == "E", self.transaction.held()
         notices = [] if self.transaction.is_open else ["there is no transaction in progress"]
         self.transaction.end()
+        self._end_portals()
         if failed:
             return Outcome("ROLLBACK")
         if held:
