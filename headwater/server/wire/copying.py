@@ -65,6 +65,9 @@ class IncomingRows:
 
     def rows(self) -> pa.Table:
         """All rows, once the client is done."""
+        self._row_ends.find(self._waiting)
+        if self._row_ends.inside and not self._ended:
+            raise self._wrong("a value in quotes has no end")
         self._read(bytes(self._waiting))
         self._waiting.clear()
         if not self._tables:
@@ -146,7 +149,7 @@ def _escaped(statement: Copy, data: bytes) -> bool:
 
 def _read_csv(statement: Copy, schema: pa.Schema, data: bytes) -> pa.Table:
     quoted: Any = statement.quote if statement.format == "csv" else False
-    escape: Any = statement.escape if quoted and statement.escape != statement.quote else False
+    data = lines.doubled(data, statement) if quoted else data
     return csv.read_csv(
         pa.BufferReader(data),
         read_options=csv.ReadOptions(
@@ -157,8 +160,6 @@ def _read_csv(statement: Copy, schema: pa.Schema, data: bytes) -> pa.Table:
         parse_options=csv.ParseOptions(
             delimiter=statement.delimiter,
             quote_char=quoted,
-            double_quote=escape is False,
-            escape_char=escape,
             newlines_in_values=bool(quoted),
             ignore_empty_lines=len(schema) > 1,
         ),
@@ -209,12 +210,25 @@ def _converted(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     try:
         return _cast(column, type_)
     except (pa.ArrowInvalid, ValueError):
-        for number, text in enumerate(column, 1):
-            try:
-                _cast(pa.chunked_array([pa.array([text.as_py()], pa.string())]), type_)
-            except (pa.ArrowInvalid, ValueError) as error:
-                raise ValueError(f"row #{number}: {error}") from None
+        number = _first_wrong(column, type_)
+        try:
+            _cast(column.slice(number, 1), type_)
+        except (pa.ArrowInvalid, ValueError) as error:
+            raise ValueError(f"row #{number + 1}: {error}") from None
         raise
+
+
+def _first_wrong(column: pa.ChunkedArray, type_: pa.DataType) -> int:
+    """The first text that is no value of a type, found by halves."""
+    first, count = 0, len(column)
+    while count > 1:
+        half = count // 2
+        try:
+            _cast(column.slice(first, half), type_)
+            first, count = first + half, count - half
+        except (pa.ArrowInvalid, ValueError):
+            count = half
+    return first
 
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:

@@ -62,13 +62,13 @@ class RowEnds:
     statement: Copy
     _known: int = 0  # bytes that were looked at
     _end: int = 0
-    _inside: bool = False
+    inside: bool = False  # what is known ends inside of quotes
 
     def find(self, waiting: bytearray) -> int:
         """The end of the last whole row."""
         if self.statement.format == "csv":
-            ends, self._inside, known = csv_ends(
-                bytes(waiting[self._known :]), self.statement, self._inside
+            ends, self.inside, known = csv_ends(
+                bytes(waiting[self._known :]), self.statement, self.inside
             )
             self._end = self._known + ends[-1] if ends else self._end
             self._known += known
@@ -103,6 +103,21 @@ def without_first(data: bytes, statement: Copy) -> bytes:
         ends = csv_ends(data, statement)[0]
         return data[ends[0] :] if ends else b""
     return data.partition(b"\n")[2]
+
+
+def doubled(data: bytes, statement: Copy) -> bytes:
+    """CSV whose quotes inside of quotes are doubled, where it had a character of its own for that."""
+    quote, escape = statement.quote.encode(), statement.escape.encode()
+    if quote == escape or escape not in data:
+        return data
+    q, e = re.escape(quote), re.escape(escape)
+    value = re.compile(q + b"((?:[^" + q + e + b"]|" + e + b".?)*)(" + q + b"?)", re.DOTALL)
+    escaped = re.compile(e + b"(" + q + b"|" + e + b")")
+
+    def plain(match: re.Match[bytes]) -> bytes:
+        return quote * 2 if match.group(1) == quote else escape
+
+    return value.sub(lambda m: quote + escaped.sub(plain, m.group(1)) + m.group(2), data)
 
 
 def parted(text: bytes, separator: bytes) -> list[bytes]:

@@ -149,6 +149,7 @@ def test_a_row_that_never_ends() -> None:
     ("options", "data"),
     [
         ("", b"1\tx\n2\ty\rz\n"),
+        (" CSV", b'1,x\n2,"y\n3,z\n'),
         ("", b"1\tx\nzwei\ty\n"),
         ("", b"1\tx\n2\n"),
         (" CSV", b"1,x\n2,y,z\n"),
