@@ -45,7 +45,7 @@ def read_rows(
         quickly = _lines_by_arrow(data, schema, zone)
         return _typed(_lines(data), schema, zone) if quickly is None else quickly
     if kind == JSON:
-        found = json_of_body(data)
+        found = json_of_body(data, ExactFloat)
         return _typed(found if isinstance(found, list) else [found], schema, zone)
     raise HttpError(
         415,
@@ -148,7 +148,7 @@ def _lines(data: bytes) -> list[Any]:
         if not line.strip():
             continue
         try:
-            rows.append(json.loads(line, parse_constant=_refused))
+            rows.append(json.loads(line, parse_constant=_refused, parse_float=ExactFloat))
         except (ValueError, RecursionError) as error:
             raise DataError(
                 f"line {number} is not JSON", sqlstate="22P04", detail=str(error)[:200]
@@ -218,10 +218,24 @@ def _moment(value: Any, zone: str | None) -> Any:
     return found
 
 
+class ExactFloat(float):
+    """A number of JSON that knows how it was written: a decimal has more digits than a float."""
+
+    written: str
+
+    def __new__(cls, text: str) -> ExactFloat:
+        """The number of a text."""
+        made = super().__new__(cls, text)
+        made.written = text
+        return made
+
+
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool):
         raise ValueError("not a number")
-    return Decimal(repr(value) if isinstance(value, float) else value)
+    if isinstance(value, float):
+        return Decimal(value.written if isinstance(value, ExactFloat) else repr(value))
+    return Decimal(value)
 
 
 def _number(value: Any) -> Any:
@@ -229,7 +243,7 @@ def _number(value: Any) -> Any:
         if value not in ("NaN", "Infinity", "-Infinity"):
             raise ValueError("not a number")
         return float(value)
-    return value
+    return float(value) if type(value) is int else value
 
 
 def _items(items: Any, make: Callable[[Any], Any] | None) -> list[Any]:
