@@ -303,7 +303,8 @@ class Session:
         if word == "COPY":
             return self._copy(text)
         if self.catalog.wants(original):
-            return Outcome("SELECT", of_table(self.catalog.run(original, self.commands)))
+            rows = self.catalog.run(original, self.commands, self.cancellation)
+            return Outcome("SELECT", of_table(rows))
         if is_subscribe(text):
             self.database.authorise(text, self.role)
             schema, pieces = self.database.follow(text, self.cancellation)
