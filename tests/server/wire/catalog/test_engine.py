@@ -216,5 +216,5 @@ def test_the_catalog_follows_the_database(engine: CatalogEngine, database: FakeD
 def test_what_the_catalog_does_not_have(engine: CatalogEngine) -> None:
     """A catalog of PostgreSQL's that we lack is an undefined table, not a crash."""
     with pytest.raises(BindError) as caught:
-        engine.run("SELECT * FROM pg_catalog.pg_largeobject", COMMANDS)
+        engine.run("SELECT * FROM pg_catalog.pg_largeobject", COMMANDS, Cancellation())
     assert caught.value.sqlstate == "42P01"
