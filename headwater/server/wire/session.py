@@ -390,6 +390,11 @@ class Session:
         assert isinstance(statement, Copy)
         self.database.authorise(text, self.role)
         if statement.path is not None:
+            if statement.direction == "from" and self.transaction.is_open:
+                raise NotSupportedError(
+                    "COPY FROM a file cannot wait for COMMIT, so it is refused in a transaction",
+                    hint="COPY … FROM STDIN can wait; or COMMIT first",
+                )
             return _outcome_of(self.database.statement(text, self.cancellation))
         if statement.direction == "from":
             return Outcome("COPY", incoming=self._incoming(statement))

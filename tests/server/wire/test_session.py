@@ -97,3 +97,13 @@ def test_cursors_end_with_their_transaction(live: LiveServer, end: str) -> None:
         assert sqlstate(asked(client, m.Query("FETCH 1 FROM c"))) == "34000"
         assert other.execute("FETCH ALL FROM held").fetchall() == [(7,), (8,)]
         other.execute("CLOSE held")
+
+
+@pytest.mark.parametrize(
+    "text", ["COPY s FROM '/nowhere.csv' CSV", "INSERT INTO s FROM STREAM 'csv:/nowhere'"]
+)
+def test_rows_that_cannot_wait_are_refused_in_a_transaction(live: LiveServer, text: str) -> None:
+    """Rows that ROLLBACK could not take back are not added before COMMIT."""
+    with raw(live) as client:
+        asked(client, m.Query("BEGIN"))
+        assert sqlstate(asked(client, m.Query(text))) == "0A000"
