@@ -14,6 +14,7 @@ import secrets
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
 
@@ -338,8 +339,8 @@ class Connection(asyncio.Protocol):
         commands = Commands(self._given, user, name)
         commands.process = self._number
         server = self._server
-        role = "admin" if self.login is None else self.login.role
-        self._session = Session(server.database, server.catalog, server.answers, commands, role)
+        role_of = None if self.login is None else partial(server.users.role_of, user)
+        self._session = Session(server.database, server.catalog, server.answers, commands, role_of)
         self._repeats = Repeats(self._session)
         self.machine.welcome(commands.reported, self._number, self.secret)
 

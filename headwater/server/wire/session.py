@@ -13,7 +13,7 @@ from typing import cast
 import pyarrow as pa
 
 from headwater.database import Database, is_subscribe
-from headwater.errors import BindError, Error, NotSupportedError
+from headwater.errors import AccessError, BindError, Error, NotSupportedError
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
 from headwater.server.wire import copying, encode, replies
@@ -61,9 +61,10 @@ class Session:
         catalog: CatalogEngine,
         answers: Answers,
         commands: Commands,
-        role: Role = "admin",
+        role_of: Callable[[], Role | None] | None = None,
     ) -> None:
-        self.role: Role = role
+        """`role_of`: the role that the user has now, None once there is no such user; or an admin."""
+        self.role_of = role_of or _admin
         self.database = database
         self.catalog = catalog
         self.answers = answers
@@ -73,6 +74,19 @@ class Session:
         self.portals: dict[str, Portal] = {}
         self.cancellation = Cancellation()
         self.known: tuple[str, tuple[int, ...], Encoded] | None = None  # the last answer, if it was
+
+    @property
+    def role(self) -> Role:
+        """The user's role; AccessError if the user was dropped."""
+        found = self.role_of()
+        if found is None:
+            raise AccessError("the user of this connection was dropped", sqlstate="28000")
+        return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a known answer may be given: to a user that is there, outside of a transaction."""
+        return not self.transaction.is_open and self.role_of() is not None
 
     @property
     def status(self) -> str:
@@ -101,7 +115,7 @@ class Session:
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
-        found = None if self.transaction.is_open else self.answers.find(text, ())
+        found = self.answers.find(text, ()) if self.is_plain else None
         if found is None:
             return None
         self.known = text, (), found
@@ -161,7 +175,7 @@ class Session:
     def describe_now(self, name: str) -> bytes | None:
         """The columns of a portal whose answer is known without work."""
         portal = self.portals.get(name)
-        if portal is None or portal.outcome is not None or self.transaction.is_open:
+        if portal is None or portal.outcome is not None or not self.is_plain:
             return None
         found = self.answers.find(portal.text, portal.formats)
         if found is None or not _keeps(portal.promised, found.schema):
@@ -286,6 +300,7 @@ class Session:
     def _run(self, text: str, original: str) -> Outcome:
         """One statement, within the rules of the transaction."""
         self.cancellation.check()
+        _ = self.role  # a user who was dropped runs nothing more
         words = first_words(text)
         ended = self._transaction_statement(words, text)
         if ended is not None:
@@ -452,6 +467,11 @@ class Session:
             return self._hold(table, rows, "COPY").count or 0
         self.database.insert(table, rows)
         return rows.num_rows
+
+
+def _admin() -> Role:
+    """Whoever comes while there are no users."""
+    return "admin"
 
 
 def _split(text: str) -> Sequence[parser.Piece]:
