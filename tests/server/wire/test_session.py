@@ -116,23 +116,26 @@ LARGE = "SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_typ
 def test_a_statement_can_be_cancelled_when_no_more_clients_may_come() -> None:
     """A cancellation comes over a connection of its own; that one needs no room."""
     settings = {"eager_spark": False, "connections": 1}
-    with headwater.connect(":memory:", settings=settings) as db, LiveServer(db) as live:
-        with psycopg.connect(live.dsn, autocommit=True) as client:
-            with pytest.raises(psycopg.OperationalError, match="too many connections"):
-                psycopg.connect(live.dsn)
-            found: list[str] = []
+    with (
+        headwater.connect(":memory:", settings=settings) as db,
+        LiveServer(db) as live,
+        psycopg.connect(live.dsn, autocommit=True) as client,
+    ):
+        with pytest.raises(psycopg.OperationalError, match="too many connections"):
+            psycopg.connect(live.dsn)
+        found: list[str] = []
 
-            def run() -> None:
-                try:
-                    client.execute(LARGE)
-                except psycopg.errors.QueryCanceled as error:
-                    found.append(str(error))
+        def run() -> None:
+            try:
+                client.execute(LARGE)
+            except psycopg.errors.QueryCanceled as error:
+                found.append(str(error))
 
-            live.wait_until(lambda: len(live.server.connections) == 1)
-            (connection,) = live.server.connections.values()
-            thread = threading.Thread(target=run)
-            thread.start()
-            live.wait_until(lambda: connection.machine.is_busy)
-            client.cancel_safe()
-            thread.join(60)
-            assert len(found) == 1
+        live.wait_until(lambda: len(live.server.connections) == 1)
+        (connection,) = live.server.connections.values()
+        thread = threading.Thread(target=run)
+        thread.start()
+        live.wait_until(lambda: connection.machine.is_busy)
+        client.cancel_safe()
+        thread.join(60)
+        assert len(found) == 1
