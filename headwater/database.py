@@ -358,7 +358,11 @@ class Database:
     ) -> tuple[str, pa.Table]:
         """The table that an INSERT means, and the rows that it would add; nothing is written."""
         statement = self._parsed(text)
-        assert isinstance(statement, Insert)
+        if not isinstance(statement, Insert):
+            raise NotSupportedError(
+                "INSERT FROM STREAM cannot wait for COMMIT, so it is refused in a transaction",
+                hint="COMMIT first",
+            )
 
         def act(c: Cancellation) -> tuple[str, pa.Table]:
             return transaction.held_insert(Running(self._context, text, c), statement)

@@ -22,13 +22,20 @@ os.environ["HEADWATER_DRIVER_MEMORY_MB"] = "1024"
 
 import psutil
 import pytest
+from hypothesis import HealthCheck, settings
 
 import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
 
-PATIENCE_S = 5.0
+PATIENCE_S = 60.0  # only where something is still there
+
+# The same examples every time, however slow the machine: a failure is of the change that it came with.
+settings.register_profile(
+    "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("suite")
 
 # Threads that belong to the whole process, by the start of their names.
 LASTING_THREADS = (

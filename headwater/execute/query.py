@@ -21,12 +21,12 @@ from headwater.execute.reading import (
     windowed,
 )
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import CHANCE, TIME_FUNCTIONS, calls_in
+from headwater.plan.continuous.calls import VARYING, called
 from headwater.plan.predicate import columns_of
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql.statements.query import Query
-from headwater.sql.text import EditedText, Name, Span
+from headwater.sql.text import EditedText, Name
 from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
 from headwater.storage.streaming.definition import EPOCH_NUMBER
@@ -126,16 +126,14 @@ def view_alone(context: Context, query: Query) -> ContinuousView | None:
     return view
 
 
-@lru_cache(maxsize=512)
-def _calls(text: str) -> frozenset[str]:
-    return frozenset(call.name for call in calls_in(text, Span(0, len(text))))
+_calls = lru_cache(maxsize=512)(called)
 
 
 def _varies(context: Context, query: Query) -> bool:
     """Whether a query may give another answer over the same rows."""
     calls = _calls(query.text)
     users = any(call.lower() in context.functions for call in calls)
-    return users or bool(calls & (CHANCE | TIME_FUNCTIONS))
+    return users or bool(calls & VARYING)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from dataclasses import dataclass
+from typing import cast
 
 import pyarrow as pa
 
@@ -49,6 +50,11 @@ class Users:
         if found is None:
             return None
         return Login(parse_verifier(found.definition["verifier"]), found.definition["role"])
+
+    def role_of(self, user: str) -> Role | None:
+        """The role that a user has now, or None."""
+        found = self._catalog.find(user, "user")
+        return None if found is None else cast(Role, found.definition["role"])
 
     def token(self, text: str) -> tuple[str, Role] | None:
         """The name and role of a token, or None."""

@@ -51,6 +51,12 @@ class ServerUsers:
             return self._given
         return self._stored.verifier_of(user)
 
+    def role_of(self, user: str) -> Role | None:
+        """The role that a user has now, or None."""
+        if self._given is not None and user == GIVEN_USER:
+            return self._given.role
+        return self._stored.role_of(user)
+
     def token(self, text: str) -> tuple[str, Role] | None:
         """The name and role of a token, or None."""
         return self._stored.token(text)

@@ -14,7 +14,7 @@ from typing import Any
 
 from headwater.errors import AccessError
 from headwater.sql import statements as all_statements
-from headwater.sql.lexer import Token, tokenize
+from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.statements import Copy, Explain, Statement
 from headwater.sql.statements.user import Role
 
@@ -84,7 +84,7 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
 }
 # Functions of Spark's that call any static method of Java, such as the one that ends the process.
 CODE_FUNCTIONS = frozenset({"reflect", "try_reflect", "java_method"})
-_MAY_CALL_CODE = re.compile("|".join(["identifier", *sorted(CODE_FUNCTIONS)]), re.IGNORECASE)
+_MAY_CALL_CODE = re.compile("|".join(["identifier", "using", *sorted(CODE_FUNCTIONS)]), re.I)
 
 
 def needed(statement: Statement) -> Role:
@@ -115,17 +115,18 @@ def kind_of(statement: Statement) -> str:
     """What a statement is, in words; never a part of its text."""
     name = type(statement).__name__
     if name == "Query":
-        return "a SELECT that calls Java" if calls_code(statement.text) else "SELECT"
+        return "a SELECT that runs code" if calls_code(statement.text) else "SELECT"
     return re.sub(r"(?<!^)(?=[A-Z])", " ", name).upper()
 
 
 def calls_code(text: str) -> bool:
-    """Whether a text calls a function that runs any code in the server."""
+    """Whether a text runs any code in the server: by a function, or `TRANSFORM (x) USING 'script'`."""
     if _MAY_CALL_CODE.search(text) is None:
         return False
     tokens = tokenize(text)
     named = any(
-        token.is_name and token.name.lower() in CODE_FUNCTIONS and after.text == "("
+        (token.is_name and token.name.lower() in CODE_FUNCTIONS and after.text == "(")
+        or (token.upper == "USING" and after.kind is Kind.STRING)
         for token, after in pairwise(tokens)
     )
     return named or _calls_by_text(tokens)

@@ -81,7 +81,7 @@ def parsed_lines(data: bytes) -> list[Any]:
         if not line.strip():
             continue
         try:
-            rows.append(json.loads(line, parse_constant=_refused))
+            rows.append(json.loads(line, parse_constant=_refused, parse_float=ExactFloat))
         except (ValueError, RecursionError) as error:
             raise DataError(
                 f"line {number} is not JSON", sqlstate="22P04", detail=str(error)[:200]
@@ -155,10 +155,24 @@ def _moment(value: Any, zone: str | None) -> Any:
     return found
 
 
+class ExactFloat(float):
+    """A number of JSON that knows how it was written: a decimal has more digits than a float."""
+
+    written: str
+
+    def __new__(cls, text: str) -> ExactFloat:
+        """The number of a text."""
+        made = super().__new__(cls, text)
+        made.written = text
+        return made
+
+
 def _decimal(value: Any) -> Decimal:
     if isinstance(value, bool):
         raise ValueError("not a number")
-    return Decimal(repr(value) if isinstance(value, float) else value)
+    if isinstance(value, float):
+        return Decimal(value.written if isinstance(value, ExactFloat) else repr(value))
+    return Decimal(value)
 
 
 def _number(value: Any) -> Any:
@@ -166,7 +180,7 @@ def _number(value: Any) -> Any:
         if value not in ("NaN", "Infinity", "-Infinity"):
             raise ValueError("not a number")
         return float(value)
-    return value
+    return float(value) if type(value) is int else value
 
 
 def _items(items: Any, make: Callable[[Any], Any] | None) -> list[Any]:

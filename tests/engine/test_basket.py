@@ -450,11 +450,11 @@ def test_rows_in_order_cost_microseconds() -> None:
         for i in range(5000)
     ]
     basket._ticks = lambda column: column.to_numpy()
-    began = time.perf_counter()
+    began = time.thread_time()  # not the time that others have the machine
     for number, rows in enumerate(tables):
         basket.append(rows, number * 10 + 9)
         assert basket.take_until("r", number * 10 + 5).num_rows == (10 if number else 6)
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     assert took / len(tables) < 0.0005  # measured 0.00002
     assert basket.take_rows("lagging", 10**9).num_rows == 50_000
 
@@ -463,12 +463,12 @@ def test_rows_out_of_order_are_not_sorted_over_and_over() -> None:
     """Single rows in any order with thousands waiting: the runs stay few."""
     basket, rng = new_basket("r"), random.Random(1)
     tables = [rows_at(number + rng.randint(0, 3000), first=number) for number in range(6000)]
-    began = time.perf_counter()
+    began = time.thread_time()  # not the time that others have the machine
     for number, rows in enumerate(tables):
         basket.append(rows, number - 1)
         if number % 500 == 0:
             basket.validate()
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     assert took / len(tables) < 0.002  # measured 0.00008
     basket.release(10**6)
     times = times_of(basket.take_rows("r", 10**6))

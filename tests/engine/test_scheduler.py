@@ -468,7 +468,7 @@ def test_ten_thousand_factories() -> None:
     names = [str(number) for number in range(10_000)]
     for name in names:
         scheduler.add(name, max_wait=1)
-    began = time.perf_counter()
+    began = time.thread_time()  # not the time that others have the machine
     for turn in range(3):
         for name in names:
             scheduler.offer(name, turn, enough=False)
@@ -479,7 +479,7 @@ def test_ten_thousand_factories() -> None:
             claimed = scheduler.next(turn)
             assert claimed is not None
             scheduler.finished(claimed, turn, 0.1)
-    took = time.perf_counter() - began
+    took = time.thread_time() - began
     assert took / 30_000 < 0.0005  # measured 0.00001
     scheduler.validate()
     for name in names:

@@ -29,7 +29,7 @@ class Live:
         return self
 
     def _wait(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(30)  # type: ignore[arg-type]
+        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
 
     def wait_for(self, event: asyncio.Event) -> None:
         """Waits for an event of the server's loop."""

@@ -81,3 +81,22 @@ def test_copy(live: LiveServer) -> None:
         with client.cursor().copy("COPY t FROM STDIN") as copy:
             copy.write_row((1,))
         assert client.execute("SELECT a FROM t").fetchall() == [(1,)]
+
+
+def test_a_role_that_is_taken_away_is_gone_at_once(live: LiveServer) -> None:
+    """Open connections too: a role that changed holds for the next statement, a dropped user runs none."""
+    database = live.server.database
+    database.sql("CREATE STREAMING TABLE counted (a INT)")
+    database.sql("CREATE VIEW known AS SELECT count(*) AS n FROM counted")
+    with logged_in(live, "w", "pw-writer") as client:
+        client.execute("INSERT INTO counted VALUES (1)")
+        for _ in range(4):
+            assert client.execute("SELECT * FROM known", prepare=True).fetchall() == [(1,)]
+        database.sql("ALTER USER w ROLE READER")
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            client.execute("INSERT INTO counted VALUES (1)")
+        assert client.execute("SELECT * FROM known", prepare=True).fetchall() == [(1,)]
+        database.sql("DROP USER w")
+        for prepared in (True, False):
+            with pytest.raises(psycopg.errors.InvalidAuthorizationSpecification):
+                client.execute("SELECT * FROM known", prepare=prepared)

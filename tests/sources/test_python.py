@@ -196,11 +196,11 @@ def test_a_source_stopped_before_its_first_row_leaves_no_thread(db: headwater.Da
 
     def slow(start: int = 0) -> Iterator[tuple[int, int] | None]:
         called.set()
-        go_on.wait(5)
+        go_on.wait(60)
         return feed(start)
 
     begun(db, slow)
-    assert called.wait(5)
+    assert called.wait(60)
     stopped = runner(db, "s")
     stopped.stopping.set()
     stopped.interrupt()

@@ -32,6 +32,7 @@ READS = (
     "ROLLBACK",
     "SELECT 'reflect(x)', reflect FROM t",
     "SELECT IDENTIFIER('a'), (1) FROM IDENTIFIER('t')",
+    "SELECT transform(a, x -> x + 1) FROM t JOIN u USING (b)",
 )
 WRITES = (
     "INSERT INTO t VALUES (1)",
@@ -82,6 +83,9 @@ ADMINS = (
     "SELECT `java_method` /* */ ('java.lang.System', 'exit', 0)",
     "SELECT IDENTIFIER('re' || 'flect')('java.lang.System', 'exit', 0)",
     "INSERT INTO t SELECT try_reflect('java.lang.System', 'getenv', 'HOME')",
+    "SELECT TRANSFORM (a) USING 'touch x' AS b FROM t",
+    "FROM t MAP a USING r'touch x' AS b",
+    'COPY (SELECT * FROM (FROM t REDUCE a using /* */ "cat" AS b)) TO STDOUT',
 )
 LEAST: dict[str, Role] = (
     dict.fromkeys(READS, "reader") | dict.fromkeys(WRITES, "writer") | dict.fromkeys(ADMINS, "admin")

@@ -8,7 +8,7 @@ import pytest
 import sqlglot
 from sqlglot import exp
 
-from headwater.errors import DataError, Error, SqlSyntaxError
+from headwater.errors import DataError, Error, NotSupportedError, SqlSyntaxError
 from headwater.sql.duration import Duration
 from headwater.sql.parser import parse
 from headwater.sql.statements.query import Query
@@ -353,3 +353,32 @@ def test_deep_nesting_is_left_to_spark() -> None:
 def test_error_type() -> None:
     with pytest.raises(Error):
         query("SELECT * FROM t [INTERVAL '0' SECOND]")
+
+
+@pytest.mark.parametrize(
+    ("text", "verb"),
+    [
+        ("FROM t INSERT INTO u SELECT a", "INSERT"),
+        ("FROM t insert /* */ overwrite DIRECTORY '/x' USING csv SELECT a", "insert"),
+        ("WITH a (x) AS (SELECT 1), b AS (SELECT 2) INSERT INTO t SELECT * FROM a", "INSERT"),
+        ("WITH a AS (SELECT 1) DELETE FROM t", "DELETE"),
+        ("WITH a AS (SELECT 1) UPDATE t SET x = 1", "UPDATE"),
+        ("WITH a AS (SELECT 1) MERGE INTO t USING a ON true WHEN MATCHED THEN DELETE", "MERGE"),
+    ],
+)
+def test_a_query_changes_nothing(text: str, verb: str) -> None:
+    """Spark would run these as statements of its own, past our tables and past what a reader may do."""
+    with pytest.raises(NotSupportedError) as caught:
+        parse(text)
+    assert caught.value.place is not None
+    assert text[caught.value.place.start : caught.value.place.end] == verb
+
+
+def test_words_of_changes_may_be_names() -> None:
+    """Columns and aliases may be called so."""
+    for text in (
+        "SELECT insert, update, (1) delete FROM merge",
+        "WITH a AS (SELECT 1 AS insert) SELECT insert FROM a",
+        "WITH a AS (SELECT 1) SELECT (2) update FROM a",
+    ):
+        assert query(text).text == text

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from headwater.sql.cursor import CLOSING, OPENING
 from headwater.sql.lexer import Kind, Token, tokenize
@@ -30,6 +31,9 @@ _BARE_TIME = words("CURRENT_TIMESTAMP CURRENT_DATE LOCALTIMESTAMP CURRENT_TIME")
 CHANCE = words(
     "RAND RANDOM RANDN RANDSTR UUID SHUFFLE UNIFORM MONOTONICALLY_INCREASING_ID UNIX_TIMESTAMP"
 )
+# What may give another answer over the same rows; IDENTIFIER calls a function by a name it computes.
+VARYING = TIME_FUNCTIONS | CHANCE | words("LOCALTIME REFLECT TRY_REFLECT JAVA_METHOD IDENTIFIER")
+_MOMENTS = ("NOW", "TODAY", "TOMORROW", "YESTERDAY")  # Spark reads these texts as times
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,26 @@ def calls_in(text: str, span: Span) -> list[Call]:
         elif token.upper in _BARE_TIME and tokens[index - 1].text != ".":
             found.append(Call(token.upper, token.span, ()))
     return found
+
+
+def called(text: str) -> frozenset[str]:
+    """The functions that a text may call, in upper case, however they are written: at worst too many.
+
+    `` `now`() `` and `system.builtin.now()` are calls as well, and so is the text 'now' as a time.
+    """
+    found = set()
+    for token, after in pairwise(tokenize(text)):
+        if token.is_name and after.text == "(":
+            found.add(token.name.upper())
+        elif token.upper in _BARE_TIME or token.upper == "LOCALTIME":
+            found.add(token.upper)
+        elif token.kind is Kind.STRING and _holds_a_moment(token.text):
+            found.add("NOW")
+    return frozenset(found)
+
+
+def _holds_a_moment(literal: str) -> bool:
+    return literal.lstrip("rR").strip("\"' \t\n").upper().startswith(_MOMENTS)
 
 
 def _names_a_call(tokens: Sequence[Token], index: int) -> bool:

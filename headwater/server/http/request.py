@@ -7,7 +7,7 @@ open a file: no part of a path is ever one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, unquote
@@ -125,10 +125,10 @@ def split_target(target: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
     return segments, dict(pairs)
 
 
-def json_of_body(data: bytes) -> Any:
+def json_of_body(data: bytes, make_float: Callable[[str], float] = float) -> Any:
     """The JSON of a body; NaN and Infinity are no JSON."""
     try:
-        return json.loads(data, parse_constant=_refuse_constant)
+        return json.loads(data, parse_constant=_refuse_constant, parse_float=make_float)
     except (ValueError, RecursionError) as error:
         raise HttpError(
             400, "the body is not JSON", sqlstate="22P02", detail=str(error)[:200]

@@ -18,7 +18,7 @@ from headwater.server.wire.copying import IncomingRows
 from headwater.sql import parser
 from headwater.sql.statements.copy import Copy
 from headwater.sql.types import quoted
-from headwater.storage.json_rows import read_lines, typed
+from headwater.storage.json_rows import ExactFloat, read_lines, typed
 
 CSV = "text/csv"
 LINE_TYPES = (LINES, "application/jsonl", "application/x-jsonlines", "application/json-lines")
@@ -36,7 +36,7 @@ def read_rows(
     if kind in LINE_TYPES:
         return read_lines(data, schema, zone)
     if kind == JSON:
-        found = json_of_body(data)
+        found = json_of_body(data, ExactFloat)
         return typed(found if isinstance(found, list) else [found], schema, zone)
     raise HttpError(
         415,

@@ -68,8 +68,8 @@ class Answers:
         if known is None:
             return None
         rows = known.answer.rows()
-        if rows is None:
-            return None
+        if rows is None or len(formats) not in (0, 1, rows.num_columns):
+            return None  # whoever runs the statement says what is wrong with the formats
         if rows is not known.rows:
             if rows.nbytes > LARGEST_ANSWER:
                 return None

@@ -81,7 +81,7 @@ _SET = re.compile(
 )
 _CURSOR = re.compile(
     r"DECLARE\s+(`[^`]+`|\w+)\s+(?:(?:BINARY|INSENSITIVE|ASENSITIVE|NO|SCROLL)\s+)*CURSOR\s+"
-    r"(?:WITH(?:OUT)?\s+HOLD\s+)?FOR\s+(.*)",
+    r"(?:WITHOUT\s+HOLD\s+|(WITH\s+HOLD)\s+)?FOR\s+(.*)",
     re.I | re.DOTALL,
 )
 _FETCH = re.compile(
@@ -240,7 +240,10 @@ def _declare(host: Host, text: str) -> Outcome:
     name = found.group(1).strip("`")
     if name in host.portals:
         raise BindError(f"cursor {name} already exists", sqlstate="42P03")
-    host.portals[name] = Portal(found.group(2))
+    portal = Portal(found.group(3), holds=found.group(2) is not None)
+    if host.open_portal(portal).rows is None:
+        raise BindError(f"cursor {name} has no rows", sqlstate="24000")
+    host.portals[name] = portal
     return Outcome("DECLARE CURSOR")
 
 
@@ -257,7 +260,7 @@ def _fetch(host: Host, text: str) -> Outcome:
     if portal is None:
         raise BindError(f"cursor {name} does not exist", sqlstate="34000")
     rows = host.open_portal(portal).rows
-    if rows is None:
+    if rows is None:  # a portal of the protocol's, whose statement gives none
         raise BindError(f"cursor {name} has no rows", sqlstate="24000")
     number = re.search(r"\d+", how)
     limit = 0 if how.endswith("ALL") else int(number.group()) if number else 1

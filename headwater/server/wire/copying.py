@@ -16,15 +16,16 @@ import pyarrow.compute as pc
 import pyarrow.csv as csv
 
 from headwater.errors import DataError, Error, NotSupportedError, OverloadError
-from headwater.server.wire import encode
+from headwater.server.wire import encode, lines
+from headwater.server.wire.lines import END, RowEnds
 from headwater.sql.statements.copy import Copy
 
 CHUNK = 4 << 20  # bytes of text that are read together
-END = b"\\."
 TRUE = ["t", "true", "TRUE", "True", "1", "on", "yes", "y"]
 FALSE = ["f", "false", "FALSE", "False", "0", "off", "no", "n"]
 ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-_ESCAPE = re.compile(r"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
+LARGEST_BLOCK = (1 << 31) - 1  # bytes that Arrow reads together
+_ESCAPE = re.compile(rb"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
 _HAS_ZONE = r"(Z|[+-]\d{2}(:?\d{2})?)$"
 
 
@@ -34,6 +35,8 @@ class IncomingRows:
     def __init__(self, statement: Copy, schema: pa.Schema, largest: int) -> None:
         if statement.format == "parquet":
             raise NotSupportedError("COPY … FROM STDIN reads text and CSV", hint="CSV or TEXT")
+        if not (statement.delimiter + statement.quote + statement.escape).isascii():
+            raise NotSupportedError("delimiter, quote and escape of a COPY are one byte each")
         self.statement = statement
         self.schema = schema
         self._largest = largest
@@ -41,6 +44,7 @@ class IncomingRows:
         self._tables: list[pa.Table] = []
         self._bytes = 0
         self._lines = 0
+        self._row_ends = RowEnds(statement)
         self._header = statement.header
         self._ended = False
         self.failure: Error | None = None  # why the client gave up, or was wrong
@@ -52,32 +56,30 @@ class IncomingRows:
         return len(self._waiting) >= CHUNK
 
     def read(self) -> None:
-        """Reads the whole lines that wait."""
-        end = self._whole_lines()
+        """Reads the whole rows that wait."""
+        end = self._row_ends.find(self._waiting)
         self._read(bytes(self._waiting[:end]))
         del self._waiting[:end]
+        self._row_ends.taken(end)
+        self._check_room(len(self._waiting))
 
     def rows(self) -> pa.Table:
         """All rows, once the client is done."""
+        self._row_ends.find(self._waiting)
+        if self._row_ends.inside and not self._ended:
+            raise self._wrong("a value in quotes has no end")
         self._read(bytes(self._waiting))
         self._waiting.clear()
         if not self._tables:
             return self.schema.empty_table()
         return pa.concat_tables(self._tables)
 
-    def _whole_lines(self) -> int:
-        """Where the last whole line ends; a line of CSV may hold line ends in quotes."""
-        end = self._waiting.rfind(b"\n") + 1
-        if self.statement.format == "csv":
-            quote = self.statement.quote.encode()
-            while end and self._waiting.count(quote, 0, end) % 2:
-                end = self._waiting.rfind(b"\n", 0, end - 1) + 1
-        return end
-
     def _read(self, data: bytes) -> None:
-        data = self._until_end(data)
+        before = lines.until_end(data, self.statement)
+        if before is not None:
+            data, self._ended = before, True
         if self._header and data:
-            data, self._header = data.partition(b"\n")[2], False
+            data, self._header = lines.without_first(data, self.statement), False
             self._lines += 1
         if not data:
             return
@@ -87,26 +89,18 @@ class IncomingRows:
             raise self._wrong(str(error)) from error
         self._lines += rows.num_rows
         self._bytes += rows.nbytes
-        if self._bytes > self._largest:
+        self._check_room(0)
+        self._tables.append(rows)
+
+    def _check_room(self, waiting: int) -> None:
+        """OverloadError for more rows, or for one larger row, than are kept."""
+        if self._bytes + waiting > self._largest:
             raise OverloadError(
                 "a COPY brings more rows than are kept in memory",
                 sqlstate="53400",
                 detail=f"copy_mb is {self._largest >> 20}",
                 hint="copy the rows in several parts, or SET copy_mb",
             )
-        self._tables.append(rows)
-
-    def _until_end(self, data: bytes) -> bytes:
-        """The data before a line that is `\\.`; what stands behind it is not read."""
-        if END not in data:
-            return data
-        found = re.search(rb"(?:^|\n)\\\.(?:\r?\n|$)", data)
-        if found is None:
-            return data
-        self._ended = True
-        return data[
-            : found.start() + (1 if data[found.start() : found.start() + 1] == b"\n" else 0)
-        ]
 
     def _wrong(self, message: str) -> DataError:
         found = re.search(r"[Rr]ow #(\d+)", message)
@@ -143,20 +137,29 @@ def _typed(type_: pa.DataType) -> bool:
 
 
 def _escaped(statement: Copy, data: bytes) -> bool:
-    return data.count(b"\\") != data.count(b"\\N") or (statement.null != "\\N" and b"\\" in data)
+    """Whether text has more to it than values, NULLs and line ends."""
+    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
+        return True
+    if b"\\" not in data:
+        return False
+    between = re.escape(statement.delimiter.encode())
+    nulls = rb"(?<![^\n" + between + rb"])\\N(?![^\r\n" + between + rb"])"
+    return statement.null != "\\N" or len(re.findall(nulls, data)) != data.count(b"\\")
 
 
 def _read_csv(statement: Copy, schema: pa.Schema, data: bytes) -> pa.Table:
     quoted: Any = statement.quote if statement.format == "csv" else False
-    escape: Any = statement.escape if quoted and statement.escape != statement.quote else False
+    data = lines.doubled(data, statement) if quoted else data
     return csv.read_csv(
         pa.BufferReader(data),
-        read_options=csv.ReadOptions(column_names=schema.names, use_threads=False),
+        read_options=csv.ReadOptions(
+            column_names=schema.names,
+            use_threads=False,
+            block_size=min(len(data) + 1, LARGEST_BLOCK),  # no row may lie across two blocks
+        ),
         parse_options=csv.ParseOptions(
             delimiter=statement.delimiter,
             quote_char=quoted,
-            double_quote=escape is False,
-            escape_char=escape,
             newlines_in_values=bool(quoted),
             ignore_empty_lines=len(schema) > 1,
         ),
@@ -174,26 +177,30 @@ def _read_csv(statement: Copy, schema: pa.Schema, data: bytes) -> pa.Table:
 def _read_escaped(statement: Copy, schema: pa.Schema, data: bytes) -> pa.Table:
     """Text with escapes, a line at a time."""
     columns: list[list[str | None]] = [[] for _ in schema]
-    lines = data.decode().split("\n")
-    for number, line in enumerate(lines[:-1] if lines[-1] == "" else lines, 1):
-        cells = line.removesuffix("\r").split(statement.delimiter)
+    delimiter, null = statement.delimiter.encode(), statement.null.encode()
+    rows = lines.parted(data, b"\n")
+    for number, row in enumerate(rows[:-1] if rows[-1] == b"" else rows, 1):
+        cells = lines.parted(row.removesuffix(b"\r"), delimiter)
         if len(cells) != len(columns):
             raise ValueError(
                 f"row #{number}: {len(columns)} columns were expected, {len(cells)} came"
             )
         for column, cell in zip(columns, cells, strict=True):
-            column.append(None if cell == statement.null else _ESCAPE.sub(_unescaped, cell))
+            if b"\r" in cell.replace(b"\\\r", b""):
+                raise ValueError(f"row #{number}: a carriage return stands there, write it as \\r")
+            column.append(None if cell == null else _ESCAPE.sub(_unescaped, cell).decode())
     arrays = [pa.array(column, pa.string()) for column in columns]
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescaped(match: re.Match[bytes]) -> bytes:
     code = match.group(1)
-    if code[0] in "01234567":
-        return chr(int(code, 8))
-    if code[0] == "x" and len(code) > 1:
-        return chr(int(code[1:], 16))
-    return ESCAPES.get(code, code)
+    if code[:1].isdigit() and code[0] < ord("8"):
+        return bytes([int(code, 8) & 0xFF])
+    if code[:1] == b"x" and len(code) > 1:
+        return bytes([int(code[1:], 16)])
+    found = ESCAPES.get(code.decode("latin-1"))
+    return code if found is None else found.encode()
 
 
 def _converted(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
@@ -203,12 +210,25 @@ def _converted(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
     try:
         return _cast(column, type_)
     except (pa.ArrowInvalid, ValueError):
-        for number, text in enumerate(column, 1):
-            try:
-                _cast(pa.chunked_array([pa.array([text.as_py()], pa.string())]), type_)
-            except (pa.ArrowInvalid, ValueError) as error:
-                raise ValueError(f"row #{number}: {error}") from None
+        number = _first_wrong(column, type_)
+        try:
+            _cast(column.slice(number, 1), type_)
+        except (pa.ArrowInvalid, ValueError) as error:
+            raise ValueError(f"row #{number + 1}: {error}") from None
         raise
+
+
+def _first_wrong(column: pa.ChunkedArray, type_: pa.DataType) -> int:
+    """The first text that is no value of a type, found by halves."""
+    first, count = 0, len(column)
+    while count > 1:
+        half = count // 2
+        try:
+            _cast(column.slice(first, half), type_)
+            first, count = first + half, count - half
+        except (pa.ArrowInvalid, ValueError):
+            count = half
+    return first
 
 
 def _cast(column: pa.ChunkedArray, type_: pa.DataType) -> pa.ChunkedArray:
@@ -254,8 +274,9 @@ def out_header(statement: Copy, names: list[str]) -> bytes:
     """The line of names, if one is asked for."""
     if not statement.header:
         return b""
-    line = statement.delimiter.join(names) + "\n"
-    return b"d" + (len(line.encode()) + 4).to_bytes(4) + line.encode()
+    cells = _out_cells(statement, pa.array(names, pa.string())).to_pylist()
+    line = (statement.delimiter.join(cells) + "\n").encode()
+    return b"d" + (len(line) + 4).to_bytes(4) + line
 
 
 def out_rows(statement: Copy, rows: pa.Table) -> bytes:
@@ -294,7 +315,10 @@ def _text_cells(statement: Copy, texts: pa.Array) -> pa.Array:
 
 def _csv_cells(statement: Copy, texts: pa.Array) -> pa.Array:
     special = "[" + re.escape(statement.delimiter + statement.quote) + r"\n\r]"
-    needs = pc.or_(pc.match_substring_regex(texts, special), pc.equal(texts, statement.null))
+    needs = pc.or_(
+        pc.match_substring_regex(texts, special),
+        pc.is_in(texts, pa.array([statement.null, END.decode()])),
+    )
     if not pc.any(needs, min_count=0).as_py():
         return texts
     quote = statement.quote

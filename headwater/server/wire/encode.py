@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.errors import BindError
 from headwater.server.wire import types, values
 from headwater.server.wire.replies import Field
 from headwater.sql.types import is_list
@@ -36,9 +37,13 @@ def fields_of(schema: pa.Schema, formats: Sequence[int] = ()) -> list[Field]:
 
 
 def column_formats(count: int, formats: Sequence[int]) -> list[int]:
-    """One format per column: none means text, one is for all."""
+    """One format per column: none means text, one is for all; BindError for any other number."""
     if len(formats) <= 1:
         return [formats[0] if formats else TEXT] * count
+    if len(formats) != count:
+        raise BindError(
+            f"{len(formats)} formats were given for {count} values or columns", sqlstate="08P01"
+        )
     return list(formats)
 
 

@@ -47,6 +47,7 @@ class Portal:
     promised: pa.Schema | None = None  # the columns that the client was told of
     outcome: Outcome | None = None
     answer: Encoded | None = None  # known without work
+    holds: bool = False  # a cursor WITH HOLD outlives its transaction
 
 
 Sent = Iterator[bytes | IncomingRows]

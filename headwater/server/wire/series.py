@@ -68,7 +68,7 @@ class Repeats:
 
     def _is_valid(self, repeat: _Repeat) -> bool:
         session, statement = self._session, repeat.statement
-        if session.transaction.is_open:
+        if not session.is_plain:
             return False
         if statement is not None and (
             session.prepared.get(repeat.name) is not statement

@@ -14,6 +14,7 @@ import secrets
 import ssl
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
 
@@ -40,6 +41,7 @@ MEBIBYTE = 1 << 20
 READ_AHEAD = 1 * MEBIBYTE  # bytes of a client that wait while its statement runs
 LARGE_TEXT = 32 << 10  # characters; longer texts and values are read in a thread
 SECRET_BYTES = 4
+MOST_BEYOND = 8  # connections beyond the limit that may cancel, but not log in
 LOGIN_PATIENCE_S = 60.0
 STOP_PATIENCE_S = (
     5.0  # for clients that do not take their last words, and then for their statements
@@ -111,12 +113,17 @@ class WireServer:
         return not late
 
     def add(self, connection: Connection) -> int | None:
-        """A number for a connection; None if there are too many."""
-        if len(self.connections) >= self._most:
+        """A number for a connection; None if there are too many even for one that only cancels."""
+        if len(self.connections) >= self._most + MOST_BEYOND:
             return None
         number = next(self._numbers)
         self.connections[number] = connection
         return number
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no more clients may log in."""
+        return len(self.connections) > self._most
 
     def cancel(self, process: int, secret: bytes) -> None:
         """Cancels what a connection does, if the key is right."""
@@ -156,12 +163,15 @@ class Connection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         self._number = self._server.add(self)
         if self._number is None:
-            self.machine.end(
-                OverloadError("too many connections", sqlstate="53300", hint="SET connections")
-            )
-            self._leave()
+            self._refuse()
             return
         self._patience = self._loop.call_later(LOGIN_PATIENCE_S, self.abort)
+
+    def _refuse(self) -> None:
+        self.machine.end(
+            OverloadError("too many connections", sqlstate="53300", hint="SET connections")
+        )
+        self._leave()
 
     def data_received(self, data: bytes) -> None:
         """Bytes have come."""
@@ -301,6 +311,9 @@ class Connection(asyncio.Protocol):
         self._pump()
 
     def _log_in(self, action: actions.LogIn) -> None:
+        if self._server.is_full:
+            self._refuse()
+            return
         self._given = dict(action.parameters)
         users, options = self._server.users, self._server.options
         trusted = self._is_local() or options.trust_anyone
@@ -338,8 +351,8 @@ class Connection(asyncio.Protocol):
         commands = Commands(self._given, user, name)
         commands.process = self._number
         server = self._server
-        role = "admin" if self.login is None else self.login.role
-        self._session = Session(server.database, server.catalog, server.answers, commands, role)
+        role_of = None if self.login is None else partial(server.users.role_of, user)
+        self._session = Session(server.database, server.catalog, server.answers, commands, role_of)
         self._repeats = Repeats(self._session)
         self.machine.welcome(commands.reported, self._number, self.secret)
 
@@ -366,9 +379,9 @@ class Connection(asyncio.Protocol):
             else:
                 self._small(session, action)
                 return
-        except Error as error:
+        except Exception as error:  # a defect ends a statement, never the connection
             session.transaction.fail()
-            machine.fail(error, session.status)
+            machine.fail(as_error(error), session.status)
             return
         if work is None:
             machine.write(answer or b"")

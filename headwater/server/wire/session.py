@@ -13,7 +13,7 @@ from typing import cast
 import pyarrow as pa
 
 from headwater.database import Database, is_subscribe
-from headwater.errors import BindError, Error, NotSupportedError
+from headwater.errors import AccessError, BindError, Error, NotSupportedError
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
 from headwater.server.wire import copying, encode, replies
@@ -61,9 +61,10 @@ class Session:
         catalog: CatalogEngine,
         answers: Answers,
         commands: Commands,
-        role: Role = "admin",
+        role_of: Callable[[], Role | None] | None = None,
     ) -> None:
-        self.role: Role = role
+        """`role_of`: the role that the user has now, None once there is no such user; or an admin."""
+        self.role_of = role_of or _admin
         self.database = database
         self.catalog = catalog
         self.answers = answers
@@ -73,6 +74,19 @@ class Session:
         self.portals: dict[str, Portal] = {}
         self.cancellation = Cancellation()
         self.known: tuple[str, tuple[int, ...], Encoded] | None = None  # the last answer, if it was
+
+    @property
+    def role(self) -> Role:
+        """The user's role; AccessError if the user was dropped."""
+        found = self.role_of()
+        if found is None:
+            raise AccessError("the user of this connection was dropped", sqlstate="28000")
+        return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a known answer may be given: to a user that is there, outside of a transaction."""
+        return not self.transaction.is_open and self.role_of() is not None
 
     @property
     def status(self) -> str:
@@ -101,7 +115,7 @@ class Session:
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
-        found = None if self.transaction.is_open else self.answers.find(text, ())
+        found = self.answers.find(text, ()) if self.is_plain else None
         if found is None:
             return None
         self.known = text, (), found
@@ -142,6 +156,9 @@ class Session:
                 f"the statement has {len(found.types)} parameters, {len(message.values)} came",
                 sqlstate="08P01",
             )
+        strange = {*message.formats, *message.result_formats} - {encode.TEXT, encode.BINARY}
+        if strange:
+            raise BindError(f"there is no format {strange.pop()}", sqlstate="22023")
         formats = encode.column_formats(len(message.values), message.formats)
         texts = [
             parameter_text(value, oid, format_)
@@ -158,7 +175,7 @@ class Session:
     def describe_now(self, name: str) -> bytes | None:
         """The columns of a portal whose answer is known without work."""
         portal = self.portals.get(name)
-        if portal is None or portal.outcome is not None or self.transaction.is_open:
+        if portal is None or portal.outcome is not None or not self.is_plain:
             return None
         found = self.answers.find(portal.text, portal.formats)
         if found is None or not _keeps(portal.promised, found.schema):
@@ -227,7 +244,11 @@ class Session:
     def sync(self) -> None:
         """The end of a series: outside of a transaction, portals end with it."""
         if not self.transaction.is_open:
-            self.portals.clear()
+            self._end_portals()
+
+    def _end_portals(self) -> None:
+        """Portals end with their transaction, but for cursors WITH HOLD."""
+        self.portals = {name: portal for name, portal in self.portals.items() if portal.holds}
 
     def _statement(self, name: str) -> Prepared:
         found = self.prepared.get(name)
@@ -279,6 +300,7 @@ class Session:
     def _run(self, text: str, original: str) -> Outcome:
         """One statement, within the rules of the transaction."""
         self.cancellation.check()
+        _ = self.role  # a user who was dropped runs nothing more
         words = first_words(text)
         ended = self._transaction_statement(words, text)
         if ended is not None:
@@ -296,7 +318,8 @@ class Session:
         if word == "COPY":
             return self._copy(text)
         if self.catalog.wants(original):
-            return Outcome("SELECT", of_table(self.catalog.run(original, self.commands)))
+            rows = self.catalog.run(original, self.commands, self.cancellation)
+            return Outcome("SELECT", of_table(rows))
         if is_subscribe(text):
             self.database.authorise(text, self.role)
             schema, pieces = self.database.follow(text, self.cancellation)
@@ -333,6 +356,7 @@ class Session:
             parser.parse(text)
             notices = [] if transaction.is_open else ["there is no transaction in progress"]
             transaction.end()
+            self._end_portals()
             return Outcome("ROLLBACK", notices=notices)
         if word in ("SAVEPOINT", "RELEASE"):
             list(transaction.check(word))
@@ -344,6 +368,7 @@ class Session:
         failed, held = self.status == "E", self.transaction.held()
         notices = [] if self.transaction.is_open else ["there is no transaction in progress"]
         self.transaction.end()
+        self._end_portals()
         if failed:
             return Outcome("ROLLBACK")
         if held:
@@ -380,6 +405,11 @@ class Session:
         assert isinstance(statement, Copy)
         self.database.authorise(text, self.role)
         if statement.path is not None:
+            if statement.direction == "from" and self.transaction.is_open:
+                raise NotSupportedError(
+                    "COPY FROM a file cannot wait for COMMIT, so it is refused in a transaction",
+                    hint="COPY … FROM STDIN can wait; or COMMIT first",
+                )
             return _outcome_of(self.database.statement(text, self.cancellation))
         if statement.direction == "from":
             return Outcome("COPY", incoming=self._incoming(statement))
@@ -437,6 +467,11 @@ class Session:
             return self._hold(table, rows, "COPY").count or 0
         self.database.insert(table, rows)
         return rows.num_rows
+
+
+def _admin() -> Role:
+    """Whoever comes while there are no users."""
+    return "admin"
 
 
 def _split(text: str) -> Sequence[parser.Piece]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from headwater.execute.users import Login
+from headwater.sql.statements.user import Role
 
 __all__ = ["FixedUsers", "Login", "NoUsers", "Users"]
 
@@ -15,6 +16,9 @@ class Users(Protocol):
     def verifier_of(self, user: str) -> Login | None:
         """The verifier and role of a user, or None."""
 
+    def role_of(self, user: str) -> Role | None:
+        """The role that a user has now, or None; asked before every statement."""
+
     def __len__(self) -> int:
         """How many users there are; with none, connections from this machine are trusted."""
 
@@ -23,6 +27,10 @@ class NoUsers:
     """Nobody: connections from this machine are trusted, others are refused."""
 
     def verifier_of(self, user: str) -> Login | None:  # noqa: ARG002
+        """None, for every name."""
+        return None
+
+    def role_of(self, user: str) -> Role | None:  # noqa: ARG002
         """None, for every name."""
         return None
 
@@ -39,6 +47,11 @@ class FixedUsers:
     def verifier_of(self, user: str) -> Login | None:
         """The verifier and role of a user, or None."""
         return self._logins.get(user)
+
+    def role_of(self, user: str) -> Role | None:
+        """The role of a user, or None."""
+        found = self._logins.get(user)
+        return None if found is None else found.role
 
     def __len__(self) -> int:
         return len(self._logins)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from sqlglot import exp
 
-from headwater.errors import Error, SqlSyntaxError
+from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql import dialect
 from headwater.sql.calls import Calls, find_calls
 from headwater.sql.clauses import Clauses, find_clauses
@@ -37,6 +38,7 @@ from headwater.sql.statements.base import Statement
 from headwater.sql.text import EditedText, Name, Span
 
 FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
+CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ def make_query(text: str, offset: int = 0) -> Query:
     """The query that a text is; the text has no trailing semicolon."""
     cursor = Cursor(text)
     _check_brackets(cursor)
+    _check_reads(cursor)
     clauses, first = find_clauses(cursor)
     if first == 0:
         raise cursor.error("a query")
@@ -211,6 +214,27 @@ def _check_brackets(cursor: Cursor) -> None:
         else:
             cursor.take()
     cursor.index = 0
+
+
+def _check_reads(cursor: Cursor) -> None:
+    """Raise if the text changes rows: to Spark `FROM t INSERT …` and `WITH … INSERT …` are statements."""
+    depth, has_verb, is_with = 0, False, cursor.at("WITH")
+    for before, token in pairwise(cursor.tokens):
+        depth += (before.text in OPENING) - (before.text in CLOSING)
+        after_ctes = (
+            is_with and not has_verb and before.text == ")" and token.upper not in (",", "AS")
+        )
+        if depth:
+            continue
+        inserts = before.upper == "INSERT" and token.upper in ("INTO", "OVERWRITE")
+        if inserts or (after_ctes and token.upper in CHANGES):
+            verb = before if inserts else token
+            raise NotSupportedError(
+                f"a query cannot {verb.upper}",
+                hint="the statement begins with that word: INSERT INTO t WITH … SELECT …",
+                place=verb.span.place(cursor.text),
+            )
+        has_verb = has_verb or after_ctes
 
 
 def at_query(cursor: Cursor) -> bool:

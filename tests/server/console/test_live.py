@@ -22,7 +22,7 @@ from tests.server.live import Live
 @contextmanager
 def channel(live: Live, path: str) -> Iterator[Iterator[dict[str, Any]]]:
     """The messages of a channel."""
-    connection = http.client.HTTPConnection(live.host, live.port, timeout=30)
+    connection = http.client.HTTPConnection(live.host, live.port, timeout=60)
     connection.request("GET", path)
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()

@@ -35,7 +35,7 @@ class Client:
     """One connection to a live server."""
 
     def __init__(self, live: Live, authorization: str | None = None) -> None:
-        self.connection = http.client.HTTPConnection(live.host, live.port, timeout=30)
+        self.connection = http.client.HTTPConnection(live.host, live.port, timeout=60)
         self._own = {} if authorization is None else {"Authorization": authorization}
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:

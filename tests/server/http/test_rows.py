@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any
 
 import hypothesis.strategies as st
@@ -75,3 +76,12 @@ def test_what_the_short_way_does_not_take_goes_the_long_way() -> None:
     for line in (b'{"A": 1}', b'{"c": "NaN"}', b'{"a": 1, "a": 2}', b'{"zzz": 1}', b"[1]"):
         assert json_rows.lines_by_arrow(line, SCHEMA, "UTC") is None
     assert json_rows.lines_by_arrow(b'{"a": 1}', SCHEMA, "Europe/Berlin") is None
+
+
+def test_decimals_keep_every_digit() -> None:
+    """A number of JSON goes into a DECIMAL as it is written; into a DOUBLE as the nearest one."""
+    schema = pa.schema([("a", pa.decimal128(30, 2)), ("b", pa.float64())])
+    row = b'{"a": 123456789012345678901.25, "b": 9007199254740993}'
+    for kind in (rows_out.JSON, rows_out.LINES):
+        (found,) = rows_in.read_rows(kind, row, schema, "t")
+        assert found == {"a": Decimal("123456789012345678901.25"), "b": 9007199254740992.0}

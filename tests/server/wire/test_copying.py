@@ -30,7 +30,9 @@ SCHEMA = pa.schema(
     ]
 )
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
-SPECIAL = st.sampled_from(["", "\\N", "\\.", 'a"b', "x,y", "tab\there", "line\nend", "NULL", "\\"])
+SPECIAL = st.sampled_from(
+    ["", "\\N", "\\.", 'a"b', "x,y", "a|b|", "tab\there", "line\nend", "NULL", "\\"]
+)
 ROW = st.tuples(
     st.none() | st.integers(-(2**31), 2**31 - 1),
     st.none() | TEXT | SPECIAL,
@@ -61,7 +63,7 @@ def taken_in(text: str, data: bytes, schema: pa.Schema = SCHEMA, pieces: int = 7
 @settings(deadline=None, max_examples=40)
 @given(
     st.lists(ROW, min_size=1, max_size=5),
-    st.sampled_from(["", " CSV", " CSV HEADER", " DELIMITER '|'"]),
+    st.sampled_from(["", " CSV", " CSV HEADER", " DELIMITER '|'", " CSV ESCAPE '!'"]),
 )
 def test_rows_come_back(rows: list[tuple[Any, ...]], options: str) -> None:
     """What COPY … TO STDOUT writes, one message a row, COPY … FROM STDIN reads to the same rows."""
@@ -74,6 +76,22 @@ def test_rows_come_back(rows: list[tuple[Any, ...]], options: str) -> None:
     assert {kind for kind, _ in messages} == {"d"}
     found = taken_in(f"COPY t FROM STDIN{options}", b"".join(body for _, body in messages))
     assert found.to_pylist() == table.to_pylist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.lists(st.none() | TEXT | SPECIAL, min_size=1, max_size=6),
+    st.sampled_from(["", " CSV", " CSV HEADER"]),
+)
+def test_a_single_column_comes_back(texts: list[str | None], options: str) -> None:
+    r"""Empty lines, NULL, a value that is `\.` and a name with a comma: nothing is lost."""
+    table = pa.table({'a,"b': pa.array(texts, pa.string())})
+    out = statement(f"COPY t TO STDOUT{options}")
+    data = copying.out_header(out, table.schema.names) + copying.out_rows(out, table)
+    body = b"".join(body for _, body in replies_of(data))
+    assert taken_in(f"COPY t FROM STDIN{options}", body, table.schema).to_pylist() == (
+        table.to_pylist()
+    )
 
 
 def test_texts_of_other_tools() -> None:
@@ -95,8 +113,43 @@ def test_the_end_marker_ends_the_rows() -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "data", "text"),
+    [
+        (" CSV", b'1,"x\n\\.\ny"\n', "x\n\\.\ny"),  # no end marker: it stands in quotes
+        (" CSV HEADER", b'a,"b\nb"\n1,x\n', "x"),
+        (" CSV ESCAPE '!'", b'1,"a!"\nb!!"\n', 'a"\nb!'),
+        (" DELIMITER '|'", b"1|x\\|y\n", "x|y"),
+        ("", b"1\t\\303\\244\\x21\n", "ä!"),  # bytes, not characters
+        ("", b"1\ta\\Nb\n", "aNb"),
+        ("", b"1\tx\\\ny\r\n", "x\ny"),
+        ("", b"1\t" + b"x" * 2_000_000 + b"\n", "x" * 2_000_000),
+        (" CSV", b'1,"' + b"x\n" * 700_000 + b'"\n', "x\n" * 700_000),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_rows_as_postgresql_reads_them(options: str, data: bytes, text: str) -> None:
+    """Values that hold line ends, end markers, delimiters and escapes, or are large."""
+    schema, size = pa.schema([("a", pa.int32()), ("b", pa.string())]), max(7, len(data) // 50)
+    incoming = IncomingRows(statement(f"COPY t FROM STDIN{options}"), schema, 1 << 30)
+    for place in range(0, len(data), size):
+        incoming.take(data[place : place + size])
+        incoming.read()
+    assert incoming.rows().to_pylist() == [{"a": 1, "b": text}]
+
+
+def test_a_row_that_never_ends() -> None:
+    """What waits for the end of its row is bounded as well."""
+    incoming = IncomingRows(statement("COPY t FROM STDIN CSV"), TWO, 1000)
+    incoming.take(b'1,"' + b"x" * 2000)
+    with pytest.raises(OverloadError, match="memory"):
+        incoming.read()
+
+
+@pytest.mark.parametrize(
     ("options", "data"),
     [
+        ("", b"1\tx\n2\ty\rz\n"),
+        (" CSV", b'1,x\n2,"y\n3,z\n'),
         ("", b"1\tx\nzwei\ty\n"),
         ("", b"1\tx\n2\n"),
         (" CSV", b"1,x\n2,y,z\n"),

@@ -5,22 +5,28 @@ Owns that SQLite and when it is filled again. Must never be asked for rows of us
 
 from __future__ import annotations
 
+import contextlib
 import sqlite3
 import threading
+import time
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.database import Database
-from headwater.errors import BindError, Error
+from headwater.errors import BindError, Error, OverloadError
 from headwater.execute.relations import RelationColumns
+from headwater.kernel.kernel import Cancellation
 from headwater.server.wire.catalog import tables
 from headwater.server.wire.catalog.functions import Asking, elements, register
 from headwater.server.wire.catalog.rewrite import Question, question
 from headwater.server.wire.commands import Commands
 
 SHORT = 20_000  # characters; longer texts are no questions about the catalog
+LONGEST_S = 30.0  # of one question: all clients wait for it
+MOST_ROWS = 1_000_000
+STEPS = 10_000  # of SQLite's machine between two looks at the clock
 
 
 # Of columns in SQLite: a number compares with a text that holds one, as in PostgreSQL.
@@ -56,8 +62,9 @@ class CatalogEngine:
             self._connection.close()
 
     def wants(self, text: str) -> bool:
-        """Whether a statement is a question about the catalog."""
-        return len(text) <= SHORT and _remembered(text) is not None
+        """Whether a statement is a question about the catalog, and not about a user's table."""
+        asked = _remembered(text) if len(text) <= SHORT else None
+        return asked is not None and not any(map(self._database.relation, asked.unknown))
 
     def columns(self, name: str) -> pa.Schema | None:
         """The columns of a table, view or query; None if there is none of that name."""
@@ -70,18 +77,35 @@ class CatalogEngine:
         assert asked is not None
         return _table(asked.columns, []).schema
 
-    def run(self, text: str, commands: Commands) -> pa.Table:
-        """The rows that answer a question."""
+    def run(self, text: str, commands: Commands, cancellation: Cancellation) -> pa.Table:
+        """The rows that answer a question; others wait meanwhile, so it may not take long."""
         asked = _remembered(text)
         assert asked is not None
         with self._lock:
             self._fill(commands)
-            try:
-                cursor = self._connection.execute(asked.sql)
-                rows = cursor.fetchall()
-            except sqlite3.Error as error:
-                raise _not_answered(str(error)) from error
+            rows = self._rows(asked.sql, cancellation, time.monotonic() + LONGEST_S)
         return _table(asked.columns, rows)
+
+    def _rows(self, sql: str, cancellation: Cancellation, end: float) -> list[tuple[Any, ...]]:
+        connection = self._connection
+
+        def is_over() -> bool:
+            return cancellation.requested or time.monotonic() > end
+
+        connection.set_progress_handler(is_over, STEPS)
+        try:
+            with contextlib.closing(connection.execute(sql)) as cursor:
+                rows = cursor.fetchmany(MOST_ROWS + 1)
+        except sqlite3.Error as error:
+            cancellation.check()
+            if is_over():
+                raise _too_much(f"it took more than {LONGEST_S:g} s") from error
+            raise _not_answered(str(error)) from error
+        finally:
+            connection.set_progress_handler(None, 0)
+        if len(rows) > MOST_ROWS:
+            raise _too_much(f"it has more than {MOST_ROWS} rows")
+        return rows
 
     def _fill(self, commands: Commands) -> None:
         relations = [self._with_columns(r) for r in self._database.relations()]
@@ -121,6 +145,15 @@ class CatalogEngine:
                 return relation
         schema = self._plain_views.get(key, relation.schema)
         return RelationColumns(relation.id, relation.name, relation.kind, schema, relation.text)
+
+
+def _too_much(detail: str) -> OverloadError:
+    return OverloadError(
+        "a question about the catalog asks too much",
+        sqlstate="54000",
+        detail=detail,
+        hint="SHOW TABLES and DESCRIBE t say what there is",
+    )
 
 
 def _not_answered(reason: str) -> BindError:

@@ -43,6 +43,7 @@ class Question:
 
     sql: str
     columns: tuple[tuple[str, str], ...]
+    unknown: frozenset[str] = frozenset()  # tables that only look like the catalog's
 
 
 def question(text: str) -> Question | None:
@@ -53,9 +54,10 @@ def question(text: str) -> Question | None:
     if tree is None or not _is_question(tree):
         return None
     columns = columns_of(tree)
-    return Question(
-        _shown(_rewritten(tree)).sql("sqlite", unsupported_level=ErrorLevel.IGNORE), columns
-    )
+    plain = {t.name.lower() for t in tree.find_all(exp.Table) if not t.db}
+    unknown = {name for name in plain - tables.COLUMNS.keys() if name.startswith("pg_")}
+    sql = _shown(_rewritten(tree)).sql("sqlite", unsupported_level=ErrorLevel.IGNORE)
+    return Question(sql, columns, frozenset(unknown))
 
 
 def _parsed(text: str) -> exp.Expr | None:
@@ -81,8 +83,16 @@ def _is_question(tree: exp.Expr) -> bool:
         return True
     calls = set(_calls(tree))
     if not calls:
-        return all(isinstance(node, CONSTANT) for node in tree.walk()) and not found
+        return all(_is_constant(node) for node in tree.walk()) and not found
     return not found and calls <= _NAMES | PLAIN and bool(calls & _NAMES)
+
+
+def _is_constant(node: exp.Expr) -> bool:
+    """Whether a node is of a constant that is the same in PostgreSQL, SQLite and our SQL."""
+    if isinstance(node, exp.Literal):
+        text = str(node.this)
+        return "\\" not in text if node.is_string else text.isdigit() and int(text) < 1 << 31
+    return isinstance(node, CONSTANT)
 
 
 def _is_ours(table: exp.Table) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -9,8 +10,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.database import Database
-from headwater.errors import BindError
+from headwater.errors import BindError, CancelledError, OverloadError
 from headwater.execute.relations import RelationColumns
+from headwater.kernel.kernel import Cancellation
 from headwater.server.wire import encode
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands
@@ -61,7 +63,7 @@ COMMANDS = Commands({"application_name": "test"}, "me", "headwater")
 
 def asked(engine: CatalogEngine, text: str) -> list[tuple[Any, ...]]:
     assert engine.wants(text), "not taken for a question about the catalog"
-    rows = engine.run(text, COMMANDS)
+    rows = engine.run(text, COMMANDS, Cancellation())
     assert rows.schema.types == engine.described(text).types
     return [tuple(row.values()) for row in rows.to_pylist()]
 
@@ -77,11 +79,50 @@ def asked(engine: CatalogEngine, text: str) -> list[tuple[Any, ...]]:
         "SELECT x FROM t WHERE y LIKE 'pg_%'",
         "SELECT 'pg_class' FROM orders",
         "not SQL at all pg_",
+        r"SELECT 'a\\b'",
+        r"SELECT 'pg_a\nb' AS x",
+        "SELECT 99999999999",
     ],
 )
 def test_what_is_no_question_about_the_catalog(engine: CatalogEngine, text: str) -> None:
     """Statements about users' tables, and expressions, are the database's to answer."""
     assert not engine.wants(text)
+
+
+def test_a_table_of_a_user_that_looks_like_one_of_the_catalog(
+    engine: CatalogEngine, database: FakeDatabase
+) -> None:
+    """It is the user's if there is one of that name; the catalog's own names stay the catalog's."""
+    assert engine.wants("SELECT a FROM pg_notes")
+    for name in ("pg_notes", "pg_class", "tables"):
+        database.found.append(RelationColumns(9, name, "table", pa.schema([("a", pa.int32())])))
+    assert not engine.wants("SELECT a FROM pg_notes")
+    assert engine.wants("SELECT relname FROM pg_class")
+    assert engine.wants("SELECT table_name FROM information_schema.tables")
+
+
+LARGE = "SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f"
+
+
+def test_a_question_can_be_cancelled(engine: CatalogEngine) -> None:
+    """One that would take years ends when its client cancels, and the next one is answered."""
+    cancellation = Cancellation()
+    timer = threading.Timer(0.2, cancellation.cancel)
+    timer.start()
+    with pytest.raises(CancelledError):
+        engine.run(LARGE, COMMANDS, cancellation)
+    timer.join()
+    assert asked(engine, "SELECT current_user") == [("me",)]
+
+
+def test_a_question_is_bounded(engine: CatalogEngine, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In time, because all clients wait for it, and in rows."""
+    monkeypatch.setattr("headwater.server.wire.catalog.engine.MOST_ROWS", 3)
+    with pytest.raises(OverloadError, match="too much"):
+        engine.run("SELECT typname FROM pg_type", COMMANDS, Cancellation())
+    monkeypatch.setattr("headwater.server.wire.catalog.engine.LONGEST_S", 0.0)
+    with pytest.raises(OverloadError, match="too much"):
+        engine.run(LARGE, COMMANDS, Cancellation())
 
 
 def test_columns_as_psql_asks_for_them(engine: CatalogEngine) -> None:
@@ -175,5 +216,5 @@ def test_the_catalog_follows_the_database(engine: CatalogEngine, database: FakeD
 def test_what_the_catalog_does_not_have(engine: CatalogEngine) -> None:
     """A catalog of PostgreSQL's that we lack is an undefined table, not a crash."""
     with pytest.raises(BindError) as caught:
-        engine.run("SELECT * FROM pg_catalog.pg_largeobject", COMMANDS)
+        engine.run("SELECT * FROM pg_catalog.pg_largeobject", COMMANDS, Cancellation())
     assert caught.value.sqlstate == "42P01"
