@@ -260,9 +260,10 @@ class Database:
     def _followed(
         self, subscription: Subscription, cancellation: Cancellation
     ) -> Iterator[pa.Table]:
-        """The results of a reader as they come, until somebody cancels."""
+        """The results of a reader as they come, until somebody cancels it or has it end."""
         with self._under_way(cancellation):
-            with subscription, cancellation.on_cancel(subscription.close):
+            close = subscription.close
+            with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
                 for out in subscription:
                     yield out.arrow()
             cancellation.check()

@@ -71,6 +71,7 @@ class WireServer:
         self._numbers = itertools.count(1)
         self._most = int(database.setting("connections"))
         self._server: asyncio.Server | None = None
+        self.stopping = False
 
     async def start(self) -> None:
         """Listens."""
@@ -86,26 +87,30 @@ class WireServer:
         return address_of(self._server)
 
     async def stop(self) -> None:
-        """Takes no more connections, cancels what runs, and waits for it."""
+        """Takes no more statements, lets those under way end, cancels what takes longer than `drain_s`."""
         if self._server is None:
             return
+        self.stopping = True
         self._server.close()
         for connection in list(self.connections.values()):
+            connection.drain()
+        ended = await self._all_ended(float(self.database.setting("drain_s")))
+        for connection in list(self.connections.values()):
             connection.shut_down()
-        ended = await self._all_ended()
+        ended = ended or await self._all_ended(STOP_PATIENCE_S)
         for connection in list(self.connections.values()):
             connection.abort()  # its client does not take what was sent
-        ended = ended or await self._all_ended()
+        ended = ended or await self._all_ended(STOP_PATIENCE_S)
         await self._server.wait_closed()
         self.threads.shutdown(wait=ended, cancel_futures=True)
         self.catalog.close()
 
-    async def _all_ended(self) -> bool:
+    async def _all_ended(self, patience_s: float) -> bool:
         """Whether all connections end in time."""
         waiting = [asyncio.create_task(c.ended.wait()) for c in self.connections.values()]
         if not waiting:
             return True
-        _, late = await asyncio.wait(waiting, timeout=STOP_PATIENCE_S)
+        _, late = await asyncio.wait(waiting, timeout=patience_s)
         for task in late:
             task.cancel()
         return not late
@@ -214,11 +219,19 @@ class Connection(asyncio.Protocol):
         if session is not None and self._task is not None:
             self._server.threads.submit(session.cancellation.cancel, reason)
 
+    def drain(self) -> None:
+        """The server stops: what is under way goes on, a subscription ends, nothing else begins."""
+        session = self._session
+        if session is not None and self._task is not None:
+            self._server.threads.submit(session.cancellation.finish)
+        self._pump()
+
     def shut_down(self) -> None:
-        """The server stops."""
+        """Ends the connection with a word to the client, and cancels what is under way."""
         self.cancel("the server stops")
         if self._transport is not None and not self._transport.is_closing():
-            gone = Error("the server stops", sqlstate="57P01")
+            self._write()
+            gone = Error("the server stops", sqlstate="57P01", hint="connect again in a while")
             self._transport.write(replies.error(gone, fatal=True))
             self._transport.close()
 
@@ -226,6 +239,9 @@ class Connection(asyncio.Protocol):
         """Does what the client asked for, as far as that goes without waiting."""
         machine = self.machine
         while self._writable.is_set():
+            if self._server.stopping and machine.is_idle:
+                self.shut_down()
+                return
             if not (machine.is_between and self._repeats and self._repeats.answered(machine)):
                 action = machine.next()
                 if action is None:
