@@ -247,6 +247,11 @@ class Database:
             except Error as error:
                 raise moved(error, piece, text) from None
 
+    def add_numbers(self, numbers: Callable[[], Mapping[str, int]]) -> Callable[[], None]:
+        """Has `headwater.metrics` show a listener's numbers too; returns what takes that back."""
+        self._context.numbers.append(numbers)
+        return lambda: self._context.numbers.remove(numbers)
+
     def follow(
         self, text: str, cancellation: Cancellation | None = None
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:

@@ -89,14 +89,12 @@ def test_what_is_under_way_may_end(folder: Path) -> None:
 
 def test_what_takes_too_long_is_cancelled(folder: Path) -> None:
     """After drain_s a COPY that has not ended is dropped, its client told, and the server stops."""
-    with (
-        Served(folder, drain_s=0.2) as server,
-        connected(server) as client,
-        pytest.raises(psycopg.errors.AdminShutdown, match="the server stops"),
-        client.cursor() as cursor,
-        cursor.copy("COPY t FROM STDIN") as copy,
-    ):
+    with Served(folder, drain_s=0.2) as server, connected(server) as client:
+        under_way = contextlib.ExitStack()
+        copy = under_way.enter_context(client.cursor().copy("COPY t FROM STDIN"))
         copy.write(b"2\n")
         server.ask_to_stop()
         assert server.exit_code() == 0
+        with pytest.raises(psycopg.errors.AdminShutdown, match="the server stops"):
+            under_way.close()
     assert rows_of(folder) == [(1,)]

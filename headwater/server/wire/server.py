@@ -12,14 +12,17 @@ import hmac
 import itertools
 import secrets
 import ssl
+import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from typing import Any, cast
 
 from headwater.database import Database
 from headwater.errors import Error, OverloadError
 from headwater.kernel.kernel import Cancellation
+from headwater.server.counts import Counts
 from headwater.server.serve import address_of
 from headwater.server.wire import machine as actions
 from headwater.server.wire import messages as m
@@ -71,6 +74,9 @@ class WireServer:
         self._numbers = itertools.count(1)
         self._most = int(database.setting("connections"))
         self._server: asyncio.Server | None = None
+        self._lock = threading.Lock()  # numbers are asked for in other threads
+        self._ended_counts = Counts()
+        self._accepted = self._refused = 0
         self.stopping = False
 
     async def start(self) -> None:
@@ -80,6 +86,7 @@ class WireServer:
         loop = asyncio.get_running_loop()
         o = self.options
         self._server = await loop.create_server(lambda: Connection(self), o.host, o.port)
+        self._take_back_numbers = self.database.add_numbers(self.numbers)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -103,6 +110,7 @@ class WireServer:
         ended = ended or await self._all_ended(STOP_PATIENCE_S)
         await self._server.wait_closed()
         self.threads.shutdown(wait=ended, cancel_futures=True)
+        self._take_back_numbers()
         self.catalog.close()
 
     async def _all_ended(self, patience_s: float) -> bool:
@@ -117,11 +125,35 @@ class WireServer:
 
     def add(self, connection: Connection) -> int | None:
         """A number for a connection; None if there are too many."""
-        if len(self.connections) >= self._most:
-            return None
-        number = next(self._numbers)
-        self.connections[number] = connection
+        with self._lock:
+            if len(self.connections) >= self._most:
+                self._refused += 1
+                return None
+            self._accepted += 1
+            number = next(self._numbers)
+            self.connections[number] = connection
         return number
+
+    def remove(self, number: int) -> None:
+        """A connection has ended."""
+        with self._lock:
+            found = self.connections.pop(number, None)
+            if found is not None:
+                self._ended_counts.add(found.counts)
+
+    def numbers(self) -> Mapping[str, int]:
+        """What `headwater.metrics` says about this listener; asked for by any thread."""
+        counts = Counts()
+        with self._lock:
+            for each in (self._ended_counts, *(c.counts for c in self.connections.values())):
+                counts.add(each)
+            found = {
+                "connections": len(self.connections),
+                "accepted_connections": self._accepted,
+                "refused_connections": self._refused,
+                **asdict(counts),
+            }
+        return {f"wire.{name}": value for name, value in found.items()}
 
     def cancel(self, process: int, secret: bytes) -> None:
         """Cancels what a connection does, if the key is right."""
@@ -153,6 +185,11 @@ class Connection(asyncio.Protocol):
         self._given: dict[str, str] = {}
         self._is_reading = True
         self._patience: asyncio.TimerHandle | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """What its statements did."""
+        return Counts() if self._session is None else self._session.counts
 
     # What asyncio calls
 
@@ -203,7 +240,7 @@ class Connection(asyncio.Protocol):
         if self._patience is not None:
             self._patience.cancel()
         if self._number is not None:
-            self._server.connections.pop(self._number, None)
+            self._server.remove(self._number)
         if self._running is not None:
             close = getattr(self._running, "close", None)
             if close is not None:
