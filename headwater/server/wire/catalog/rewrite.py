@@ -35,12 +35,13 @@ PLAIN = frozenset(
 )  # fmt: skip
 # Words that SQLite takes for a name in quotes only, and PostgreSQL after AS without.
 RESERVED = frozenset(
-    "add all alter and as autoincrement between case check collate commit constraint create default"
-    " deferrable delete distinct drop else escape except exists foreign from group having in index"
-    " insert intersect into is isnull join limit not nothing notnull null on or order primary"
-    " references returning select set table then to transaction union unique update using values"
-    " when where".split()
-)
+    {"add", "all", "alter", "and", "as", "between", "case", "check", "collate", "commit",
+     "constraint", "create", "default", "deferrable", "delete", "distinct", "drop", "else",
+     "escape", "except", "exists", "foreign", "from", "group", "having", "in", "index", "insert",
+     "intersect", "into", "is", "isnull", "join", "limit", "not", "nothing", "notnull", "null",
+     "on", "or", "order", "primary", "references", "returning", "select", "set", "table", "then",
+     "to", "transaction", "union", "unique", "update", "using", "values", "when", "where"}
+)  # fmt: skip
 SERIES = (exp.GenerateSeries, exp.ExplodingGenerateSeries)
 # Functions in FROM that give no rows here, and their columns.
 EMPTY = {"pg_options_to_table": ("option_name", "option_value")}

@@ -1,4 +1,4 @@
-"""What clients ask about the catalog, as they write it, and what they must get for the tables of `test_engine`."""
+"""What clients ask about the catalog, as they write it, and what they must get for `test_engine`'s tables."""
 
 from __future__ import annotations
 
@@ -263,7 +263,8 @@ JDBC: list[Asked] = [
     ),
     (
         "getCatalogs",
-        'SELECT datname AS "TABLE_CAT" FROM pg_catalog.pg_database WHERE datallowconn = true ORDER BY datname',
+        'SELECT datname AS "TABLE_CAT" FROM pg_catalog.pg_database WHERE datallowconn = true'
+        " ORDER BY datname",
         [("headwater",)],
     ),
     (

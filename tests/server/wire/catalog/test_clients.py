@@ -14,7 +14,7 @@ __all__ = ["database", "engine"]  # fixtures
 
 
 @pytest.mark.parametrize(("text", "expected"), list(ALL.values()), ids=list(ALL))
-def test_clients(engine: CatalogEngine, text: str, expected: list[tuple[Any, ...]]) -> None:  # noqa: F811
+def test_clients(engine: CatalogEngine, text: str, expected: list[tuple[Any, ...]]) -> None:
     """Every question is one about the catalog, and its rows and types are those that the client expects."""
     assert engine.wants(text)
     assert asked(engine, text) == expected
