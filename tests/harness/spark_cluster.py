@@ -54,6 +54,8 @@ class SparkCluster:
             "spark.driver.host": HOST,
             "spark.driver.bindAddress": HOST,
             "spark.sql.shuffle.partitions": "2",
+            "spark.network.timeout": "600s",  # a busy machine loses no executor
+            "start_timeout_s": 300,
             "aot_cache": False,
         }
 

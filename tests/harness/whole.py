@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,8 @@ CREATE VIEW totals AS SELECT sensor, sum(value) AS total FROM readings GROUP BY 
 """
 ROWS = 60
 TWO_TASKS = "SELECT sum(id) FROM range(0, 1000, 1, 4)"  # as many at once as there are executors
-SUBSCRIBE_S = 60.0
+SUBSCRIBE_S = 120.0
+COUNTED_S = 60.0
 
 
 def rows_from(start: int) -> list[tuple[int, str, int]]:
@@ -79,14 +81,23 @@ def run(folder: Path, **options: Any) -> list[dict[str, Any]]:
 
 
 def tasks() -> dict[str, int]:
-    """How many tasks each executor of this process's Spark has completed, the driver too."""
+    """How many tasks each executor of this process's Spark has completed, the driver too.
+
+    Spark counts a little later than it answers: it is asked until every executor has some.
+    """
     process = spark._process
     assert process is not None
     assert process.session is not None
     context = process.session.sparkContext
-    address = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/allexecutors"
-    with urllib.request.urlopen(address, timeout=60) as answer:
-        return {found["id"]: found["completedTasks"] for found in json.load(answer)}
+    address = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/executors"
+    until = time.monotonic() + COUNTED_S
+    while True:
+        with urllib.request.urlopen(address, timeout=60) as answer:
+            found = {each["id"]: each["completedTasks"] for each in json.load(answer)}
+        idle = [name for name, count in found.items() if not count and name != "driver"]
+        if not idle or time.monotonic() > until:
+            return found
+        time.sleep(0.1)  # not a wait for progress: Spark does not say when it has counted
 
 
 def main(folder: str, master: str, settings: str) -> None:
