@@ -76,6 +76,8 @@ def test_http_counts() -> None:
             ask(live, "POST", "/tables/t", json.dumps([{"at": 1}, {"at": 2}]))
             ask(live, "POST", "/sql", json.dumps({"sql": "INSERT INTO t VALUES (3)"}))
             ask(live, "POST", "/sql", json.dumps({"sql": "SELECT at FROM t"}))
+            # A request is counted when its answer is out: the client may have it a moment before.
+            live.wait_until(lambda: sum(live.server.requests.values()) == 3)
             found = numbers(db, "http")
             assert {n: v for n, v in found.items() if n != "connections"} == {
                 "refused_connections": 0, "requests": 3, "statements": 2, "rows_in": 3,
