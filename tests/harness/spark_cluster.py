@@ -69,6 +69,7 @@ class SparkCluster:
             "SPARK_LOCAL_IP": HOST,
             # Spark looks for its own build folders to find this version; the package has none.
             "SPARK_SCALA_VERSION": "2.13",
+            "JAVA_TOOL_OPTIONS": QUICK_START[0],  # the driver's Java too
         }
 
     def __enter__(self) -> Self:
