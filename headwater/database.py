@@ -248,6 +248,11 @@ class Database:
             except Error as error:
                 raise moved(error, piece, text) from None
 
+    def add_numbers(self, numbers: Callable[[], Mapping[str, int]]) -> Callable[[], None]:
+        """Has `headwater.metrics` show a listener's numbers too; returns what takes that back."""
+        self._context.numbers.append(numbers)
+        return lambda: self._context.numbers.remove(numbers)
+
     def follow(
         self, text: str, cancellation: Cancellation | None = None
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -261,9 +266,10 @@ class Database:
     def _followed(
         self, subscription: Subscription, cancellation: Cancellation
     ) -> Iterator[pa.Table]:
-        """The results of a reader as they come, until somebody cancels."""
+        """The results of a reader as they come, until somebody cancels it or has it end."""
         with self._under_way(cancellation):
-            with subscription, cancellation.on_cancel(subscription.close):
+            close = subscription.close
+            with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
                 for out in subscription:
                     yield out.arrow()
             cancellation.check()

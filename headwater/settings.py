@@ -226,7 +226,7 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "drain_s",
         10.0,
-        "how long a server that stops waits for requests under way, before it cancels them",
+        "how long a server that stops waits for statements under way, before it cancels them",
         minimum=0,
     ),
     Setting("message_mb", 64, "largest message that a client may send", minimum=1, maximum=1024),

@@ -114,5 +114,8 @@ def _serve(
         console.print("Ctrl-C stops", style="dim")
         notify("READY=1")
 
-    asyncio.run(serve([wire, http], started))
-    notify("STOPPING=1")
+    def stopping() -> None:
+        notify("STOPPING=1")
+        console.print("stopping: statements under way may end", style="dim")
+
+    asyncio.run(serve([wire, http], started, stopping))

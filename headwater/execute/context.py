@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -62,6 +62,7 @@ class Context:
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     shared: SharedRows = field(default_factory=SharedRows)
+    numbers: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)  # of listeners
     ddl: threading.RLock = field(default_factory=threading.RLock)
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 

@@ -271,6 +271,8 @@ def metrics(context: Context) -> pa.Table:
         table = context.streams.find(item.definition["table_id"])
         if table is not None:
             found[f"index.{item.name}.lag_blocks"] = table.indexes.lag(item.name, table.blocks)
+    for numbers in list(context.numbers):
+        found |= numbers()
     return _rows([{"name": n, "value": v} for n, v in sorted(found.items())], METRICS)
 
 

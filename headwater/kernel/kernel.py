@@ -49,6 +49,8 @@ class Cancellation:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._actions: list[Callable[[], None]] = []
+        self._ends: list[Callable[[], None]] = []
+        self._finishes = False
         self.requested = False
         self.reason = "the statement was cancelled"
 
@@ -60,6 +62,28 @@ class Cancellation:
             actions = list(self._actions)
         for action in actions:
             action()
+
+    def finish(self) -> None:
+        """Asks a run without an end, a reader of results, to end in order; others go on."""
+        with self._lock:
+            self._finishes = True
+            ends = list(self._ends)
+        for end in ends:
+            end()
+
+    @contextlib.contextmanager
+    def on_finish(self, end: Callable[[], None]) -> Iterator[None]:
+        """While inside, `end` is called when the run is asked to end in order."""
+        with self._lock:
+            self._ends.append(end)
+            finishes = self._finishes
+        try:
+            if finishes:
+                end()
+            yield
+        finally:
+            with self._lock:
+                self._ends.remove(end)
 
     def check(self) -> None:
         """CancelledError if the run was asked to stop."""

@@ -7,7 +7,6 @@ anything with `start`, `stop` and `address`.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import signal
 import socket
 import ssl
@@ -32,7 +31,7 @@ class Listener(Protocol):
         """Listens; raises OSError if the port is taken."""
 
     async def stop(self) -> None:
-        """Takes no more clients, ends those there are, and waits for them."""
+        """Takes no more clients, lets what they have under way end for a while, and ends them."""
 
 
 def address_of(server: asyncio.Server | None) -> tuple[str, int]:
@@ -80,16 +79,22 @@ def tls_context(certificate: Path, key: Path | None) -> ssl.SSLContext:
     return context
 
 
-async def serve(listeners: Sequence[Listener], started: Callable[[], None]) -> None:
-    """Runs the listeners until SIGINT or SIGTERM; a second signal does not wait."""
+async def serve(
+    listeners: Sequence[Listener], started: Callable[[], None], stopping: Callable[[], None]
+) -> None:
+    """Runs the listeners until SIGINT or SIGTERM, then stops all at once; a second signal does not wait."""
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
     for number in STOP_SIGNALS:
         loop.add_signal_handler(number, stopped.set)
-    async with contextlib.AsyncExitStack() as running:
+    running: list[Listener] = []
+    try:
         for listener in listeners:
             await listener.start()
-            running.push_async_callback(listener.stop)
+            running.append(listener)
         started()
         await stopped.wait()
+        stopping()
         for number in STOP_SIGNALS:
             loop.remove_signal_handler(number)
+    finally:
+        await asyncio.gather(*(listener.stop() for listener in running))

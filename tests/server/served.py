@@ -11,7 +11,8 @@ from typing import Self
 
 from benchmarks.serve.loader import Client
 
-_LISTENS = re.compile(r"psql -h (\S+) -p (\d+)")
+_WIRE = re.compile(r"psql -h (\S+) -p (\d+)")
+_HTTP = re.compile(r"http://(\S+):(\d+)/openapi.json")
 PATIENCE_S = 30.0
 
 
@@ -26,13 +27,14 @@ class Served:
 
     def __enter__(self) -> Self:
         self._process = subprocess.Popen(self._command, stderr=subprocess.PIPE, text=True)
-        self.address = self._listening()
+        self.address = self._said(_WIRE)
+        self.http_address = self._said(_HTTP)
         return self
 
-    def _listening(self) -> tuple[str, int]:
+    def _said(self, pattern: re.Pattern[str]) -> tuple[str, int]:
         assert self._process.stderr is not None
         for line in self._process.stderr:
-            found = _LISTENS.search(line)
+            found = pattern.search(line)
             if found is not None:
                 return found.group(1), int(found.group(2))
         raise AssertionError("headwater serve did not start")
@@ -50,6 +52,17 @@ class Served:
     def is_running(self) -> bool:
         """Whether the process is there still."""
         return self._process.poll() is None
+
+    def ask_to_stop(self) -> None:
+        """SIGTERM; returns when the server has begun to stop."""
+        self._process.terminate()
+        assert self._process.stderr is not None
+        assert any("stopping" in line for line in self._process.stderr)
+
+    def exit_code(self) -> int:
+        """How the process ended, once it has."""
+        self._process.communicate(timeout=120)
+        return self._process.returncode
 
     def client(self) -> Client:
         """A new connection."""

@@ -9,6 +9,7 @@ from headwater.database import Database, moved
 from headwater.errors import BindError, ClosedError, Error
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
+from headwater.server.counts import Counts, of_result
 from headwater.server.http import metrics, openapi
 from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Identity, json_of_body, positive
@@ -42,11 +43,12 @@ async def run_sql(server: HttpServer, exchange: Connection) -> None:
     identity = request.identity
     assert identity is not None
 
-    def act(cancellation: Cancellation) -> tuple[bytes, Iterator[bytes] | None]:
+    def act(cancellation: Cancellation) -> tuple[Counts, bytes, Iterator[bytes] | None]:
         result = run_script(server.database, identity, text, parameters, cancellation)
-        return _beginning(encoded(result, kind))
+        return of_result(result), *_beginning(encoded(result, kind))
 
-    first, parts = await server.cancellable(exchange, act, timeout_s)
+    counts, first, parts = await server.cancellable(exchange, act, timeout_s)
+    server.counts.add(counts)
     if parts is None:
         await exchange.answer(200, first, {"Content-Type": kind})
         return
@@ -175,6 +177,7 @@ async def insert(server: HttpServer, exchange: Connection) -> None:
         return len(rows), database.insert(table, rows, batch_id)
 
     given, added = await server.in_thread(act)
+    server.counts.rows_in += added
     body = {"inserted": added, "duplicate": bool(batch_id and given and not added)}
     await exchange.answer(200, compact(body).encode(), {"Content-Type": JSON})
 

@@ -17,7 +17,12 @@ from headwater._version import __version__
 if TYPE_CHECKING:
     from headwater.server.http.server import HttpServer
 
-COUNTERS = ("wal.next_lsn", "wal.groups")  # of headwater.metrics; the others are gauges
+COUNTED = ("refused_connections", "statements", "rows_in", "rows_out")
+# Of headwater.metrics; the others are gauges.
+COUNTERS = {"wal.next_lsn", "wal.groups", "wire.accepted_connections"} | {
+    f"{listener}.{name}" for listener in ("wire", "http") for name in COUNTED
+}
+BY_ROUTE = "http.requests"  # told apart by route and status here
 QUERY_NUMBERS = {
     "results": ("counter", "results of a continuous query"),
     "waiting_rows": ("gauge", "rows that a continuous query has still to look at"),
@@ -46,7 +51,8 @@ def collected(server: HttpServer) -> list[Sample]:
     """All numbers, as they are now."""
     found = [*_process(server), *_requests(server)]
     for row in _rows(server, "SELECT name, value FROM headwater.metrics"):
-        found.append(_of_system_table(row["name"], row["value"]))
+        if row["name"] != BY_ROUTE:
+            found.append(_of_system_table(row["name"], row["value"]))
     found += _of_rows(server, "queries", QUERY_NUMBERS, "query")
     found += _of_rows(server, "sources", SOURCE_NUMBERS, "source")
     for row in _rows(server, "SELECT table_name, late_count FROM headwater.late_rows"):
@@ -117,16 +123,6 @@ def resident_bytes() -> int | None:
 
 
 def _requests(server: HttpServer) -> Iterable[Sample]:
-    yield Sample(
-        "headwater_http_connections", len(server.connections), meaning="open HTTP connections"
-    )
-    yield Sample(
-        "headwater_http_refused_connections_total",
-        server.refused_connections,
-        (),
-        "counter",
-        "HTTP connections beyond the bound",
-    )
     for (route, status), count in sorted(server.requests.copy().items()):
         labels = (("route", route), ("status", str(status)))
         yield Sample("headwater_http_requests_total", count, labels, "counter", "answers")

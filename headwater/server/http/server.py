@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from ipaddress import ip_address
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 from headwater.database import Database
 from headwater.errors import Error
 from headwater.kernel.kernel import Cancellation
+from headwater.server.counts import Counts
 from headwater.server.http.connection import Connection
 from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Request
@@ -61,6 +62,7 @@ class HttpServer:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.subscribers: Counter[str] = Counter()  # of queries, by name
         self.refused_connections = 0
+        self.counts = Counts()  # touched by the event loop alone
         self.started_at = time.time()
         self.cancellations: set[Cancellation] = set()
         self._most = int(database.setting("connections"))
@@ -94,6 +96,17 @@ class HttpServer:
         self._server = await asyncio.start_server(
             self._connected, o.host, o.port, ssl=o.tls, limit=HEAD_BYTES, backlog=BACKLOG
         )
+        self._take_back_numbers = self.database.add_numbers(self.numbers)
+
+    def numbers(self) -> Mapping[str, int]:
+        """What `headwater.metrics` says about this listener; asked for by any thread."""
+        found = {
+            "connections": len(self.connections),
+            "refused_connections": self.refused_connections,
+            "requests": sum(self.requests.copy().values()),
+            **asdict(self.counts),
+        }
+        return {f"http.{name}": value for name, value in found.items()}
 
     @property
     def address(self) -> tuple[str, int]:
@@ -120,6 +133,7 @@ class HttpServer:
         await self._drained(None)
         await self._server.wait_closed()
         self.threads.shutdown(wait=True)
+        self._take_back_numbers()
 
     async def _drained(self, seconds: float | None) -> None:
         if self._tasks:

@@ -107,6 +107,7 @@ async def follow(server: HttpServer, subscription: Subscription, way: Way) -> No
             if out is None:
                 await way.end()
                 return
+            server.counts.rows_out += out.arrow().num_rows
             await way.result(_parts(server, out), out.token)
     except Exception as error:
         if isinstance(error, ConnectionError | TimeoutError):

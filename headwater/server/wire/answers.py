@@ -30,6 +30,7 @@ class Encoded:
     columns: bytes
     rows: bytes
     schema: pa.Schema
+    count: int  # of rows
 
 
 @dataclass
@@ -83,4 +84,4 @@ class Answers:
 def _encoded(rows: pa.Table, formats: tuple[int, ...]) -> Encoded:
     description = replies.row_description(encode.fields_of(rows.schema, formats))
     tag = replies.complete(f"SELECT {rows.num_rows}")
-    return Encoded(description, encode.data_rows(rows, formats) + tag, rows.schema)
+    return Encoded(description, encode.data_rows(rows, formats) + tag, rows.schema, rows.num_rows)

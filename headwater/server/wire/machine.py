@@ -128,6 +128,11 @@ class Machine:
         """Whether the next message begins a series: all before it were answered."""
         return self.state is State.READY and not self._extended
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way, nor a series of messages half done."""
+        return self.is_between or self.state in (State.STARTUP, State.FIRST, State.FINAL)
+
     def starts_with(self, messages: bytes) -> bool:
         """Whether the next messages are these."""
         return self._reader.starts_with(messages)

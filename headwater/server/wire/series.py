@@ -39,6 +39,7 @@ class _Repeat:
     name: str = ""  # or the one that it uses
     statement: Prepared | None = None
     promised: pa.Schema | None = None
+    statements: int = 1  # how often the series executes it
 
 
 class Repeats:
@@ -59,6 +60,7 @@ class Repeats:
             if machine.starts_with(repeat.sent):
                 if self._is_valid(repeat):
                     self._effects(repeat)
+                    session.count_known(repeat.answer, repeat.statements)
                     machine.repeat(len(repeat.sent), repeat.reply)
                     return True
                 self._known.remove(repeat)
@@ -100,13 +102,21 @@ class Repeats:
             case [m.Parse("", text, ()) as parse, m.Bind("", "") as bind, *rest] if "$" not in text:
                 reply = _reply([bind, *rest], answer)
                 whole = replies.PARSE_COMPLETE + (reply or b"")
-                return None if reply is None else _Repeat(sent, whole, *known, parsed=parse)
+                times = _executed(rest)
+                if reply is None:
+                    return None
+                return _Repeat(sent, whole, *known, parsed=parse, statements=times)
             case [m.Bind("", name), *_] as series:
                 reply, found = _reply(series, answer), self._session.prepared.get(name)
                 if reply is None or found is None:
                     return None
-                return _Repeat(sent, reply, *known, None, name, found, found.columns)
+                times = _executed(series)
+                return _Repeat(sent, reply, *known, None, name, found, found.columns, times)
         return None
+
+
+def _executed(series: list[m.Message]) -> int:
+    return sum(isinstance(message, m.Execute) for message in series)
 
 
 def _reply(series: list[m.Message], answer: Encoded) -> bytes | None:

@@ -12,8 +12,10 @@ import hmac
 import itertools
 import secrets
 import ssl
+import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
@@ -21,6 +23,7 @@ from typing import Any, cast
 from headwater.database import Database
 from headwater.errors import Error, OverloadError
 from headwater.kernel.kernel import Cancellation
+from headwater.server.counts import Counts
 from headwater.server.serve import address_of
 from headwater.server.wire import machine as actions
 from headwater.server.wire import messages as m
@@ -73,6 +76,10 @@ class WireServer:
         self._numbers = itertools.count(1)
         self._most = int(database.setting("connections"))
         self._server: asyncio.Server | None = None
+        self._lock = threading.Lock()  # numbers are asked for in other threads
+        self._ended_counts = Counts()
+        self._accepted = self._refused = 0
+        self.stopping = False
 
     async def start(self) -> None:
         """Listens."""
@@ -81,6 +88,7 @@ class WireServer:
         loop = asyncio.get_running_loop()
         o = self.options
         self._server = await loop.create_server(lambda: Connection(self), o.host, o.port)
+        self._take_back_numbers = self.database.add_numbers(self.numbers)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -88,42 +96,77 @@ class WireServer:
         return address_of(self._server)
 
     async def stop(self) -> None:
-        """Takes no more connections, cancels what runs, and waits for it."""
+        """Takes no more statements, lets those under way end, cancels what takes longer than `drain_s`."""
         if self._server is None:
             return
+        self.stopping = True
         self._server.close()
         for connection in list(self.connections.values()):
+            connection.drain()
+        ended = await self._all_ended(float(self.database.setting("drain_s")))
+        for connection in list(self.connections.values()):
             connection.shut_down()
-        ended = await self._all_ended()
+        ended = ended or await self._all_ended(STOP_PATIENCE_S)
         for connection in list(self.connections.values()):
             connection.abort()  # its client does not take what was sent
-        ended = ended or await self._all_ended()
+        ended = ended or await self._all_ended(STOP_PATIENCE_S)
         await self._server.wait_closed()
         self.threads.shutdown(wait=ended, cancel_futures=True)
+        self._take_back_numbers()
         self.catalog.close()
 
-    async def _all_ended(self) -> bool:
+    async def _all_ended(self, patience_s: float) -> bool:
         """Whether all connections end in time."""
         waiting = [asyncio.create_task(c.ended.wait()) for c in self.connections.values()]
         if not waiting:
             return True
-        _, late = await asyncio.wait(waiting, timeout=STOP_PATIENCE_S)
+        _, late = await asyncio.wait(waiting, timeout=patience_s)
         for task in late:
             task.cancel()
         return not late
 
     def add(self, connection: Connection) -> int | None:
         """A number for a connection; None if there are too many even for one that only cancels."""
-        if len(self.connections) >= self._most + MOST_BEYOND:
-            return None
-        number = next(self._numbers)
-        self.connections[number] = connection
+        with self._lock:
+            if len(self.connections) >= self._most + MOST_BEYOND:
+                self._refused += 1
+                return None
+            self._accepted += 1
+            number = next(self._numbers)
+            self.connections[number] = connection
         return number
 
     @property
     def is_full(self) -> bool:
         """Whether no more clients may log in."""
         return len(self.connections) > self._most
+
+    def count_refusal(self) -> None:
+        """A connection that had a number was one too many."""
+        with self._lock:
+            self._accepted -= 1
+            self._refused += 1
+
+    def remove(self, number: int) -> None:
+        """A connection has ended."""
+        with self._lock:
+            found = self.connections.pop(number, None)
+            if found is not None:
+                self._ended_counts.add(found.counts)
+
+    def numbers(self) -> Mapping[str, int]:
+        """What `headwater.metrics` says about this listener; asked for by any thread."""
+        counts = Counts()
+        with self._lock:
+            for each in (self._ended_counts, *(c.counts for c in self.connections.values())):
+                counts.add(each)
+            found = {
+                "connections": len(self.connections),
+                "accepted_connections": self._accepted,
+                "refused_connections": self._refused,
+                **asdict(counts),
+            }
+        return {f"wire.{name}": value for name, value in found.items()}
 
     def cancel(self, process: int, secret: bytes) -> None:
         """Cancels what a connection does, if the key is right."""
@@ -155,6 +198,11 @@ class Connection(asyncio.Protocol):
         self._given: dict[str, str] = {}
         self._is_reading = True
         self._patience: asyncio.TimerHandle | None = None
+
+    @property
+    def counts(self) -> Counts:
+        """What its statements did."""
+        return Counts() if self._session is None else self._session.counts
 
     # What asyncio calls
 
@@ -208,7 +256,7 @@ class Connection(asyncio.Protocol):
         if self._patience is not None:
             self._patience.cancel()
         if self._number is not None:
-            self._server.connections.pop(self._number, None)
+            self._server.remove(self._number)
         if self._running is not None:
             close = getattr(self._running, "close", None)
             if close is not None:
@@ -224,11 +272,19 @@ class Connection(asyncio.Protocol):
         if session is not None and self._task is not None:
             self._server.threads.submit(session.cancellation.cancel, reason)
 
+    def drain(self) -> None:
+        """The server stops: what is under way goes on, a subscription ends, nothing else begins."""
+        session = self._session
+        if session is not None and self._task is not None:
+            self._server.threads.submit(session.cancellation.finish)
+        self._pump()
+
     def shut_down(self) -> None:
-        """The server stops."""
+        """Ends the connection with a word to the client, and cancels what is under way."""
         self.cancel("the server stops")
         if self._transport is not None and not self._transport.is_closing():
-            gone = Error("the server stops", sqlstate="57P01")
+            self._write()
+            gone = Error("the server stops", sqlstate="57P01", hint="connect again in a while")
             self._transport.write(replies.error(gone, fatal=True))
             self._transport.close()
 
@@ -236,6 +292,9 @@ class Connection(asyncio.Protocol):
         """Does what the client asked for, as far as that goes without waiting."""
         machine = self.machine
         while self._writable.is_set():
+            if self._server.stopping and machine.is_idle:
+                self.shut_down()
+                return
             if not (machine.is_between and self._repeats and self._repeats.answered(machine)):
                 action = machine.next()
                 if action is None:
@@ -312,6 +371,7 @@ class Connection(asyncio.Protocol):
 
     def _log_in(self, action: actions.LogIn) -> None:
         if self._server.is_full:
+            self._server.count_refusal()
             self._refuse()
             return
         self._given = dict(action.parameters)

@@ -16,6 +16,7 @@ from headwater.database import Database, is_subscribe
 from headwater.errors import AccessError, BindError, Error, NotSupportedError
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
+from headwater.server.counts import Counts
 from headwater.server.wire import copying, encode, replies
 from headwater.server.wire.answers import Answers, Encoded
 from headwater.server.wire.catalog.engine import CatalogEngine
@@ -73,6 +74,7 @@ class Session:
         self.prepared: dict[str, Prepared] = {}
         self.portals: dict[str, Portal] = {}
         self.cancellation = Cancellation()
+        self.counts = Counts()
         self.known: tuple[str, tuple[int, ...], Encoded] | None = None  # the last answer, if it was
 
     @property
@@ -119,7 +121,12 @@ class Session:
         if found is None:
             return None
         self.known = text, (), found
+        self.count_known(found)
         return found.columns + found.rows
+
+    def count_known(self, answer: Encoded, times: int = 1) -> None:
+        """Statements were answered by bytes that were known."""
+        self.counts.add(Counts(times, 0, times * answer.count))
 
     # The extended protocol
 
@@ -192,6 +199,7 @@ class Session:
             return None
         portal.outcome = Outcome("SELECT", RowSource(pa.schema([]), iter(())))  # it has no more
         self.known = portal.text, portal.formats, portal.answer
+        self.count_known(portal.answer)
         return portal.answer.rows
 
     def describe_statement(self, name: str) -> Sent:
@@ -228,6 +236,7 @@ class Session:
         for part in outcome.rows.parts(limit):
             self.cancellation.check()
             count += part.num_rows
+            self.counts.rows_out += part.num_rows
             yield encode.data_rows(part, portal.formats)
         if limit and count >= limit:
             yield replies.PORTAL_SUSPENDED
@@ -301,6 +310,7 @@ class Session:
         """One statement, within the rules of the transaction."""
         self.cancellation.check()
         _ = self.role  # a user who was dropped runs nothing more
+        self.counts.statements += 1
         words = first_words(text)
         ended = self._transaction_statement(words, text)
         if ended is not None:
@@ -308,6 +318,7 @@ class Session:
         warnings = list(self.transaction.check(words[0]))
         outcome = self._outcome(text, original)
         outcome.notices = [*warnings, *outcome.notices]
+        self.counts.rows_in += (outcome.count or 0) if outcome.tag == "INSERT" else 0
         return outcome
 
     def _outcome(self, text: str, original: str) -> Outcome:
@@ -395,6 +406,7 @@ class Session:
             for part in outcome.rows.parts():
                 self.cancellation.check()
                 count += part.num_rows
+                self.counts.rows_out += part.num_rows
                 yield encode.data_rows(part, formats)
             yield replies.complete(_tag(outcome, count))
 
@@ -445,6 +457,7 @@ class Session:
         for part in rows.parts():
             self.cancellation.check()
             count += part.num_rows
+            self.counts.rows_out += part.num_rows
             yield copying.out_rows(statement, part)
         yield replies.COPY_DONE + replies.complete(f"COPY {count}")
 
@@ -463,6 +476,7 @@ class Session:
             raise incoming.failure
         table = str(incoming.statement.table)
         rows = self.database.checked_rows(table, incoming.rows())
+        self.counts.rows_in += rows.num_rows
         if self.transaction.is_open:
             return self._hold(table, rows, "COPY").count or 0
         self.database.insert(table, rows)

@@ -1,4 +1,4 @@
-"""What clients of PostgreSQL write differently: `"name"` is a name, `E'…'` a string, `x::int8` a cast.
+"""What clients of PostgreSQL write differently: `"name"`, `E'…'`, `x::int8`, `extract(epoch from x)`.
 
 Headwater reads Spark's SQL, where double quotes hold a string and types have other names. Owns the
 translation. A cast of a literal to the type that it has already is taken out, so that rows which drivers send
@@ -20,7 +20,7 @@ from headwater.sql.literals import sql_text
 from headwater.sql.parser import SHORT
 from headwater.sql.text import EditedText
 
-_DIFFERENT = re.compile(r"""["]|\b[eE]'|::""")
+_DIFFERENT = re.compile(r"""["]|\b[eE]'|::|(?i:\bextract\s*\(\s*epoch\b)""")
 _HEX = re.compile(r"'\\{1,2}x((?:[0-9a-fA-F]{2})*)'")  # the backslash may be escaped
 _LONG_TYPES = (
     ("TIMESTAMP", "WITH", "TIME", "ZONE"),
@@ -86,6 +86,8 @@ def _translated(text: str) -> EditedText:
             edited.replace(token.start, token.end, " ")
         elif token.text == "::":
             casts.append(index)
+        elif token.upper == "EPOCH" and after.upper == "FROM":
+            _epoch(edited, tokens, index)
     inserts = tokens[0].upper == "INSERT"
     for index in casts:
         _cast(edited, tokens, index, inserts)
@@ -93,6 +95,19 @@ def _translated(text: str) -> EditedText:
 
 
 _remembered = lru_cache(maxsize=512)(_translated)
+
+
+def _epoch(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
+    """`extract(epoch from x)`: seconds since 1970, which Spark gives for a cast."""
+    if index < 2 or [t.upper for t in tokens[index - 2 : index]] != ["EXTRACT", "("]:
+        return
+    depth = 0
+    for token in tokens[index + 2 :]:
+        depth += {"(": 1, ")": -1}.get(token.text, 0)
+        if depth < 0:
+            edited.replace(tokens[index - 2].start, tokens[index + 1].end, "CAST(CAST(")
+            edited.replace(token.start, token.end, " AS TIMESTAMP) AS DOUBLE)")
+            return
 
 
 def _cast(edited: EditedText, tokens: Sequence[Token], index: int, inserts: bool) -> None:

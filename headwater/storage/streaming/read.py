@@ -27,6 +27,8 @@ from headwater.storage.streaming.blocks import ROW_GROUP_ROWS, Block
 from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.tail import TailPiece
 
+ORDER_ROWS = 256 << 10  # whose order is looked at together
+Numbers = np.ndarray[Any, Any]
 RowFinder = Callable[[Block, Predicate], "np.ndarray[Any, Any] | None"]
 
 
@@ -308,13 +310,24 @@ def _settled(definition: Definition, parts: list[pa.Table], edge: int, wanted: W
 
 def in_order(rows: pa.Table, definition: Definition, *, descending: bool = False) -> pa.Table:
     """The rows by (T, _seq)."""
-    if rows.num_rows < 2:
+    keys = rows.select([definition.time, SEQUENCE])
+    # Part by part, each with the first row of the next: numbers for all rows cost as much as the rows.
+    parts = (keys.slice(at, ORDER_ROWS + 1) for at in range(0, rows.num_rows - 1, ORDER_ROWS))
+    if all(_is_in_order(*_order_keys(part, definition, descending)) for part in parts):
         return rows
-    ticks = definition.ticks(rows.column(definition.time))
-    sequence = rows.column(SEQUENCE).to_numpy()
-    if descending:
-        ticks, sequence = -ticks, -sequence
-    step = np.diff(ticks)
-    if bool(np.all((step > 0) | ((step == 0) & (np.diff(sequence) > 0)))):
-        return rows
+    ticks, sequence = _order_keys(keys, definition, descending)
     return rows.take(pa.array(np.lexsort((sequence, ticks))))
+
+
+def _order_keys(
+    keys: pa.Table, definition: Definition, descending: bool
+) -> tuple[Numbers, Numbers]:
+    """T and _seq as numbers that grow in the order that is asked for."""
+    ticks = definition.ticks(keys.column(definition.time))
+    sequence = keys.column(SEQUENCE).to_numpy()
+    return (-ticks, -sequence) if descending else (ticks, sequence)
+
+
+def _is_in_order(ticks: Numbers, sequence: Numbers) -> bool:
+    step = np.diff(ticks)
+    return bool(np.all((step > 0) | ((step == 0) & (np.diff(sequence) > 0))))

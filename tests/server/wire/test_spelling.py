@@ -38,6 +38,16 @@ from headwater.server.wire.spelling import spelled, to_headwater
         (r"SELECT 'x00'::bytea", "SELECT 'x00'::BINARY"),
         ("SELECT 'yesterday'::timestamptz", "SELECT 'yesterday'::TIMESTAMP"),
         ("SELECT 'unclosed", "SELECT 'unclosed"),
+        (
+            'SELECT floor(extract(epoch from "at")/60)*60',
+            "SELECT floor(CAST(CAST( `at` AS TIMESTAMP) AS DOUBLE)/60)*60",
+        ),
+        (
+            "SELECT EXTRACT(EPOCH FROM max(f(a)::timestamptz)), b",
+            "SELECT CAST(CAST( max(f(a)::TIMESTAMP) AS TIMESTAMP) AS DOUBLE), b",
+        ),
+        ("SELECT extract(year from a), epoch from x", "SELECT extract(year from a), epoch from x"),
+        ("SELECT extract(epoch from a", "SELECT extract(epoch from a"),
     ],
 )
 def test_texts(written: str, read: str) -> None:

@@ -60,7 +60,7 @@ def name_of(node: exp.Expr) -> str:
             inner = inner.this
         name = name_of(inner)
         return name if name != "?column?" else node.to.sql("postgres").lower()
-    if isinstance(node, exp.Paren):
+    if isinstance(node, exp.Paren | exp.Window):
         return name_of(node.this)
     if isinstance(node, exp.Case | exp.Coalesce | exp.Array):
         return node.key
@@ -115,8 +115,24 @@ class Scope:
             name = table_name(source)
             listed = tuple(tables.COLUMNS.get(name, {}).items())
             self.sources[(source.alias or source.name).lower()] = self.named.get(name, listed)
+            if isinstance(source.this, exp.Func):
+                self._add_function(source)
+        elif isinstance(source, exp.Unnest):
+            alias = source.args.get("alias")
+            names = [c.name for c in alias.columns] if alias is not None else []
+            name = alias.name if alias is not None else "unnest"
+            self.sources[name.lower()] = (((*names, name)[0], "text"),)
         elif isinstance(source, exp.Subquery | exp.Lateral):
             self.sources[source.alias.lower()] = columns_of(source.this, self.named)
+
+    def _add_function(self, source: exp.Table) -> None:
+        """A function in FROM: one column, with the name of its alias unless that names columns."""
+        alias, function = source.args.get("alias"), source.this
+        name = alias.name if alias is not None else function_name(function)
+        column = next((c.name for c in alias.columns), name) if alias is not None else name
+        series = isinstance(function, exp.GenerateSeries | exp.ExplodingGenerateSeries)
+        type_ = "int4" if series else functions.TYPE_OF.get(function_name(function), "text")
+        self.sources[name.lower()] = ((column, type_),)
 
     def starred(self, select: exp.Expr) -> Columns:
         """The columns of `*` or `t.*`."""
@@ -137,8 +153,10 @@ class Scope:
     def type_of(self, node: exp.Expr) -> str:
         """The PostgreSQL type of an expression, by name."""
         if isinstance(
-            node, exp.Alias | exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Max | exp.Min
-        ):
+            node,
+            exp.Alias | exp.Paren | exp.Neg | exp.Add | exp.Sub | exp.Mul | exp.Div | exp.Max
+            | exp.Min | exp.Window,
+        ):  # fmt: skip
             return self.type_of(node.this)
         if isinstance(node, exp.Subquery):
             inner = columns_of(node.this, self.named)

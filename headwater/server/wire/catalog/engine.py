@@ -21,7 +21,7 @@ from headwater.kernel.kernel import Cancellation
 from headwater.server.wire.catalog import tables
 from headwater.server.wire.catalog.functions import Asking, elements, register
 from headwater.server.wire.catalog.rewrite import Question, question
-from headwater.server.wire.commands import Commands
+from headwater.server.wire.commands import DEFAULTS, Commands
 
 SHORT = 20_000  # characters; longer texts are no questions about the catalog
 LONGEST_S = 30.0  # of one question: all clients wait for it
@@ -54,6 +54,7 @@ class CatalogEngine:
             listed = ", ".join(f'"{c}" {_AFFINITIES.get(t, "TEXT")}' for c, t in columns.items())
             self._connection.execute(f'CREATE TABLE "{name}" ({listed})')
         self._filled: object = None
+        self._settings: dict[str, str] | None = None
         self._plain_views: dict[tuple[int, str | None], pa.Schema] = {}
 
     def close(self) -> None:
@@ -112,6 +113,7 @@ class CatalogEngine:
         asking = self._asking
         asking.user, asking.database = commands.user, commands.database
         asking.parameters, asking.process = commands.values, commands.process
+        self._fill_settings(dict(commands.values))
         key = (
             [(r.id, r.name, r.kind, r.schema) for r in relations],
             commands.user,
@@ -126,12 +128,20 @@ class CatalogEngine:
         asking.comments = {oid + r.id: r.kind for r in relations}
         found = tables.rows_of(relations, commands.database, commands.user)
         for name in tables.COLUMNS:
-            self._connection.execute(f'DELETE FROM "{name}"')
-            places = ", ".join("?" * len(tables.COLUMNS[name]))
-            self._connection.executemany(
-                f'INSERT INTO "{name}" VALUES ({places})', found.get(name, [])
-            )
+            if name != "pg_settings":
+                self._replace(name, found.get(name, []))
         self._filled = key
+
+    def _fill_settings(self, values: dict[str, str]) -> None:
+        """The parameters of whoever asks: every session has its own."""
+        if values != self._settings:
+            self._replace("pg_settings", tables.setting_rows(values, DEFAULTS))
+            self._settings = values
+
+    def _replace(self, table: str, rows: list[tables.Row]) -> None:
+        self._connection.execute(f'DELETE FROM "{table}"')
+        places = ", ".join("?" * len(tables.COLUMNS[table]))
+        self._connection.executemany(f'INSERT INTO "{table}" VALUES ({places})', rows)
 
     def _with_columns(self, relation: RelationColumns) -> RelationColumns:
         """A plain view with the columns that Spark says it has, once Spark is there."""

@@ -18,8 +18,13 @@ from headwater.server.wire.commands import SERVER_VERSION
 from headwater.server.wire.parameters import array_elements
 from headwater.server.wire.values import array_text
 
+SYSTEM = {
+    "pg_type": 1247, "pg_attribute": 1249, "pg_proc": 1255, "pg_class": 1259, "pg_database": 1262,
+    "pg_authid": 1260, "pg_constraint": 2606, "pg_namespace": 2615, "pg_extension": 3079,
+}  # fmt: skip
 VERSION = f"PostgreSQL {SERVER_VERSION} (Headwater {__version__})"
 ANY = -1  # any number of arguments
+MOST_NUMBERS = 10_000  # of generate_series in a question about the catalog
 
 
 @dataclass
@@ -130,7 +135,7 @@ def _relation(asking: Asking) -> Callable[[Any], int | None]:
         if text.isdigit():
             return int(text)
         name = text.split(".")[-1].strip('"`').lower()
-        return asking.oids.get(name)
+        return asking.oids.get(name, SYSTEM.get(name))
 
     return to_regclass
 
@@ -211,6 +216,21 @@ def _without(array: Any, value: Any) -> str | None:
     return None if array is None else make_array(*[e for e in elements(array) if e != str(value)])
 
 
+def _name_parts(name: str) -> list[str]:
+    """`public."My Table"` → public, My Table."""
+    return [
+        quoted.replace('""', '"') if quoted else plain.lower()
+        for quoted, plain in re.findall(r'"((?:[^"]|"")+)"|([^".]+)', name)
+    ]
+
+
+def _series(first: Any, last: Any) -> list[int]:
+    """generate_series; NULL gives no rows."""
+    if first is None or last is None:
+        return []
+    return list(range(int(first), min(int(last), int(first) + MOST_NUMBERS) + 1))
+
+
 def _split_part(text: Any, by: Any, number: Any) -> str:
     parts = str(text).split(str(by))
     return parts[int(number) - 1] if 1 <= int(number) <= len(parts) else ""
@@ -228,6 +248,9 @@ ARRAYS: Mapping[str, Callable[..., Any]] = {
     "array_position": _position,
     "array_json": lambda array: json.dumps(elements(array)),
     "array_remove": _without,
+    "string_to_array": lambda text, by: None if text is None else make_array(*str(text).split(by)),
+    "parse_ident": lambda name: make_array(*_name_parts(str(name))),
+    "series_json": lambda first, last: json.dumps(_series(first, last)),
 }
 TEXTS: Mapping[str, Callable[..., Any]] = {
     "regexp": regexp,
@@ -242,6 +265,7 @@ TEXTS: Mapping[str, Callable[..., Any]] = {
     "json_build_object": lambda *pairs: json.dumps(dict(zip(pairs[::2], pairs[1::2], strict=True))),
     "to_regtype": _type,
     "to_regnamespace": lambda value: value,
+    "to_regproc": lambda value: None if value is None else str(value).split(".")[-1],
     "regtype_text": lambda oid: _format_type(oid),
     "format_type": _format_type,
 }
@@ -270,7 +294,7 @@ NOTHING = (
     "pg_relation_filepath", "pg_index_column_has_property", "pg_last_wal_receive_lsn",
     "pg_stat_get_numscans", "inet_server_addr", "inet_server_port", "inet_client_addr",
     "inet_client_port", "pg_postmaster_start_time", "pg_notify", "pg_cancel_backend",
-    "pg_index_has_property", "pg_indexam_has_property",
+    "pg_index_has_property", "pg_indexam_has_property", "pg_get_keywords", "regexp_split_to_table",
 )  # fmt: skip
 YES = (
     "pg_table_is_visible", "pg_type_is_visible", "pg_function_is_visible", "pg_operator_is_visible",
@@ -293,7 +317,7 @@ TYPES = {
     "int8": ("count", "sum", "pg_relation_size", "pg_total_relation_size", "pg_table_size", "row_number",
              "pg_indexes_size", "pg_database_size", "txid_current"),
     "oid": ("to_regclass", "to_regtype"),
-    "_text": ("make_array", "array_agg", "current_schemas"),
+    "_text": ("make_array", "array_agg", "current_schemas", "string_to_array", "parse_ident"),
     "name": ("current_database", "current_schema", "current_user", "session_user",
              "pg_get_userbyid", "current_role", "user", "current_catalog"),
 }  # fmt: skip

@@ -31,8 +31,21 @@ _NAMES = frozenset(functions.functions(functions.Asking())) | frozenset(function
 PLAIN = frozenset(
     {"count", "sum", "min", "max", "coalesce", "nullif", "upper", "lower", "length", "substring",
      "substr", "string_agg", "greatest", "least", "abs", "round", "replace", "trim", "row_number",
-     "exists", "array", "array_size", "concat", "logical_or", "bool_or", "group_concat"}
+     "exists", "array", "array_size", "concat", "logical_or", "bool_or", "group_concat", "all"}
 )  # fmt: skip
+# Words that SQLite takes for a name in quotes only, and PostgreSQL after AS without.
+RESERVED = frozenset(
+    {"add", "all", "alter", "and", "as", "between", "case", "check", "collate", "commit",
+     "constraint", "create", "default", "deferrable", "delete", "distinct", "drop", "else",
+     "escape", "except", "exists", "foreign", "from", "group", "having", "in", "index", "insert",
+     "intersect", "into", "is", "isnull", "join", "limit", "not", "nothing", "notnull", "null",
+     "on", "or", "order", "primary", "references", "returning", "select", "set", "table", "then",
+     "to", "transaction", "union", "unique", "update", "using", "values", "when", "where"}
+)  # fmt: skip
+SERIES = (exp.GenerateSeries, exp.ExplodingGenerateSeries)
+# Functions in FROM that give no rows here, and their columns.
+EMPTY = {"pg_options_to_table": ("option_name", "option_value")}
+KEYWORDS = ("advance", "continuous", "cut", "emit", "landmark", "sample", "sink", "subscribe")
 WITHOUT_BRACKETS = ("current_catalog", "session_user", "current_role", "user")
 CONSTANT = (exp.Select, exp.Alias, exp.Literal, exp.Identifier, exp.Null, exp.Boolean, exp.Neg)
 
@@ -120,6 +133,7 @@ def _calls(tree: exp.Expr) -> Iterator[str]:
 def _rewritten(tree: exp.Expr) -> exp.Expr:
     """The tree with every node rewritten, inner ones first."""
     tree = tree.copy()
+    _named(tree)
     for node in reversed(list(tree.walk(bfs=False))):
         found = _node(node)
         if found is not node and node is tree:
@@ -127,6 +141,19 @@ def _rewritten(tree: exp.Expr) -> exp.Expr:
         elif found is not node:
             node.replace(found)
     return tree
+
+
+def _named(tree: exp.Expr) -> None:
+    """Gives unnamed columns of inner queries PostgreSQL's names, and reserved words their quotes."""
+    for select in tree.find_all(exp.Select):
+        if select.find_ancestor(exp.CTE, exp.Subquery) is None:
+            continue
+        for item in select.selects:
+            if not isinstance(item, exp.Alias | exp.Column | exp.Star):
+                item.replace(exp.alias_(item.copy(), name_of(item), quoted=True))
+    for name in tree.find_all(exp.Identifier):
+        if name.name.lower() in RESERVED:
+            name.set("quoted", True)
 
 
 def _shown(tree: exp.Expr) -> exp.Expr:
@@ -150,13 +177,14 @@ def _node(node: exp.Expr) -> exp.Expr:
         return _cast(node)
     if isinstance(node, exp.ByteString | exp.National | exp.RawString):
         return exp.Literal.string(node.name)
-    if isinstance(node, exp.EQ | exp.NEQ) and isinstance(node.expression, exp.Any | exp.All):
+    if isinstance(node, exp.Table) and isinstance(node.this, exp.Func):
+        return _table_function(node)
+    if isinstance(node, exp.EQ | exp.NEQ) and _is_any(node.expression):
         return _any(node)
     if isinstance(node, exp.Array):
         return _array(node)
     if isinstance(node, exp.Bracket):
-        index = node.expressions[0]
-        return _call("element_at", node.this, exp.Paren(this=index))
+        return _call("element_at", node.this, _from_zero(node.expressions[0]))
     if isinstance(node, exp.RegexpILike):
         return _call("regexp_i", node.expression, node.this)
     if isinstance(node, exp.RegexpLike):
@@ -193,13 +221,42 @@ def _table(node: exp.Table) -> exp.Expr:
     return renamed
 
 
+def _from_zero(index: exp.Expr) -> exp.Expr:
+    """An index counted from 0; sqlglot has taken one off where it sees that it is a number."""
+    if isinstance(index, exp.Literal | exp.Neg) or index.is_type(*exp.DataType.INTEGER_TYPES):
+        return exp.Paren(this=index)
+    return exp.Paren(this=exp.Sub(this=exp.Paren(this=index), expression=exp.Literal.number(1)))
+
+
+def _table_function(node: exp.Table) -> exp.Expr:
+    """A function in FROM: numbers, no rows, or one row with its value."""
+    function = node.this
+    name = function_name(function)
+    alias = node.args.get("alias")
+    named = alias.name if alias is not None else name
+    column = next((c.name for c in alias.columns), named) if alias is not None else name
+    if isinstance(function, SERIES):
+        first, last = (function.args[part].sql("sqlite") for part in ("start", "end"))
+        text = f'SELECT value AS "{column}" FROM json_each(series_json({first}, {last}))'
+    elif name in EMPTY:
+        text = f"SELECT {', '.join(f'NULL AS {n}' for n in EMPTY[name])} WHERE 1 = 0"
+    elif name == "pg_get_keywords":
+        text = f"SELECT value AS word FROM json_each(array_json('{{{','.join(KEYWORDS)}}}'))"
+    else:
+        text = f'SELECT {function.sql("sqlite")} AS "{column}"'
+    inner = sqlglot.parse_one(text, read="sqlite")
+    return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(named)))
+
+
 def _unnested(node: exp.Unnest) -> exp.Expr:
     """`unnest(array) AS a(column)` in FROM."""
     alias = node.args.get("alias")
     names = [column.name for column in alias.columns] if alias is not None else []
     name = alias.name if alias is not None else "unnest"
     first, second = (*names, name)[0], (*names[1:], "ordinality")[0]
-    listed = f'value AS "{first}", key + 1 AS "{second}"'
+    listed = f'value AS "{first}"'
+    if names[1:] or node.args.get("offset"):
+        listed += f', key + 1 AS "{second}"'
     array = node.expressions[0].sql("sqlite")
     inner = sqlglot.parse_one(f"SELECT {listed} FROM json_each(array_json({array}))", read="sqlite")
     return exp.Subquery(this=inner, alias=exp.TableAlias(this=exp.to_identifier(name)))
@@ -212,6 +269,8 @@ def _cast(node: exp.Cast) -> exp.Expr:
         return _call("to_regclass", inner)
     if to == "regtype":
         return _call("to_regtype", inner)
+    if to == "regproc":
+        return _call("to_regproc", inner)
     if to in ("text", "varchar", "name") and isinstance(inner, exp.Anonymous):
         kind = str(inner.this).removeprefix("to_")
         if kind in ("regclass", "regtype"):
@@ -221,8 +280,15 @@ def _cast(node: exp.Cast) -> exp.Expr:
     return inner
 
 
+def _is_any(node: exp.Expr | None) -> bool:
+    """`ANY (…)` or `ALL (…)`; sqlglot takes `ALL ('{a}')` for a function."""
+    called = isinstance(node, exp.Anonymous) and str(node.this).upper() == "ALL"
+    return called or isinstance(node, exp.Any | exp.All)
+
+
 def _any(node: exp.Binary) -> exp.Expr:
-    array = node.expression.this
+    right = node.expression
+    array = right.expressions[0] if isinstance(right, exp.Anonymous) else right.this
     array = array.this if isinstance(array, exp.Paren) else array
     if isinstance(array, exp.Query):
         found: exp.Expr = exp.In(this=node.this, query=exp.Subquery(this=array))

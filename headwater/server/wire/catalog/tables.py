@@ -225,6 +225,16 @@ def rows_of(relations: Iterable[RelationColumns], database: str, user: str) -> d
     return found
 
 
+def setting_rows(values: Mapping[str, str], defaults: Mapping[str, str]) -> list[Row]:
+    """pg_settings: the parameters of a session."""
+    return [
+        row("pg_settings", name=name, setting=value, context="user", vartype="string",
+            source="default" if value == defaults.get(name) else "session",
+            boot_val=defaults.get(name), reset_val=defaults.get(name))
+        for name, value in values.items()
+    ]  # fmt: skip
+
+
 def _constant_rows(database: str, user: str) -> dict[str, list[Row]]:
     namespaces = ((PUBLIC, "public"), (CATALOG, "pg_catalog"), (INFORMATION, "information_schema"))
     return {

@@ -65,7 +65,7 @@ def asked(engine: CatalogEngine, text: str) -> list[tuple[Any, ...]]:
     assert engine.wants(text), "not taken for a question about the catalog"
     rows = engine.run(text, COMMANDS, Cancellation())
     assert rows.schema.types == engine.described(text).types
-    return [tuple(row.values()) for row in rows.to_pylist()]
+    return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
 @pytest.mark.parametrize(
