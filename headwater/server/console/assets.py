@@ -28,6 +28,7 @@ ASSETS = {
     "network.js": SCRIPT,
     "pages.js": SCRIPT,
     "query.js": SCRIPT,
+    "road.js": SCRIPT,
     "wire.js": SCRIPT,
 }
 POLICY = {

@@ -8,7 +8,7 @@ const MOST_OFFERS = 10, MOST_ROWS = 500, OLD = 30;
 const kept = { text: "SELECT * FROM headwater.tables", history: [] };
 
 const SYSTEM = ["blocks", "functions", "indexes", "late_rows", "metrics", "queries", "settings",
-  "sources", "staleness", "tables", "views"].map((name) => `headwater.${name}`);
+  "sinks", "sources", "staleness", "tables", "views"].map((name) => `headwater.${name}`);
 
 // What may follow: names after FROM and the like, columns after a table's name and a dot, else words.
 export function offers(text, known) {

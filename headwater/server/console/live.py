@@ -171,6 +171,7 @@ async def _follow(server: HttpServer, connection: Connection, channel: Channel) 
     take_back = server.on_stop(stopped.set)
     ends = [asyncio.ensure_future(connection.gone()), asyncio.ensure_future(stopped.wait())]
     spoke = time.monotonic()
+    server.watchers += 1
     try:
         while not any(end.done() for end in ends):
             text = await server.in_thread(lambda: _event(channel))
@@ -181,6 +182,7 @@ async def _follow(server: HttpServer, connection: Connection, channel: Channel) 
         if stopped.is_set():
             await connection.finish()
     finally:
+        server.watchers -= 1
         take_back()
         for end in ends:
             end.cancel()
@@ -203,6 +205,7 @@ async def show_names(server: HttpServer, exchange: Connection) -> None:
             "functions": sorted(FUNCTIONS),
             "phrases": PHRASES,
             "tables": server.database.catalog_names(),
+            "shows": sorted(server.shows),
         }
         return compact(found).encode()
 

@@ -8,7 +8,7 @@ const TITLES = ["Receptors", "Tables (baskets)", "Queries and views (factories)"
 const node = (id, column, name, more) => ({ id, column, name, edges: 0, ...more });
 
 // The nodes and edges of the system tables; a pure function.
-export function graph({ sources, tables, queries, views }) {
+export function graph({ sources, tables, queries, views, sinks }) {
   const nodes = new Map(), edges = [];
   const add = (one) => nodes.set(one.id, one);
   const tie = (from, to, rate) => {
@@ -46,11 +46,19 @@ export function graph({ sources, tables, queries, views }) {
       tie(table ? table.id : `q:${lower(read)}`, `q:${lower(one.name)}`, one.state === "running" ? table?.rate : 0);
     }
   }
+  const written = (q) => sinks.filter((x) => lower(x.query) === lower(q.name)).length;
   for (const q of queries) {
     if (q.state === "failed") continue;
+    const readers = q.readers - Math.min(written(q), q.readers);
     add(node(`e:${q.name}`, 3, `results of ${q.name}`, { of: `q:${lower(q.name)}`, href: `#/query/${encodeURIComponent(q.name)}`,
-      note: `${number(q.rate)} results/s${q.readers ? `, ${q.readers} over HTTP` : ""}`, rate: q.rate ?? 0 }));
+      note: `${number(q.rate)} results/s${readers ? `, ${counted(readers, "reader")}` : ""}`, rate: q.rate ?? 0 }));
     tie(`q:${lower(q.name)}`, `e:${q.name}`, q.rate);
+  }
+  for (const sink of sinks) {
+    add(node(`o:${sink.name}`, 3, `sink ${sink.name}`, { of: `q:${lower(sink.query)}`, href: "#/sources", queue: sink.waiting_results,
+      unit: "results wait", note: `${String(sink.url).split(":")[0]}, ${number(sink.rate)} rows/s`,
+      bad: Boolean(sink.last_error), rate: sink.rate ?? 0 }));
+    tie(`q:${lower(sink.query)}`, `o:${sink.name}`, sink.rate);
   }
   return { nodes: [...nodes.values()], edges };
 }
@@ -115,7 +123,7 @@ function drawEdge(edge, from, to) {
 
 export function networkPage(page) {
   const picture = h("div", { class: "network panel" });
-  const parts = { sources: [], tables: [], queries: [], views: [] };
+  const parts = { sources: [], tables: [], queries: [], views: [], sinks: [] };
   const filter = h("input", { type: "search", placeholder: "Filter queries", "aria-label": "Filter queries and views", class: "end" });
   page.root.append(heading("Network", h("p", {}, "Rows flow from left to right. A bar is a queue; moving dashes are rows on their way."), filter), picture);
   const wanted = () => {
@@ -124,7 +132,8 @@ export function networkPage(page) {
     const queries = parts.queries.filter(fits), views = parts.views.filter(fits);
     const read = new Set([...queries, ...views].flatMap((one) => one.reads.map((name) => name.toLowerCase())));
     const tables = parts.tables.filter((t) => read.has(t.name.toLowerCase()));
-    return { queries, views, tables, sources: parts.sources.filter((x) => read.has(x.table_name.toLowerCase())) };
+    const sinks = parts.sinks.filter((x) => queries.some((q) => q.name.toLowerCase() === x.query.toLowerCase()));
+    return { queries, views, tables, sinks, sources: parts.sources.filter((x) => read.has(x.table_name.toLowerCase())) };
   };
   const draw = () => {
     const width = Math.max(picture.clientWidth - 28, 640);

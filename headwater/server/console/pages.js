@@ -52,6 +52,16 @@ const SOURCES = [
   { name: "lag_s", title: "Lag", right, show: (r) => seconds(r.lag_s) },
   { name: "last_error", title: "Last error", show: (r) => r.last_error ?? "–" },
 ];
+const SINKS = [
+  { name: "name", title: "Sink", show: (r) => h("b", {}, r.name) },
+  { name: "state", title: "State", show: (r) => state(r.state) },
+  { name: "query", title: "Reads", show: (r) => link("query", r.query) },
+  { name: "url", title: "To" },
+  { name: "row_count", title: "Rows", right, show: (r) => number(r.row_count) },
+  { name: "rate", title: "Rows/s", right, show: (r) => number(r.rate) },
+  { name: "waiting_results", title: "Results waiting", right, show: (r) => number(r.waiting_results) },
+  { name: "last_error", title: "Last error", show: (r) => r.last_error ?? "–" },
+];
 const LATE = [
   { name: "name", title: "Table", show: (r) => h("b", {}, r.name) },
   { name: "policy", title: "Policy" },
@@ -74,7 +84,7 @@ const STALE = [
 ];
 const ERRORS = [
   { name: "kind", title: "What" },
-  { name: "name", title: "Name", show: (r) => (r.kind === "source" ? h("a", { href: "#/sources" }, r.name) : link(r.kind, r.name)) },
+  { name: "name", title: "Name", show: (r) => (["source", "sink"].includes(r.kind) ? h("a", { href: "#/sources" }, r.name) : link(r.kind, r.name)) },
   { name: "state", title: "State", show: (r) => state(r.state) },
   { name: "error", title: "Error", show: (r) => h("span", { class: "wrap" }, r.error) },
 ];
@@ -160,6 +170,16 @@ export function queriesPage(page) {
   });
 }
 
+export function sourcesPage(page) {
+  const sources = filtered(SOURCES, "Sources", "no sources: CREATE SOURCE s INTO t FROM '…'");
+  const sinks = filtered(SINKS, "Sinks", "no sinks: CREATE SINK s FROM q TO '…'");
+  page.root.append(heading("Sources and sinks"), sources, sinks);
+  page.live("sources", null, (said) => {
+    if (said.sources) sources.take(said.sources);
+    if (said.sinks) sinks.take(said.sinks);
+  });
+}
+
 function listPage(title, caption, show, part, columns, nothing, keep = () => true) {
   return (page) => {
     const list = filtered(columns, caption, nothing);
@@ -169,7 +189,6 @@ function listPage(title, caption, show, part, columns, nothing, keep = () => tru
 }
 
 export const tablesPage = listPage("Tables", "All tables", "tables", "tables", TABLES, "no tables: CREATE STREAMING TABLE t (…) TIMESTAMP BY …");
-export const sourcesPage = listPage("Sources", "All sources", "sources", "sources", SOURCES, "no sources: CREATE SOURCE s …");
 export const latePage = listPage("Late rows", "Streaming tables", "late", "tables", LATE, "no streaming tables", (r) => r.late_count !== null);
 export const stalenessPage = listPage("Staleness", "Update queries", "staleness", "staleness", STALE, "no update queries");
 export const errorsPage = listPage("Errors", "Errors now", "errors", "errors", ERRORS, "no errors");

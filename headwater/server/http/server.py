@@ -51,15 +51,21 @@ class HttpServer:
     """A listener for HTTP; `start` and `stop` belong to one event loop."""
 
     def __init__(
-        self, database: Database, options: HttpOptions | None = None, users: Logins | None = None
+        self,
+        database: Database,
+        options: HttpOptions | None = None,
+        users: Logins | None = None,
+        shows: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
+        """`shows`: what the program around it has to show, as JSON: further pages of the console."""
         self.database = database
+        self.shows = shows or {}
         self.options = options or HttpOptions()
         self.authenticator = Authenticator(users or ServerUsers(database.users))
         self.stopping = False
         self.connections: set[Connection] = set()
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.subscribers: Counter[str] = Counter()  # of queries, by name
+        self.watchers = 0  # open pages of the console
         self.refused_connections = 0
         self.started_at = time.time()
         self.cancellations: set[Cancellation] = set()
