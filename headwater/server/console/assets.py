@@ -21,6 +21,7 @@ PAGE = "index.html"
 ASSETS = {
     "app.js": SCRIPT,
     "chart.js": SCRIPT,
+    "colour.js": SCRIPT,
     "console.css": CSS,
     "dom.js": SCRIPT,
     "editor.js": SCRIPT,

@@ -200,7 +200,9 @@ class HttpServer:
         asks = self.authenticator
         identity = asks.known(header, trusted=trusted)
         if identity is None:
-            identity = await self.in_thread(lambda: asks.identify(header, trusted=trusted))
+            identity = await self.in_thread(
+                lambda: asks.identify(header, trusted=trusted, peer=request.peer)
+            )
         request.identity = identity
         why = refusal(identity.role, route.least, f"{route.method} {route.path}")
         if why is not None:
