@@ -14,7 +14,7 @@ const PAGES = [
   ["sql", "SQL", "s", editorPage],
   ["queries", "Queries", "q", queriesPage],
   ["tables", "Tables", "t", tablesPage],
-  ["sources", "Sources", "r", sourcesPage],
+  ["sources", "Sources, sinks", "r", sourcesPage],
   ["staleness", "Staleness", "a", stalenessPage],
   ["late", "Late rows", "l", latePage],
   ["errors", "Errors", "e", errorsPage],

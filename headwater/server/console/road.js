@@ -134,7 +134,7 @@ function series(moments, columns) {
 
 export function roadPage(page) {
   const pace = h("p", {}), road = strip(), crashes = accidents(), asks = questions(crashes.chosen);
-  const tiles = [figure("Reports", (x) => `${number(x)} /s`), figure("Tolls charged", number),
+  const tiles = [figure("Reports", (x) => `${number(x)} /s`), figure("Tolls charged", (x) => x.toLocaleString("en")),
     figure("Accidents now", number), figure("Freshness", seconds)];
   const responses = chart("Response times"), fresh = chart("Freshness");
   const tolls = h("ul", { class: "feed", "aria-label": "Tolls" });
@@ -142,8 +142,10 @@ export function roadPage(page) {
   page.root.append(heading("Road", pace),
     h("section", { class: "panel" }, h("div", { class: "bar" }, h("h2", {}, "Average speed by mile, last 30 seconds on the road"), legend), road),
     h("div", { class: "tiles" }, tiles),
-    h("div", { class: "two" }, asks, h("div", { class: "stack" }, crashes, panel("Tolls: the highest of each second", tolls))),
-    h("div", { class: "halves even" }, panel("Slowest answer, ms by second of the demo", responses), panel("Freshness, ms by second of the demo", fresh)));
+    h("div", { class: "two" },
+      h("div", { class: "stack" }, asks,
+        h("div", { class: "halves even" }, panel("Response: slowest answer, ms", responses), panel("Freshness, ms", fresh))),
+      h("div", { class: "stack" }, crashes, panel("Tolls: the highest of each second", tolls))));
   page.end(asks.end);
   page.live("road", null, ({ road: said }) => {
     if (said === undefined) return;
@@ -158,6 +160,6 @@ export function roadPage(page) {
     tolls.replaceChildren(...said.tolls.slice(0, 12).map(([clock, car, speed, toll]) => h("li", {},
       h("span", { class: "dim" }, clock), h("span", {}, `car ${car}`), h("span", { class: "dim" }, speed === null ? "" : `${speed} mph`), h("b", {}, number(toll)))));
     responses.show({ legend: true, series: series(said.moments, said.outputs.map((name, i) => [name, 2 + i])) });
-    fresh.show({ series: series(said.moments, [["freshness", 1]]) });
+    fresh.show({ legend: true, series: series(said.moments, [["freshness", 1]]) });
   });
 }
