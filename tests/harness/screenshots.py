@@ -8,6 +8,7 @@ pictures of the docs are made anew; `--dark` and a folder are for looking.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import shutil
 import tempfile
@@ -33,9 +34,9 @@ ASKED = (
 SETUP = (
     "CREATE STREAMING TABLE prices (id STRING, t BIGINT, price DOUBLE)"
     " TIMESTAMP BY t UPDATE KEY (id)",
-    "CREATE CONTINUOUS QUERY newest_prices AS SELECT id, price FROM prices",
+    "CREATE CONTINUOUS QUERY newest_prices AS SELECT id, price FROM prices WITH UPDATES",
     "CREATE STREAMING TABLE readings (t BIGINT, station STRING, level DOUBLE) TIMESTAMP BY t"
-    " WITH (late = 'drop')",
+    " LATE DROP",
     "CREATE CONTINUOUS QUERY levels AS SELECT station, max(level) AS level"
     " FROM readings [INTERVAL '10' SECOND BEFORE] GROUP BY station SAMPLE INTERVAL '1' SECOND",
 )
@@ -48,17 +49,18 @@ def main() -> None:
     reads.add_argument("folder", nargs="?", type=Path, default=PICTURES)
     reads.add_argument("--dark", action="store_true")
     asked = reads.parse_args()
+    folder = asked.folder.resolve()
     demo = Demo(None, None, None, browser=True, port=0)
-    demo.start()
-    try:
-        wait(lambda: bool(demo.address) and len(demo.last_state.moments) > 30)
-        with tempfile.TemporaryDirectory() as files:
+    with tempfile.TemporaryDirectory() as files, contextlib.chdir(files):
+        demo.start()
+        try:
+            wait(lambda: bool(demo.address) and len(demo.last_state.moments) > 30)
             database = Database(demo.address)
-            database.fill(Path(files))
-            take_all(database, asked.folder, dark=asked.dark)
-    finally:
-        demo.stop()
-        demo.leave()
+            database.fill()
+            take_all(database, folder, dark=asked.dark)
+        finally:
+            demo.stop()
+            demo.leave()
 
 
 class Database:
@@ -76,14 +78,13 @@ class Database:
         with urllib.request.urlopen(request, timeout=120) as answer:
             return json.load(answer)
 
-    def fill(self, files: Path) -> None:
+    def fill(self) -> None:
         """What the traffic alone does not show."""
         for text in SETUP:
             self.sql(text)
-        self.sql(f"CREATE SINK level_files FROM levels INTO 'json:{files / 'levels'}'")
-        broken = files / "broken"
-        broken.write_text("not a folder")
-        self.sql(f"CREATE SINK archive FROM levels INTO 'json:{broken / 'inside'}'")
+        self.sql("CREATE SINK level_files FROM levels INTO 'json:levels'")
+        Path("full").write_text("a file where a folder should be")
+        self.sql("CREATE SINK archive FROM levels INTO 'json:full/archive'")
         for _ in range(40):
             self.feed()
 

@@ -46,7 +46,7 @@ export function graph({ sources, tables, queries, views, sinks }) {
       tie(table ? table.id : `q:${lower(read)}`, `q:${lower(one.name)}`, one.state === "running" ? table?.rate : 0);
     }
   }
-  const written = (q) => sinks.filter((x) => lower(x.query) === lower(q.name)).length;
+  const written = (q) => sinks.filter((x) => lower(x.query) === lower(q.name) && x.state === "running").length;
   const stored = new Set(tables.filter((t) => t.kind === "materialized view").map((t) => lower(t.name)));
   for (const q of queries) {
     if (stored.has(lower(q.name))) tie(`q:${lower(q.name)}`, `t:${lower(q.name)}`, q.rate);

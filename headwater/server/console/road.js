@@ -72,7 +72,7 @@ function questions(chosen) {
   const buttons = h("div", { class: "buttons" }), table = rowsTable("Answer");
   const text = h("pre", { class: "sql", tabindex: "0" }, "Each button runs a statement while traffic flows.");
   const said = h("p", { class: "summary", role: "status" });
-  const root = h("section", { class: "panel" }, h("div", { class: "bar" }, h("h2", {}, "Ask about the past"), buttons), text, said, table);
+  const root = h("section", { class: "panel asks" }, h("div", { class: "bar" }, h("h2", {}, "Ask about the past"), buttons), text, said, table);
   let list = [], asking = null;
   const ask = async (question) => {
     asking?.abort();
