@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import shutil
 import tempfile
 import time
@@ -37,8 +38,8 @@ SETUP = (
     "CREATE CONTINUOUS QUERY newest_prices AS SELECT id, price FROM prices WITH UPDATES",
     "CREATE STREAMING TABLE readings (t BIGINT, station STRING, level DOUBLE) TIMESTAMP BY t"
     " LATE DROP",
-    "CREATE CONTINUOUS QUERY levels AS SELECT station, max(level) AS level"
-    " FROM readings [INTERVAL '10' SECOND BEFORE] GROUP BY station SAMPLE INTERVAL '1' SECOND",
+    "CREATE CONTINUOUS QUERY levels AS SELECT station, avg(level) AS level"
+    " FROM readings [INTERVAL '5' SECOND BEFORE] GROUP BY station SAMPLE INTERVAL '1' SECOND",
 )
 STATIONS = ("Aare", "Inn", "Reuss", "Rhine", "Ticino")
 
@@ -83,15 +84,17 @@ class Database:
         for text in SETUP:
             self.sql(text)
         self.sql("CREATE SINK level_files FROM levels INTO 'json:levels'")
-        Path("full").write_text("a file where a folder should be")
-        self.sql("CREATE SINK archive FROM levels INTO 'json:full/archive'")
+        self.sql(
+            "CREATE SOURCE gauges INTO readings FROM 'tcp://127.0.0.1:9' WITH (format = 'json')"
+        )
         for _ in range(40):
             self.feed()
 
     def feed(self) -> None:
         """A second of levels and prices; now and then a row comes late."""
         t = self._second = self._second + 1
-        rows = [f"({t}, '{s}', {(n + 2) * 3 + (t * (n + 3)) % 7})" for n, s in enumerate(STATIONS)]
+        levels = [4 * n + 3 * math.sin(t / (n + 4)) for n in range(1, len(STATIONS) + 1)]
+        rows = [f"({t}, '{s}', {v:.3f})" for s, v in zip(STATIONS, levels, strict=True)]
         if t > 20 and t % 5 == 0:
             rows.append(f"({t - 15}, 'Rhine', 1.5)")
         self.sql(f"INSERT INTO readings VALUES {', '.join(rows)}")
