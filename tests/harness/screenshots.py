@@ -19,6 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from PIL import Image  # comes with matplotlib
 from playwright.sync_api import Page, sync_playwright
 
 from headwater.cli.demo import Demo
@@ -26,6 +27,7 @@ from headwater.cli.demo import Demo
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SIZE = {"width": 1366, "height": 768}
 PATIENCE_S = 300.0
+COLOURS = 192
 ASKED = (
     "-- how fast is each mile now?\n"
     "SELECT seg AS mile, avg(speed) AS speed\n"
@@ -115,7 +117,9 @@ def take_all(database: Database, folder: Path, *, dark: bool) -> None:
             page.reload()
             act(page, database)
             picture = folder / f"console-{name.partition('/')[0]}.png"
-            page.screenshot(path=picture)
+            page.screenshot(path=picture, full_page=name == "road")
+            with Image.open(picture) as whole:  # a page has few colours: a third of the bytes
+                whole.convert("RGB").quantize(COLOURS).save(picture, optimize=True)
             print(f"{picture}: {picture.stat().st_size // 1024} KB")
         browser.close()
 
