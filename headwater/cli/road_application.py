@@ -111,10 +111,12 @@ class Application:
     def _told(self, out: Out) -> None:
         """Toll notifications; the highest of each second is shown."""
         self._answered("tolls", out)
-        if out.table.num_rows:
-            vid, second, speed, toll, *_ = max(out.rows(), key=lambda row: row[3])
-            if toll > 0:
-                self._figures.told(Toll(second, vid, speed, toll))
+        tolls = out.table.column("toll")
+        highest = pc.max(tolls).as_py()
+        if highest:
+            place = pc.index(tolls, highest).as_py()
+            [told] = out.table.slice(place, 1).to_pylist()
+            self._figures.told(Toll(told["time"], told["vid"], told["lav"], highest))
 
     def _expenditures(self, out: Out) -> None:
         for vid, day, xway, *_ in out.rows():

@@ -32,13 +32,14 @@ def test_the_scripts_are_found() -> None:
     assert 'force-include]\n"examples/linearroad"' in Path("pyproject.toml").read_text()
 
 
+@pytest.mark.timeout(900)
 def test_a_run_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tolls are charged, questions answered, and it ends by itself with a summary (ST13)."""
     monkeypatch.setattr(demo, "FIRST_QUESTION_S", 2.0)
     monkeypatch.setattr(demo, "NEXT_QUESTION_S", 0.1)
     done = enough(monkeypatch)
     out = io.StringIO()
-    code = demo.main(seconds=200, drive=SHORT, console=Console(file=out, width=200))
+    code = demo.main(seconds=800, drive=SHORT, console=Console(file=out, width=200))
     text = out.getvalue()
     assert code == 0, text
     assert done.tolls > 0

@@ -309,6 +309,7 @@ HIDE = """Object.defineProperty(document, "hidden", {get: () => true});
   document.dispatchEvent(new Event("visibilitychange"))"""
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     ("queries", "groups", "seconds"),
     [(200, 50, 2), pytest.param(200, 500, 60, marks=pytest.mark.large)],
