@@ -23,11 +23,12 @@ from PIL import Image  # comes with matplotlib
 from playwright.sync_api import Page, sync_playwright
 
 from headwater.cli.demo import Demo
+from headwater.cli.road_application import Drive
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SIZE = {"width": 1366, "height": 768}
 PATIENCE_S = 300.0
-COLOURS = 192
+DRIVE = Drive(speed=4, accidents_per_hour=60)
 ASKED = (
     "-- how fast is each mile now?\n"
     "SELECT seg AS mile, avg(speed) AS speed\n"
@@ -40,6 +41,7 @@ SETUP = (
     "CREATE CONTINUOUS QUERY newest_prices AS SELECT id, price FROM prices WITH UPDATES",
     "CREATE STREAMING TABLE readings (t BIGINT, station STRING, level DOUBLE) TIMESTAMP BY t"
     " LATE DROP",
+    "CREATE STREAMING TABLE weather (t BIGINT, rain DOUBLE) TIMESTAMP BY t",
     "CREATE CONTINUOUS QUERY levels AS SELECT station, avg(level) AS level"
     " FROM readings [INTERVAL '5' SECOND BEFORE] GROUP BY station SAMPLE INTERVAL '1' SECOND",
 )
@@ -53,11 +55,11 @@ def main() -> None:
     reads.add_argument("--dark", action="store_true")
     asked = reads.parse_args()
     folder = asked.folder.resolve()
-    demo = Demo(None, None, None, browser=True, port=0)
+    demo = Demo(None, DRIVE, None, browser=True, port=0)
     with tempfile.TemporaryDirectory() as files, contextlib.chdir(files):
         demo.start()
         try:
-            wait(lambda: bool(demo.address) and len(demo.last_state.moments) > 30)
+            wait(lambda: any(lane.accidents for lane in demo.last_state.lanes))
             database = Database(demo.address)
             database.fill()
             take_all(database, folder, dark=asked.dark)
@@ -87,7 +89,7 @@ class Database:
             self.sql(text)
         self.sql("CREATE SINK level_files FROM levels INTO 'json:levels'")
         self.sql(
-            "CREATE SOURCE gauges INTO readings FROM 'tcp://127.0.0.1:9' WITH (format = 'json')"
+            "CREATE SOURCE gauges INTO weather FROM 'tcp://127.0.0.1:9' WITH (format = 'json')"
         )
         for _ in range(40):
             self.feed()
@@ -119,7 +121,8 @@ def take_all(database: Database, folder: Path, *, dark: bool) -> None:
             picture = folder / f"console-{name.partition('/')[0]}.png"
             page.screenshot(path=picture, full_page=name == "road")
             with Image.open(picture) as whole:  # a page has few colours: a third of the bytes
-                whole.convert("RGB").quantize(COLOURS).save(picture, optimize=True)
+                few = whole.convert("RGB").quantize(256, Image.Quantize.MAXCOVERAGE)
+                few.save(picture, optimize=True)
             print(f"{picture}: {picture.stat().st_size // 1024} KB")
         browser.close()
 

@@ -108,7 +108,7 @@ export function objectPage(page, kind, name) {
   const plan = h("div", { class: "plan", tabindex: "0", role: "region", "aria-label": "Plan" }, "…");
   const table = rowsTable("Live result", true), plot = chart("The live result as a chart");
   const note = h("span", { class: "dim" }), error = h("p", { class: "error", role: "alert", hidden: true });
-  const pick = h("select", { "aria-label": "Column of the chart" });
+  const pick = h("select", { "aria-label": "Column of the chart", hidden: true });
   const history = new History();
   pick.addEventListener("change", () => { history.value = Number(pick.value); plot.show(history.data()); });
   page.root.append(heading(name, h("span", { class: "dim" }, kind), pill), error,
