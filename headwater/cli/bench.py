@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+import time
 from pathlib import Path
 
 from headwater.errors import Error
@@ -24,10 +25,13 @@ def main(name: str | None, quick: bool) -> int:
     if name is not None and name not in found:
         raise Error(f"there is no benchmark {name}", hint="benchmarks: " + ", ".join(found))
     sys.path.insert(0, str(FOLDER.parent))
+    report = importlib.import_module("benchmarks.report")
     worst = 0
     for one in [name] if name is not None else found:
         module = importlib.import_module(f"benchmarks.{one}.run")
+        began = time.monotonic()
         worst = max(worst, int(module.main(quick)))
+        report.keep_tables(one, time.monotonic() - began)
     if name is None:
         results = importlib.import_module("benchmarks.results")
         print(f"\nall results: {results.write(found)}")
