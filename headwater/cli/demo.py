@@ -1,7 +1,8 @@
 """`headwater demo`: a minute of Linear Road, live in the terminal.
 
 A worker thread has the database, makes the application and reads its figures; a second one asks
-questions about the past; the main thread draws and listens for Ctrl-C.
+questions about the past; the console's server shows the same in a browser; the main thread draws and
+listens for Ctrl-C.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Console, RenderableType
@@ -48,10 +51,15 @@ def main(
     master: str | None = None,
     drive: Drive | None = None,
     console: Console | None = None,
+    browser: bool = True,
+    port: int | None = None,
 ) -> int:
-    """Shows so many seconds of it, the start included; None: until Ctrl-C. 1 if nothing came in time."""
+    """Shows so many seconds of it, the start included; None: until Ctrl-C. 1 if nothing came in time.
+
+    `browser`: in a browser too, at a port of this machine; while it is looked at there, it goes on.
+    """
     out = console or Console(highlight=False)
-    demo = Demo(seconds, drive, master)
+    demo = Demo(seconds, drive, master, browser=browser, port=port)
     with interrupts(demo.stop):
         demo.start()
         try:
@@ -64,6 +72,8 @@ def main(
         out.print(summary(state))
     elif demo.error is None:
         out.print("It ended before the first report; --seconds gives it longer.")
+    if demo.address:
+        out.print(f"It was at {demo.address}; --keep-running keeps it there.", soft_wrap=True)
     demo.leave()
     if demo.error is not None:
         raise demo.error
@@ -92,12 +102,16 @@ class _Lines:
     def __init__(self, demo: Demo, out: Console) -> None:
         self._demo, self._out = demo, out
         self._steps = 0
+        self._address = ""
         self._line_s = 0.0
         self._questions: set[Question] = set()
 
     def tell(self) -> None:
         """Steps and questions once each, and the figures now and then."""
         state, steps = self._demo.last_state, self._demo.steps
+        if self._address != state.address:
+            self._address = state.address
+            self._say(f"in the browser: {state.address}")
         for step in steps[self._steps :]:
             self._say(f"{step.began_s:5.1f} s  {step.name}")
             self._steps += 1
@@ -116,8 +130,19 @@ class _Lines:
 class Demo:
     """One showing."""
 
-    def __init__(self, seconds: float | None, drive: Drive | None, master: str | None) -> None:
+    def __init__(
+        self,
+        seconds: float | None,
+        drive: Drive | None,
+        master: str | None,
+        *,
+        browser: bool = False,
+        port: int | None = None,
+    ) -> None:
         self._seconds, self._drive, self._master = seconds, drive, master
+        self._browser, self._port = browser, port
+        self._watchers: Callable[[], int] = lambda: 0
+        self.address = ""  # of the browser's page
         self._started_s = time.time()
         self._ended_s: float | None = None
         self._flowing_s: float | None = None
@@ -151,18 +176,21 @@ class Demo:
         end, latest = self._started_s + self._seconds, self._started_s + self._seconds + GRACE_S
         if self._flowing_s is not None:
             latest = max(end, self._flowing_s + LEAST_S)
-        self.timed_out = time.time() >= latest
+        self.timed_out = time.time() >= latest and not self._watchers()
         return self.timed_out
 
     @property
     def last_state(self) -> RoadState:
         """The figures now, or when it ended."""
-        return self._figures.state(self._ended_s or time.time())
+        now = self._ended_s or time.time()
+        found = self._figures.state(now)
+        over = self._seconds is not None and now > self._started_s + self._seconds
+        return replace(found, address=self.address, watched=over and self._watchers() > 0)
 
     def picture(self) -> RenderableType:
         """What a terminal shows now."""
         if self._flowing_s is None:
-            return starting(time.time() - self._started_s, self.steps)
+            return starting(time.time() - self._started_s, self.steps, self.address)
         return screen(self.last_state)
 
     def _failed(self, error: BaseException) -> None:
@@ -185,8 +213,10 @@ class Demo:
 
         drive = self._drive or Drive()
         self._figures.drives(drive.speed)
-        with connect(":memory:", master=self._master) as db:
+        with connect(":memory:", master=self._master) as db, ExitStack() as beside:
             self._cancel = db.cancel
+            if self._browser:
+                self._show_in_browser(db, beside)
             self._wait_for_spark(db)
             if self.stopping.is_set():
                 return
@@ -196,6 +226,21 @@ class Demo:
             self._begin("traffic flows")
             self._flowing_s = time.time()
             self._flow(application, db)
+
+    def _show_in_browser(self, db: Database, beside: ExitStack) -> None:
+        from headwater.cli.road_page import console, page_of
+
+        def road() -> object:
+            state, flows = self.last_state, self._flowing_s is not None
+            return page_of(state, self._figures.accidents, self.steps, flowing=flows)
+
+        try:
+            shown = beside.enter_context(console(db, self._port, road))
+        except OSError as error:
+            self._begin(f"not in the browser: {error.strerror or error}")
+            return
+        self._watchers = lambda: shown.server.watchers
+        self.address = f"http://{shown.host}:{shown.port}/#/road"
 
     def _wait_for_spark(self, db: Database) -> None:
         """A statement would wait as well, but Ctrl-C would not end that; nor would it be shown."""

@@ -169,6 +169,13 @@ def demo(
         bool, typer.Option("--keep-running", help="Go on until Ctrl-C.")
     ] = False,
     tour: Annotated[bool, typer.Option("--tour", help="Take a short tour of SQL instead.")] = False,
+    browser: Annotated[
+        bool, typer.Option("--browser/--no-browser", help="Show it in a browser too.")
+    ] = True,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", min=0, max=65535, help="The browser's port; 8080, or a free one."),
+    ] = None,
     master: Master = None,
 ) -> None:
     """Show a minute of live traffic and tolls: the Linear Road benchmark in SQL."""
@@ -176,7 +183,9 @@ def demo(
         code = import_module("headwater.cli.tour").main(master=master)
     else:
         length = None if keep_running else seconds
-        code = import_module("headwater.cli.demo").main(seconds=length, master=master)
+        code = import_module("headwater.cli.demo").main(
+            seconds=length, master=master, browser=browser, port=port
+        )
     raise typer.Exit(code or 0)
 
 

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import headwater
 from headwater.cli.road_figures import Accident, Figures, Schedule
 from headwater.cli.road_questions import register
+from headwater.cli.road_screen import Toll
 from headwater.cli.shipped import shipped
 from headwater.engine.subscription import Out, Pusher
 from headwater.errors import DataError
@@ -91,7 +92,7 @@ class Application:
         """Opens the road, and a reader of each output."""
         self._db.sql(self._drive.source)
         for output, query in QUERIES.items():
-            self._read(query, partial(self._answered, output))
+            self._read(query, self._told if output == "tolls" else partial(self._answered, output))
         self._read(REQUESTS, self._expenditures)
         self._read(SPEEDS, self._seen)
 
@@ -105,6 +106,16 @@ class Application:
         now = time.time()
         self._begin()
         self._figures.answered(output, int(str(out.time)), out.table.num_rows, now)
+
+    def _told(self, out: Out) -> None:
+        """Toll notifications; the highest of each second is shown."""
+        self._answered("tolls", out)
+        tolls = out.table.column("toll")
+        highest = pc.max(tolls).as_py()
+        if highest:
+            place = pc.index(tolls, highest).as_py()
+            [told] = out.table.slice(place, 1).to_pylist()
+            self._figures.told(Toll(told["time"], told["vid"], told["lav"], highest))
 
     def _expenditures(self, out: Out) -> None:
         for vid, day, xway, *_ in out.rows():

@@ -12,12 +12,22 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from headwater.cli.road_screen import SEGMENTS, Lane, Question, Responses, RoadState
+from headwater.cli.road_screen import (
+    SEGMENTS,
+    Lane,
+    Moment,
+    Question,
+    Responses,
+    RoadState,
+    Toll,
+)
 
 WARM_UP_S = (
     30  # simulated; a road that begins full has all its cars enter at once, which no road does
 )
 RATES = 60  # that are kept
+MOMENTS = 120  # that are kept
+TOLLS = 24
 RATE_S = 2.0  # what the shown rate is an average of
 Speeds = Iterable[tuple[int, int, int, float | None]]  # xway, dir, seg, miles per hour
 
@@ -61,6 +71,9 @@ class Figures:
         self._present: frozenset[tuple[int, int, int]] = frozenset()
         self._accidents: dict[tuple[int, int, int], Accident] = {}
         self._counts: deque[tuple[float, int]] = deque(maxlen=RATES)
+        self._tolls: deque[Toll] = deque(maxlen=TOLLS)
+        self._moments: deque[Moment] = deque(maxlen=MOMENTS)
+        self._slowest: dict[str, float] = {}  # since the last moment
 
     def drives(self, speed: float) -> None:
         """How fast the traffic is played."""
@@ -80,7 +93,13 @@ class Figures:
             if count and self._schedule is not None and self._schedule.counts(second):
                 took = max(at_s - self._schedule.due_s(second), 0.0)
                 responses[output] = with_answers(responses.get(output, Responses()), count, took)
+                self._slowest[output] = max(self._slowest.get(output, 0.0), took)
             self._state = replace(self._state, second=newest, responses=responses)
+
+    def told(self, toll: Toll) -> None:
+        """A car was told of a toll."""
+        with self._lock:
+            self._tolls.append(toll)
 
     def counted(self, reports: int, tolls_charged: int, at_s: float) -> None:
         """So many reports are stored, and so much was charged."""
@@ -93,6 +112,10 @@ class Figures:
                 reports_per_second=rate(self._counts),
                 recent_rates=rates(self._counts),
             )
+            if self._schedule is not None:
+                elapsed = at_s - self._started_s
+                self._moments.append(Moment(elapsed, self._freshness(at_s), self._slowest))
+                self._slowest = {}
 
     def seen(self, speeds: Speeds) -> None:
         """How fast traffic is now, by segment."""
@@ -124,15 +147,19 @@ class Figures:
     def state(self, now_s: float) -> RoadState:
         """What the screen shows now."""
         with self._lock:
-            fresh = None
-            if self._schedule is not None and self._state.second >= self._schedule.first:
-                fresh = max(now_s - self._schedule.due_s(self._state.second), 0.0)
             return replace(
                 self._state,
                 elapsed_s=now_s - self._started_s,
-                freshness_s=fresh,
+                freshness_s=self._freshness(now_s),
+                tolls=list(self._tolls),
+                moments=list(self._moments),
                 lanes=[self._lane(way, speeds) for way, speeds in self._lanes.items()],
             )
+
+    def _freshness(self, now_s: float) -> float | None:
+        if self._schedule is None or self._state.second < self._schedule.first:
+            return None
+        return max(now_s - self._schedule.due_s(self._state.second), 0.0)
 
     def _lane(self, way: tuple[int, int], speeds: Sequence[float | None]) -> Lane:
         return Lane(*way, speeds, frozenset(s for x, d, s in self._present if (x, d) == way))

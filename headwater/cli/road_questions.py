@@ -25,6 +25,33 @@ CARS = 3
 Rows = Sequence[tuple[Any, ...]]
 
 
+@dataclass(frozen=True)
+class Asked:
+    """A question as a statement; `{place}` is where and when an accident was."""
+
+    title: str
+    what: str
+    sql: str
+
+
+DYNAMICS = Asked(
+    "accident dynamics",
+    "How did the accident come about? The trajectories of the cars that stand there.",
+    "CALL accident_dynamics({place})",
+)
+WITNESSES = Asked(
+    "possible witnesses",
+    "Which cars were within a mile in the five minutes before, and may have seen it?",
+    "CALL near({place})",
+)
+WATCHED = Asked(
+    "critical segments",
+    "How are the slowest segments now? They are chosen once, and then watched.",
+    "SELECT * FROM critical_segments",
+)
+QUESTIONS = (DYNAMICS, WITNESSES, WATCHED)  # OTQ-1, OTQ-2, CQ-3
+
+
 class Trajectory:
     """The aggregate trj(time, pos, speed): where a car was and how fast, in order of time."""
 
@@ -71,29 +98,28 @@ class Questions:
         return asks[(self._turn - 1) % len(asks)]()
 
     def _dynamics(self) -> Question | None:
-        return self._about_newest("accident dynamics", "accident_dynamics", dynamics_in_words)
+        return self._about_newest(DYNAMICS, dynamics_in_words)
 
     def _witnesses(self) -> Question | None:
-        return self._about_newest("possible witnesses", "near", witnesses_in_words)
+        return self._about_newest(WITNESSES, witnesses_in_words)
 
-    def _about_newest(
-        self, title: str, procedure: str, in_words: Callable[[Rows], str]
-    ) -> Question | None:
+    def _about_newest(self, asked: Asked, in_words: Callable[[Rows], str]) -> Question | None:
         found = self.accidents()
         if not found:
             return None
-        call = f"CALL {procedure}({places(found[0])})"
+        call = asked.sql.format(place=places(found[0]))
         rows, took = self._timed(call)
-        return Question(title, in_words(rows), took, call)
+        return Question(asked.title, in_words(rows), took, call)
 
     def _critical(self) -> Question | None:
         """The list is chosen once; from then on it is watched."""
         if not self._chosen:
             self._chosen = bool(self.db.sql(f"CALL choose_critical({CRITICAL})").rows())
             return None
-        query = "SELECT * FROM critical_segments"
-        rows, took = self._timed(query)
-        return Question("critical segments", critical_in_words(rows), took, query) if rows else None
+        rows, took = self._timed(WATCHED.sql)
+        if not rows:
+            return None
+        return Question(WATCHED.title, critical_in_words(rows), took, WATCHED.sql)
 
     def _timed(self, sql: str) -> tuple[Rows, float]:
         started = time.monotonic()

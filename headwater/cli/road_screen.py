@@ -65,6 +65,25 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Toll:
+    """What a car that enters a segment was told."""
+
+    second: int
+    vid: int
+    speed: int | None  # of the segment's traffic
+    toll: int
+
+
+@dataclass(frozen=True)
+class Moment:
+    """How fast answers came at one moment: the slowest of each output since the moment before."""
+
+    elapsed_s: float
+    freshness_s: float | None
+    slowest_s: Mapping[str, float]
+
+
+@dataclass(frozen=True)
 class RoadState:
     """All that the screen shows."""
 
@@ -81,6 +100,10 @@ class RoadState:
     lanes: Sequence[Lane] = ()
     responses: Mapping[str, Responses] = field(default_factory=dict)
     questions: Sequence[Question] = ()
+    tolls: Sequence[Toll] = ()  # the highest of some seconds, the newest last
+    moments: Sequence[Moment] = ()  # the newest last
+    address: str = ""  # of the browser's page
+    watched: bool = False  # in a browser: it goes on until nobody looks
 
 
 @dataclass(frozen=True)
@@ -91,7 +114,7 @@ class Step:
     began_s: float
 
 
-def starting(elapsed_s: float, steps: Sequence[Step]) -> RenderableType:
+def starting(elapsed_s: float, steps: Sequence[Step], address: str = "") -> RenderableType:
     """The screen until the first report is there."""
     text = Text()
     text.append("Linear Road", style="bold cyan")
@@ -103,7 +126,13 @@ def starting(elapsed_s: float, steps: Sequence[Step]) -> RenderableType:
         took = (ends[number] if done else elapsed_s) - step.began_s
         text.append("  ✓ " if done else "  … ", style="green" if done else "yellow")
         text.append(f"{step.name:<24}{took:6.1f} s\n", style="dim" if done else "")
-    return text
+    return Group(text, browser_line(address)) if address else text
+
+
+def browser_line(address: str) -> Text:
+    """Where the same is seen in a browser."""
+    text = Text("in the browser: ", style="dim", no_wrap=True, overflow="fold")
+    return text.append(address, style=f"bold not dim cyan link {address}")
 
 
 def line(state: RoadState) -> str:
@@ -111,7 +140,7 @@ def line(state: RoadState) -> str:
     answers = sum(found.count for found in state.responses.values())
     accidents = sum(len(lane.accidents) for lane in state.lanes)
     return (
-        f"{state.elapsed_s:5.1f} s  road time {_clock(state.second)}: {state.reports:,} reports"
+        f"{state.elapsed_s:5.1f} s  road time {clock(state.second)}: {state.reports:,} reports"
         f" ({state.reports_per_second:,.0f}/s), {state.tolls_charged:,} tolls charged,"
         f" {accidents} accidents, {answers:,} answers (average {_seconds(average_s(state))},"
         f" worst {_seconds(worst_s(state))}), freshness {_seconds(state.freshness_s or 0.0)}"
@@ -138,6 +167,8 @@ def worst_s(state: RoadState) -> float:
 def screen(state: RoadState) -> RenderableType:
     """The whole screen."""
     parts: list[RenderableType] = [_heading(state), _road(state), _figures(state)]
+    if state.address:
+        parts.insert(1, browser_line(state.address))
     if state.questions:
         parts.append(_questions(state))
     return Group(*parts)
@@ -161,8 +192,10 @@ def _heading(state: RoadState) -> Text:
     text.append("Linear Road", style="bold cyan")
     roads = "1 expressway" if state.expressways == 1 else f"{state.expressways} expressways"
     pace = "as fast as possible" if state.speed is None else f"{state.speed:g} × real time"
-    text.append(f"  {roads}, {pace}   road time {_clock(state.second)}")
-    if state.duration_s is None:
+    text.append(f"  {roads}, {pace}   road time {clock(state.second)}")
+    if state.watched:
+        text.append(f"   {state.elapsed_s:.0f} s, until the page is closed", style="dim")
+    elif state.duration_s is None:
         text.append(f"   {state.elapsed_s:.0f} s, Ctrl-C ends it", style="dim")
     else:
         text.append(f"   {state.elapsed_s:.0f} of {state.duration_s:.0f} s", style="dim")
@@ -335,5 +368,6 @@ def _seconds(value: float) -> str:
     return f"{value * 1000:.0f} ms" if value < 1 else f"{value:.2f} s"
 
 
-def _clock(second: int) -> str:
+def clock(second: int) -> str:
+    """A second of the road as hours, minutes and seconds."""
     return f"{second // 3600}:{second // 60 % 60:02}:{second % 60:02}"

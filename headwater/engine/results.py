@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -118,6 +119,7 @@ class ResultLog:
         self._stored = None if table is None else _Stored(table, schema)
         self._keep, self._keep_bytes = keep, keep_bytes
         self._empty = schema.empty_table()
+        self.readers: weakref.WeakSet[object] = weakref.WeakSet()  # subscriptions that are open
         self._appending = threading.Lock()
         self._unsure = False  # an insert failed: it may have become durable all the same
         # Of everybody, under the lock of the condition; changed by the appending thread alone:

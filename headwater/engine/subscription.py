@@ -121,6 +121,7 @@ class Subscription:
             self._previous = None if before is None else before.rows
         self._finish = weakref.finalize(self, on_close or _nothing)
         self._finish.atexit = False
+        log.readers.add(self)
 
     @property
     def schema(self) -> pa.Schema:
@@ -217,6 +218,7 @@ class Subscription:
     def close(self) -> None:
         """Ends the subscription; a thread that waits for a result is woken."""
         self._closed = True
+        self._log.readers.discard(self)
         self._log.wake()
         self._finish()
 

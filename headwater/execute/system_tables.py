@@ -13,6 +13,7 @@ from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.execute.context import Context
+from headwater.execute.query_results import log_of
 from headwater.settings import shown
 from headwater.storage.streaming.table import StreamingTable
 
@@ -99,6 +100,7 @@ QUERIES = columns(
     post_cut_ms=pa.float64(),
     over_budget=pa.string(),
     state_size=BIGINT,
+    readers=BIGINT,
     error=STRING,
     statement=STRING,
 )
@@ -321,6 +323,7 @@ def _query_row(query: ContinuousQuery) -> dict[str, Any]:
         "post_cut_ms": round(1000 * timings.last_s, 3) if query.sampling.cut else None,
         "over_budget": query.progress.report(),
         "state_size": sum(fold.merge.size for fold in query.folds),
+        "readers": len(log_of(query).readers),
         "error": None if query.error is None else str(query.error),
         "statement": query.statement,
     }
@@ -340,6 +343,7 @@ def _update_row(query: UpdateQuery) -> dict[str, Any]:
         "response_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
         "worst_response_ms": round(1000 * timings.worst_s, 3),
         "state_size": query.newest.count,
+        "readers": len(log_of(query).readers),
         "error": None if query.error is None else str(query.error),
         "statement": query.statement,
     }

@@ -18,6 +18,7 @@ from typing import Protocol
 from headwater.errors import AccessError
 from headwater.execute.users import Login, Users
 from headwater.execute.verifiers import fits, mock_verifier
+from headwater.server.attempts import Attempts
 from headwater.server.http.request import Identity
 from headwater.sql.statements.user import Role
 
@@ -73,6 +74,7 @@ class Authenticator:
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._passed: OrderedDict[bytes, None] = OrderedDict()
+        self._attempts = Attempts()
 
     def known(self, header: str, *, trusted: bool) -> Identity | None:
         """Who asks, if that is known without a password's check; None if it must be checked."""
@@ -80,8 +82,8 @@ class Authenticator:
             return None
         return self.identify(header, trusted=trusted)
 
-    def identify(self, header: str, *, trusted: bool) -> Identity:
-        """Who asks; AccessError if that is nobody. May take milliseconds.
+    def identify(self, header: str, *, trusted: bool, peer: str = "") -> Identity:
+        """Who asks, from which address; AccessError if that is nobody. May take milliseconds.
 
         `trusted`: without any users, whoever comes from this machine is an admin.
         """
@@ -97,23 +99,24 @@ class Authenticator:
             if found is not None:
                 return Identity(*found)
         elif scheme.lower() == "basic":
-            return self._password(rest.strip())
+            return self._password(rest.strip(), peer)
         raise failed()
 
-    def _password(self, text: str) -> Identity:
+    def _password(self, text: str, peer: str) -> Identity:
         try:
             decoded = base64.b64decode(text, validate=True).decode()
         except (binascii.Error, ValueError) as error:
             raise failed() from error
         user, _, password = decoded.partition(":")
+        self._attempts.check((peer, user))
         login = self.users.verifier_of(user)
         verifier = mock_verifier(user, self._key) if login is None else login.verifier
         proof = hmac.digest(self._key, f"{verifier}\0{user}\0{password}".encode(), "sha256")
         known = proof in self._passed
-        if not known and not fits(password, verifier):
+        if (not known and not fits(password, verifier)) or login is None:
+            self._attempts.failed((peer, user))
             raise failed()
-        if login is None:
-            raise failed()
+        self._attempts.passed((peer, user))
         with self._lock:
             self._passed[proof] = None
             while len(self._passed) > REMEMBERED:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
+import re
+import socket
 import threading
+import urllib.request
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from rich.console import Console
@@ -27,16 +32,22 @@ def test_the_scripts_are_found() -> None:
     assert 'force-include]\n"examples/linearroad"' in Path("pyproject.toml").read_text()
 
 
+@pytest.mark.timeout(900)
 def test_a_run_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tolls are charged, questions answered, and it ends by itself with a summary (ST13)."""
     monkeypatch.setattr(demo, "FIRST_QUESTION_S", 2.0)
     monkeypatch.setattr(demo, "NEXT_QUESTION_S", 0.1)
     done = enough(monkeypatch)
     out = io.StringIO()
-    code = demo.main(seconds=200, drive=SHORT, console=Console(file=out, width=200))
+    code = demo.main(seconds=800, drive=SHORT, console=Console(file=out, width=200))
     text = out.getvalue()
     assert code == 0, text
     assert done.tolls > 0
+    assert re.search(r"in the browser: http://127\.0\.0\.1:\d+/#/road", text)
+    assert done.road["lanes"], done.road
+    assert any(toll[3] > 0 for toll in done.road["tolls"])
+    assert done.road["accidents"][0]["place"]
+    assert any(slowest is not None for _, _, slowest, *_ in done.road["moments"])
     assert "traffic flows" in text
     assert "reports/s" not in text  # lines, not a screen
     assert "accident dynamics" in text
@@ -44,9 +55,10 @@ def test_a_run_of_a_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Enough:
-    """What had been charged when the showing was ended."""
+    """What had been charged when the showing was ended, and what a browser's page was sent then."""
 
     tolls = 0
+    road: ClassVar[dict[str, Any]] = {}
 
 
 def enough(monkeypatch: pytest.MonkeyPatch) -> Enough:
@@ -58,11 +70,33 @@ def enough(monkeypatch: pytest.MonkeyPatch) -> Enough:
         state = self.last_state
         found.tolls = state.tolls_charged
         if state.tolls_charged and any(q.title == "accident dynamics" for q in state.questions):
+            found.road = road_of(state.address)
             self.stop()
         return over(self)
 
     monkeypatch.setattr(demo.Demo, "over", over_soon)
     return found
+
+
+def road_of(address: str) -> dict[str, Any]:
+    """What the page of the road is sent first."""
+    where = address.replace("#/road", "console/live?show=road")
+    with urllib.request.urlopen(where, timeout=60) as answer:
+        first = next(line for line in answer if line.startswith(b"data: "))
+    return dict(json.loads(first[6:])["road"])
+
+
+def test_a_port_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is said, and the rest goes on; without the browser nothing listens."""
+    monkeypatch.setattr(demo.Demo, "_wait_for_spark", lambda self, _: self.stop())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        out = io.StringIO()
+        port = taken.getsockname()[1]
+        assert demo.main(console=Console(file=out, width=200), port=port) == 0
+    assert "not in the browser: " in out.getvalue()
+    out = io.StringIO()
+    assert demo.main(console=Console(file=out, width=200), browser=False) == 0
+    assert "browser" not in out.getvalue()
 
 
 def test_ctrl_c_while_it_starts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,6 +167,21 @@ def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not over(1179.0, None)
     assert over(1180.0, None)
     assert not demo.Demo(None, None, None).over()
+
+
+def test_it_goes_on_while_a_browser_looks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that is open is not taken away; once it is closed, it ends."""
+    now = [1000.0]
+    monkeypatch.setattr(demo.time, "time", lambda: now[0])
+    one = demo.Demo(60.0, None, None)
+    one._flowing_s = 1010.0
+    one._watchers = lambda: 1
+    now[0] = 1100.0
+    assert not one.over()
+    assert one.last_state.watched
+    one._watchers = lambda: 0
+    assert one.over()
+    assert not one.last_state.watched
 
 
 def test_the_tour(capsys: pytest.CaptureFixture[str]) -> None:

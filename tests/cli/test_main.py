@@ -84,14 +84,15 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "headwater.cli.tour", tour)
     monkeypatch.setitem(sys.modules, "headwater.cli.bench", bench)
     assert invoke("demo").exit_code == 0
-    assert invoke("demo", "--keep-running", "--master", "local[1]").exit_code == 0
+    more = ["--keep-running", "--master", "local[1]", "--no-browser", "--port", "8081"]
+    assert invoke("demo", *more).exit_code == 0
     assert invoke("demo", "--seconds", "0").exit_code == 2
     assert invoke("demo", "--tour").exit_code == 0
     assert invoke("bench", "start", "--quick").exit_code == 4
     assert invoke("bench").exit_code == 4  # `make bench`: all of them
     assert calls == [
-        (60.0, None),
-        (None, "local[1]"),
+        (60.0, None, True, None),
+        (None, "local[1]", False, 8081),
         (("master", None),),
         ("start", True),
         (None, False),

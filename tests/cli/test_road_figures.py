@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.cli.road_figures import Accident, Figures, Schedule, rate, rates, with_answers
-from headwater.cli.road_screen import Question, Responses, RoadState
+from headwater.cli.road_figures import (
+    TOLLS,
+    Accident,
+    Figures,
+    Schedule,
+    rate,
+    rates,
+    with_answers,
+)
+from headwater.cli.road_screen import Question, Responses, RoadState, Toll
 
 
 def figures(flowing: bool = True) -> Figures:
@@ -97,3 +105,20 @@ def test_a_newer_answer_takes_the_place_of_the_older() -> None:
 def test_an_average_over_all_answers() -> None:
     """Two averages become one, each answer with the same weight."""
     assert with_answers(Responses(1, 1.0, 1.0), 3, 2.0) == Responses(4, 1.75, 2.0)
+
+
+def test_moments_and_tolls_for_the_charts() -> None:
+    """Each count of reports ends a moment: the slowest answer since the one before, and the age."""
+    found = figures()
+    found.answered("tolls", 9600, 1, 1005.5)
+    found.answered("tolls", 9600, 1, 1005.2)
+    found.counted(100, 0, 1005.5)
+    found.counted(200, 0, 1006.0)
+    first, second = found.state(1010.0).moments
+    assert (first.elapsed_s, first.slowest_s) == (5.5, {"tolls": pytest.approx(0.5)})
+    assert first.freshness_s == pytest.approx(0.5)
+    assert second.slowest_s == {}
+    for number in range(TOLLS + 5):
+        found.told(Toll(9600, number, 30, 10))
+    assert [toll.vid for toll in found.state(1010.0).tolls][-1] == TOLLS + 4
+    assert len(found.state(1010.0).tolls) == TOLLS

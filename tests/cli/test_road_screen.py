@@ -13,9 +13,11 @@ from headwater.cli.road_screen import (
     Question,
     Responses,
     RoadState,
+    Step,
     colour_of,
     screen,
     sparkline,
+    starting,
     strip_cells,
     summary,
 )
@@ -52,6 +54,15 @@ def test_all_figures_are_there() -> None:
         assert part in text, part
     accidents = next(line for line in text.splitlines() if "accidents now" in line)
     assert "1" in accidents.split()[2]
+
+
+def test_the_address_of_the_browser_is_shown() -> None:
+    """While it starts and while it runs; and that it goes on while somebody looks."""
+    address = "http://127.0.0.1:8080/#/road"
+    assert address in printed(starting(3.0, [Step("Spark starts", 0.0)], address))
+    assert address in printed(screen(replace(STATE, address=address)))
+    assert "browser" not in printed(screen(STATE))
+    assert "until the page is closed" in printed(screen(replace(STATE, watched=True)))
 
 
 def test_the_road_is_a_strip_of_bars() -> None:

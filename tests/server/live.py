@@ -3,37 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from headwater.database import Database
-from headwater.server.serve import Listener
+from headwater.server.background import Background
 from headwater.server.wire.server import WireOptions, WireServer
 from headwater.server.wire.users import Users
 
 
-class Live:
+class Live(Background[Any]):
     """A listener that listens while inside."""
-
-    def __init__(self, server: Listener) -> None:
-        self._loop = asyncio.new_event_loop()
-        self.server: Any = server
-        self._thread = threading.Thread(target=self._loop.run_forever, name="live-server")
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        self._wait(self.server.start())
-        self.host, self.port = self.server.address
-        return self
-
-    def _wait(self, work: object) -> None:
-        asyncio.run_coroutine_threadsafe(work, self._loop).result(60)  # type: ignore[arg-type]
 
     def wait_for(self, event: asyncio.Event) -> None:
         """Waits for an event of the server's loop."""
-        self._wait(event.wait())
+
+        async def wait() -> None:
+            await event.wait()
+
+        self.wait(wait())
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
         """Waits until something is so in the server's loop."""
@@ -42,20 +30,7 @@ class Live:
             while not condition():
                 await asyncio.sleep(0.01)  # not a wait for progress: nothing announces it
 
-        self._wait(wait())
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self._wait(self.server.stop())
-        finally:
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-            self._loop.close()
+        self.wait(wait())
 
 
 class LiveServer(Live):

@@ -6,6 +6,7 @@ import { overviewPage, queriesPage, tablesPage, sourcesPage, latePage, staleness
 import { networkPage } from "./network.js";
 import { editorPage } from "./editor.js";
 import { objectPage } from "./query.js";
+import { roadPage } from "./road.js";
 
 const PAGES = [
   ["overview", "Overview", "o", overviewPage],
@@ -13,11 +14,12 @@ const PAGES = [
   ["sql", "SQL", "s", editorPage],
   ["queries", "Queries", "q", queriesPage],
   ["tables", "Tables", "t", tablesPage],
-  ["sources", "Sources", "r", sourcesPage],
+  ["sources", "Sources, sinks", "r", sourcesPage],
   ["staleness", "Staleness", "a", stalenessPage],
   ["late", "Late rows", "l", latePage],
   ["errors", "Errors", "e", errorsPage],
 ];
+const FURTHER = { road: ["road", "Road", "d", roadPage] }; // where the server has them to show
 const main = document.getElementById("main");
 const line = document.getElementById("state");
 let open = null;
@@ -108,6 +110,7 @@ function askLogin(error) {
     try {
       const found = await login(user.value.trim(), secret.value);
       document.body.classList.remove("out");
+      offer(found.shows);
       who(found);
       go();
     } catch (wrong) {
@@ -174,8 +177,18 @@ function key(event) {
   }
 }
 
-document.getElementById("nav").append(...PAGES.map(([id, title, letter]) =>
-  h("a", { href: `#/${id}`, "data-page": id, "aria-keyshortcuts": `g ${letter}` }, h("span", {}, title), h("kbd", { "aria-hidden": "true" }, `g ${letter}`))));
+function drawNav() {
+  document.getElementById("nav").replaceChildren(...PAGES.map(([id, title, letter]) =>
+    h("a", { href: `#/${id}`, "data-page": id, "aria-keyshortcuts": `g ${letter}` }, h("span", {}, title), h("kbd", { "aria-hidden": "true" }, `g ${letter}`))));
+}
+
+function offer(shows) {
+  const more = (shows ?? []).map((id) => FURTHER[id]).filter((one) => one && !PAGES.includes(one));
+  PAGES.unshift(...more);
+  if (more.length) drawNav();
+}
+
+drawNav();
 document.getElementById("theme").addEventListener("click", turnTheme);
 document.getElementById("keys").addEventListener("click", showKeys);
 document.querySelector(".skip").addEventListener("click", (event) => { event.preventDefault(); main.focus(); });
@@ -183,4 +196,4 @@ document.addEventListener("keydown", key);
 window.addEventListener("hashchange", () => { if (!document.getElementById("login")) go(); });
 paint(stored());
 onLogin(askLogin);
-names().then((found) => { who(found); go(); }, (error) => { if (error.status !== 401) { go(); tell("lost"); } });
+names().then((found) => { offer(found.shows); who(found); go(); }, (error) => { if (error.status !== 401) { go(); tell("lost"); } });

@@ -21,6 +21,7 @@ PAGE = "index.html"
 ASSETS = {
     "app.js": SCRIPT,
     "chart.js": SCRIPT,
+    "colour.js": SCRIPT,
     "console.css": CSS,
     "dom.js": SCRIPT,
     "editor.js": SCRIPT,
@@ -28,6 +29,7 @@ ASSETS = {
     "network.js": SCRIPT,
     "pages.js": SCRIPT,
     "query.js": SCRIPT,
+    "road.js": SCRIPT,
     "wire.js": SCRIPT,
 }
 POLICY = {

@@ -40,6 +40,11 @@ export function chart(label) {
   const draw = () => {
     const width = box.clientWidth, height = box.clientHeight;
     if (width < 80 || height < 60) return;
+    if (!data.series.some((x) => x.points.length)) {
+      box.replaceChildren(h("p", { class: "empty" }, "nothing to draw yet"));
+      delete box.dataset.points;
+      return;
+    }
     box.replaceChildren(data.bars ? drawBars(data, width, height) : drawLines(data, width, height));
     box.dataset.points = data.series.reduce((n, x) => n + x.points.length, 0);
   };
@@ -102,7 +107,7 @@ function drawLines(data, width, height) {
     root.append(s("line", { class: "rule", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(v), y2: y(v) }),
       s("text", { class: "tick", x: MARGIN.left - 8, y: y(v) + 4, "text-anchor": "end" }, number(Number(v.toPrecision(6)))));
   }
-  const ticks = (data.time ? timeSteps : steps)(x0, x1, Math.max(2, Math.floor(width / 110)));
+  const ticks = (data.time ? timeSteps : steps)(x0, x1, Math.max(2, Math.floor(width / (data.time ? 110 : 55))));
   for (const v of ticks.filter((at) => x(at) < width - 26)) {
     root.append(s("text", { class: "tick", x: x(v), y: height - 7, "text-anchor": "middle" },
       data.time ? timeText(v, x1 - x0) : number(Number(v.toPrecision(8)))));

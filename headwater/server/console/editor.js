@@ -2,13 +2,14 @@
 
 import { h, heading, rowsTable, number, milliseconds } from "./dom.js";
 import { chart, fromRows } from "./chart.js";
+import { painted } from "./colour.js";
 import { names, sql } from "./wire.js";
 
 const MOST_OFFERS = 10, MOST_ROWS = 500, OLD = 30;
 const kept = { text: "SELECT * FROM headwater.tables", history: [] };
 
 const SYSTEM = ["blocks", "functions", "indexes", "late_rows", "metrics", "queries", "settings",
-  "sources", "staleness", "tables", "views"].map((name) => `headwater.${name}`);
+  "sinks", "sources", "staleness", "tables", "views"].map((name) => `headwater.${name}`);
 
 // What may follow: names after FROM and the like, columns after a table's name and a dot, else words.
 export function offers(text, known) {
@@ -36,7 +37,7 @@ export function offers(text, known) {
     ...fits(known.keywords, "keyword"), ...fits(known.functions, "function")] };
 }
 
-function completion(area, box, known) {
+function completion(area, box, known, taken) {
   let list = [], begun = "", at = 0;
   const close = () => {
     list = [];
@@ -55,7 +56,7 @@ function completion(area, box, known) {
     const end = area.selectionStart;
     area.setRangeText(list[at].name, end - begun.length, end, "end");
     close();
-    kept.text = area.value;
+    taken();
   };
   const open = (asked) => {
     const found = offers(area.value.slice(0, area.selectionStart), known());
@@ -127,11 +128,13 @@ function results() {
 
 export function editorPage(page) {
   let known = { tables: {}, keywords: [], functions: [], phrases: {} };
-  const learn = () => names().then((found) => { known = found; }, () => {});
+  const learn = () => names().then((found) => { known = found; copy.draw(); }, () => {});
   const area = h("textarea", { id: "sql", rows: "9", spellcheck: "false", autocomplete: "off", autocapitalize: "off",
     "aria-label": "SQL", role: "combobox", "aria-autocomplete": "list", "aria-controls": "offers", "aria-expanded": "false", value: kept.text });
+  const copy = painted(area, () => known);
   const box = h("ul", { id: "offers", class: "offers", role: "listbox", "aria-label": "Completions", hidden: true });
-  const help = completion(area, box, () => known);
+  const keep = () => { kept.text = area.value; copy.draw(); };
+  const help = completion(area, box, () => known, keep);
   const shown = results();
   let running = null;
   const run = h("button", { type: "button", class: "main" }, "Run");
@@ -172,18 +175,19 @@ export function editorPage(page) {
   };
   run.addEventListener("click", act);
   stop.addEventListener("click", () => running?.abort());
-  old.addEventListener("change", () => { if (old.value) area.value = kept.text = kept.history[Number(old.value)]; old.value = ""; area.focus(); });
-  area.addEventListener("input", () => { kept.text = area.value; help.open(false); });
+  old.addEventListener("change", () => { if (old.value) area.value = kept.history[Number(old.value)]; keep(); old.value = ""; area.focus(); });
+  area.addEventListener("input", () => { keep(); help.open(false); });
   area.addEventListener("blur", () => help.close());
   area.addEventListener("keydown", (event) => {
     if (help.key(event)) return;
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); act(); }
   });
   page.root.append(heading("SQL", h("p", {}, "Several statements are separated by semicolons; a selection is run alone. Ctrl+Space completes.")),
-    h("section", { class: "panel editor" }, h("div", { class: "area" }, area, box),
+    h("section", { class: "panel editor" }, h("div", { class: "area" }, copy, area, box),
       h("div", { class: "bar" }, h("div", { class: "buttons" }, run, stop), old)), shown);
   page.end(() => running?.abort());
   remember();
   learn();
+  copy.draw();
   area.focus();
 }

@@ -8,6 +8,7 @@ what was left out is counted. Must never hold more than `HELD` results for a cli
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 import time
 from collections import deque
@@ -69,7 +70,8 @@ class Results:
 
 
 def _point(out: Out, rows: int) -> dict[str, Any]:
-    return {"time": time_json(out.time), "rows": list(plain_rows(out.arrow().slice(0, rows)))}
+    shown = list(plain_rows(out.arrow().slice(0, rows)))
+    return {"time": time_json(out.time), "row_count": out.table.num_rows, "rows": shown}
 
 
 class Channel:
@@ -95,9 +97,11 @@ class Channel:
             return
         after = "earliest" if (row["results"] or 0) <= REPLAYED else None
         database = self._server.database
-        self.pusher = cast(
-            Pusher, database.subscribe(quoted(self._name), after=after, callback=self.results.add)
-        )
+        with contextlib.suppress(BindError):  # a select that its reader alone is given
+            self.pusher = cast(
+                Pusher,
+                database.subscribe(quoted(self._name), after=after, callback=self.results.add),
+            )
 
     def close(self) -> None:
         """Follows no more."""
@@ -144,9 +148,17 @@ class Channel:
             return {"failure": body_of(error)["error"]}
         finally:
             self._view_place = place
-        point = {"time": round(time.time(), 1), "rows": list(plain_rows(table))}
-        shown = {"columns": columns_of(table.schema), "skipped": 0, "row_count": table.num_rows}
-        return {"results": {**shown, "points": [point]}}
+        shown = list(plain_rows(table))
+        point = {"time": round(time.time(), 1), "row_count": len(shown), "rows": shown}
+        columns = columns_of(table.schema)
+        return {
+            "results": {
+                "columns": columns,
+                "skipped": 0,
+                "row_count": table.num_rows,
+                "points": [point],
+            }
+        }
 
 
 async def live(server: HttpServer, connection: Connection) -> None:
@@ -171,6 +183,7 @@ async def _follow(server: HttpServer, connection: Connection, channel: Channel) 
     take_back = server.on_stop(stopped.set)
     ends = [asyncio.ensure_future(connection.gone()), asyncio.ensure_future(stopped.wait())]
     spoke = time.monotonic()
+    server.watchers += 1
     try:
         while not any(end.done() for end in ends):
             text = await server.in_thread(lambda: _event(channel))
@@ -181,6 +194,7 @@ async def _follow(server: HttpServer, connection: Connection, channel: Channel) 
         if stopped.is_set():
             await connection.finish()
     finally:
+        server.watchers -= 1
         take_back()
         for end in ends:
             end.cancel()
@@ -203,6 +217,7 @@ async def show_names(server: HttpServer, exchange: Connection) -> None:
             "functions": sorted(FUNCTIONS),
             "phrases": PHRASES,
             "tables": server.database.catalog_names(),
+            "shows": sorted(server.shows),
         }
         return compact(found).encode()
 

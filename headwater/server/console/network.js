@@ -8,7 +8,7 @@ const TITLES = ["Receptors", "Tables (baskets)", "Queries and views (factories)"
 const node = (id, column, name, more) => ({ id, column, name, edges: 0, ...more });
 
 // The nodes and edges of the system tables; a pure function.
-export function graph({ sources, tables, queries, views }) {
+export function graph({ sources, tables, queries, views, sinks }) {
   const nodes = new Map(), edges = [];
   const add = (one) => nodes.set(one.id, one);
   const tie = (from, to, rate) => {
@@ -34,7 +34,7 @@ export function graph({ sources, tables, queries, views }) {
     tie(`s:${source.name}`, `t:${lower(source.table_name)}`, source.rows_per_second);
     fed.add(lower(source.table_name));
   }
-  const streams = tables.filter((t) => /^stream/.test(t.kind) && !fed.has(lower(t.name)));
+  const streams = tables.filter((t) => t.kind === "streaming table" && !fed.has(lower(t.name)));
   if (streams.length) {
     const rate = streams.reduce((sum, t) => sum + (t.rate ?? 0), 0);
     add(node("s:", 0, "clients", { note: `inserts, ${number(rate)} rows/s`, rate }));
@@ -46,11 +46,21 @@ export function graph({ sources, tables, queries, views }) {
       tie(table ? table.id : `q:${lower(read)}`, `q:${lower(one.name)}`, one.state === "running" ? table?.rate : 0);
     }
   }
+  const written = (q) => sinks.filter((x) => lower(x.query) === lower(q.name) && x.state === "running").length;
+  const stored = new Set(tables.filter((t) => t.kind === "materialized view").map((t) => lower(t.name)));
   for (const q of queries) {
-    if (q.state === "failed") continue;
+    if (stored.has(lower(q.name))) tie(`q:${lower(q.name)}`, `t:${lower(q.name)}`, q.rate);
+    if (q.state === "failed" || (stored.has(lower(q.name)) && !q.readers)) continue;
+    const readers = q.readers - Math.min(written(q), q.readers);
     add(node(`e:${q.name}`, 3, `results of ${q.name}`, { of: `q:${lower(q.name)}`, href: `#/query/${encodeURIComponent(q.name)}`,
-      note: `${number(q.rate)} results/s${q.readers ? `, ${q.readers} over HTTP` : ""}`, rate: q.rate ?? 0 }));
+      note: `${number(q.rate)} results/s${readers ? `, ${counted(readers, "reader")}` : ""}`, rate: q.rate ?? 0 }));
     tie(`q:${lower(q.name)}`, `e:${q.name}`, q.rate);
+  }
+  for (const sink of sinks) {
+    add(node(`o:${sink.name}`, 3, `sink ${sink.name}`, { of: `q:${lower(sink.query)}`, href: "#/sources", queue: sink.waiting_results,
+      unit: "results wait", note: `${String(sink.url).split(":")[0]}, ${number(sink.rate)} rows/s`,
+      bad: Boolean(sink.last_error), rate: sink.rate ?? 0 }));
+    tie(`q:${lower(sink.query)}`, `o:${sink.name}`, sink.rate);
   }
   return { nodes: [...nodes.values()], edges };
 }
@@ -103,19 +113,21 @@ function drawNode(one, longest) {
 }
 
 function drawEdge(edge, from, to) {
-  const x1 = from.x + from.wide, y1 = from.y + HIGH / 2, x2 = to.x, y2 = to.y + HIGH / 2;
+  const back = to.column < from.column; // a view's rows go into its own table
+  const x1 = back ? from.x : from.x + from.wide, x2 = back ? to.x + to.wide : to.x;
+  const y1 = from.y + HIGH / 2 + (back ? 9 : 0), y2 = to.y + HIGH / 2 + (back ? 9 : 0);
   const bend = from.column === to.column ? 60 : (x2 - x1) / 2;
   const end = from.column === to.column ? to.x + to.wide : x2;
   const c2 = from.column === to.column ? end + bend : x2 - bend;
   const d = `M${x1},${y1}C${x1 + bend},${y1} ${c2},${y2} ${end},${y2}`;
   const width = edge.rate > 0 ? 1.5 + Math.min(4, Math.log10(1 + edge.rate)) : 1.2;
   return [s("path", { class: "edge", d, "stroke-width": width }),
-    edge.rate > 0 && s("path", { class: "flow", d, "stroke-width": Math.min(width, 2.4) })];
+    edge.rate > 0 && s("path", { class: back ? "flow back" : "flow", d, "stroke-width": Math.min(width, 2.4) })];
 }
 
 export function networkPage(page) {
   const picture = h("div", { class: "network panel" });
-  const parts = { sources: [], tables: [], queries: [], views: [] };
+  const parts = { sources: [], tables: [], queries: [], views: [], sinks: [] };
   const filter = h("input", { type: "search", placeholder: "Filter queries", "aria-label": "Filter queries and views", class: "end" });
   page.root.append(heading("Network", h("p", {}, "Rows flow from left to right. A bar is a queue; moving dashes are rows on their way."), filter), picture);
   const wanted = () => {
@@ -124,7 +136,8 @@ export function networkPage(page) {
     const queries = parts.queries.filter(fits), views = parts.views.filter(fits);
     const read = new Set([...queries, ...views].flatMap((one) => one.reads.map((name) => name.toLowerCase())));
     const tables = parts.tables.filter((t) => read.has(t.name.toLowerCase()));
-    return { queries, views, tables, sources: parts.sources.filter((x) => read.has(x.table_name.toLowerCase())) };
+    const sinks = parts.sinks.filter((x) => queries.some((q) => q.name.toLowerCase() === x.query.toLowerCase()));
+    return { queries, views, tables, sinks, sources: parts.sources.filter((x) => read.has(x.table_name.toLowerCase())) };
   };
   const draw = () => {
     const width = Math.max(picture.clientWidth - 28, 640);

@@ -26,7 +26,8 @@ const QUERIES = [
   { name: "mode", title: "Mode", show: (r) => r.mode ?? "–" },
   { name: "results", title: "Results", right, show: (r) => number(r.results) },
   { name: "rate", title: "Results/s", right, show: (r) => number(r.rate) },
-  { name: "waiting_rows", title: "Rows waiting", right, show: (r) => number(r.waiting_rows) },
+  { name: "waiting_rows", title: "Waiting", right, show: (r) => number(r.waiting_rows) },
+  { name: "readers", title: "Readers", right, show: (r) => number(r.readers) },
   { name: "response_ms", title: "Response", right, show: (r) => milliseconds(r.response_ms) },
   { name: "last_instant", title: "Last instant", show: (r) => moment(r.last_instant) },
 ];
@@ -52,6 +53,16 @@ const SOURCES = [
   { name: "lag_s", title: "Lag", right, show: (r) => seconds(r.lag_s) },
   { name: "last_error", title: "Last error", show: (r) => r.last_error ?? "–" },
 ];
+const SINKS = [
+  { name: "name", title: "Sink", show: (r) => h("b", {}, r.name) },
+  { name: "state", title: "State", show: (r) => state(r.state) },
+  { name: "query", title: "Reads", show: (r) => link("query", r.query) },
+  { name: "url", title: "To" },
+  { name: "row_count", title: "Rows", right, show: (r) => number(r.row_count) },
+  { name: "rate", title: "Rows/s", right, show: (r) => number(r.rate) },
+  { name: "waiting_results", title: "Results waiting", right, show: (r) => number(r.waiting_results) },
+  { name: "last_error", title: "Last error", show: (r) => r.last_error ?? "–" },
+];
 const LATE = [
   { name: "name", title: "Table", show: (r) => h("b", {}, r.name) },
   { name: "policy", title: "Policy" },
@@ -74,7 +85,7 @@ const STALE = [
 ];
 const ERRORS = [
   { name: "kind", title: "What" },
-  { name: "name", title: "Name", show: (r) => (r.kind === "source" ? h("a", { href: "#/sources" }, r.name) : link(r.kind, r.name)) },
+  { name: "name", title: "Name", show: (r) => (["source", "sink"].includes(r.kind) ? h("a", { href: "#/sources" }, r.name) : link(r.kind, r.name)) },
   { name: "state", title: "State", show: (r) => state(r.state) },
   { name: "error", title: "Error", show: (r) => h("span", { class: "wrap" }, r.error) },
 ];
@@ -160,16 +171,31 @@ export function queriesPage(page) {
   });
 }
 
-function listPage(title, caption, show, part, columns, nothing, keep = () => true) {
+export function sourcesPage(page) {
+  const sources = filtered(SOURCES, "Sources", "no sources: CREATE SOURCE s INTO t FROM '…'");
+  const sinks = filtered(SINKS, "Sinks", "no sinks: CREATE SINK s FROM q INTO '…'");
+  page.root.append(heading("Sources and sinks"), sources, sinks);
+  page.live("sources", null, (said) => {
+    if (said.sources) sources.take(said.sources);
+    if (said.sinks) sinks.take(said.sinks);
+  });
+}
+
+function listPage(title, about, caption, show, part, columns, nothing, pick = (rows) => rows) {
   return (page) => {
     const list = filtered(columns, caption, nothing);
-    page.root.append(heading(title), list);
-    page.live(show, null, (said) => { if (said[part]) list.take(said[part].filter(keep)); });
+    page.root.append(heading(title, h("p", {}, about)), list);
+    page.live(show, null, (said) => { if (said[part]) list.take(pick(said[part])); });
   };
 }
 
-export const tablesPage = listPage("Tables", "All tables", "tables", "tables", TABLES, "no tables: CREATE STREAMING TABLE t (…) TIMESTAMP BY …");
-export const sourcesPage = listPage("Sources", "All sources", "sources", "sources", SOURCES, "no sources: CREATE SOURCE s …");
-export const latePage = listPage("Late rows", "Streaming tables", "late", "tables", LATE, "no streaming tables", (r) => r.late_count !== null);
-export const stalenessPage = listPage("Staleness", "Update queries", "staleness", "staleness", STALE, "no update queries");
-export const errorsPage = listPage("Errors", "Errors now", "errors", "errors", ERRORS, "no errors");
+const lateOnes = (rows) => rows.filter((r) => r.late_count !== null)
+  .sort((a, b) => b.late_count - a.late_count || a.name.localeCompare(b.name));
+
+export const tablesPage = listPage("Tables", "Baskets: rows that came, and how far their time is.", "All tables", "tables", "tables", TABLES,
+  "no tables: CREATE STREAMING TABLE t (…) TIMESTAMP BY …");
+export const latePage = listPage("Late rows", "Rows that came after their time was complete, and what is done with them.", "Streaming tables", "late", "tables", LATE,
+  "no streaming tables", lateOnes);
+export const stalenessPage = listPage("Staleness", "How old the newest processed update of a key is, and where the rows went.", "Update queries", "staleness", "staleness", STALE,
+  "no update queries: CREATE STREAMING TABLE … UPDATE KEY (…), then a query that reads it");
+export const errorsPage = listPage("Errors", "What has failed, or is being tried again.", "Errors now", "errors", "errors", ERRORS, "no errors");

@@ -1,30 +1,46 @@
 // The page of one query or view: its plan, its numbers, its live result as a table and a chart.
 
-import { h, heading, panel, rowsTable, state, number, bytes, milliseconds, moment, isNumeric } from "./dom.js";
+import { h, heading, panel, rowsTable, state, number, bytes, milliseconds, moment, counted, isNumeric } from "./dom.js";
 import { chart, MOST_SERIES } from "./chart.js";
 import { sql } from "./wire.js";
 
 const MOST_POINTS = 600, MOST_KEYS = 12; // rows of a result that the chart looks at
+const ROWS = -1; // in place of a column: how many rows a result has
 
 export const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : `\`${name.replaceAll("`", "``")}\``);
 
 // Results of a query over time, as lines: one per key if a result has several rows, else one per column.
 export class History {
-  constructor() { this.points = []; this.columns = []; this.numeric = []; this.time = true; this.value = -1; this.many = false; }
+  constructor() { this.points = []; this.columns = []; this.numeric = []; this.time = true; this.value = null; this.many = false; }
 
   take({ columns, points }, wall) {
     const own = (c) => !c.name.startsWith("_");
     this.columns = columns;
     this.numeric = columns.map((c, i) => (isNumeric(c.type) && own(c) ? i : -1)).filter((i) => i >= 0);
     this.key = columns.findIndex((c, i) => !this.numeric.includes(i) && own(c));
-    if (this.value < 0 && this.numeric.length) this.value = this.numeric[this.numeric.length - 1];
-    for (const { time, rows } of points) {
+    for (const { time, rows, row_count: count } of points) {
       this.time = wall || typeof time === "string";
       const x = typeof time === "string" ? Date.parse(time) : wall ? time * 1000 : time;
       this.many ||= rows.length > 1;
-      if (Number.isFinite(x)) this.points.push({ x, rows: rows.slice(0, MOST_KEYS) });
+      if (Number.isFinite(x)) this.points.push({ x, count, rows: rows.slice(0, MOST_KEYS) });
     }
     this.points.splice(0, this.points.length - MOST_POINTS);
+  }
+
+  // Which column identifies a row; a number does only if no other column can.
+  keyColumn(value) {
+    return this.key >= 0 ? this.key : this.numeric.find((i) => i !== value) ?? -1;
+  }
+
+  // What is drawn: the chosen column, else the last number; the number of rows where keys do not come again.
+  drawn() {
+    if (this.value !== null) return this.value;
+    const last = this.numeric.length ? this.numeric[this.numeric.length - 1] : ROWS;
+    if (!this.many || last === ROWS) return last;
+    const key = this.keyColumn(last), seen = new Set();
+    let rows = 0;
+    for (const point of this.points) for (const row of point.rows) { seen.add(String(row[key])); rows += 1; }
+    return seen.size > 4 * MOST_SERIES && seen.size > rows / 2 ? ROWS : last;
   }
 
   lines() {
@@ -35,10 +51,11 @@ export class History {
       if (line.length && line[line.length - 1][0] === x) line.pop();
       line.push([x, Number(y)]);
     };
-    const key = this.key >= 0 ? this.key : this.numeric.find((i) => i !== this.value) ?? -1;
-    for (const { x, rows } of this.points) {
+    const value = this.drawn(), key = this.keyColumn(value);
+    for (const { x, count, rows } of this.points) {
       if (!this.many) for (const i of this.numeric) { if (rows.length) add(this.columns[i].name, x, rows[0][i]); }
-      else if (this.value >= 0) for (const row of rows) add(key < 0 ? this.columns[this.value].name : String(row[key]), x, row[this.value]);
+      else if (value === ROWS) add("number of rows", x, count);
+      else for (const row of rows) add(key < 0 ? this.columns[value].name : String(row[key]), x, row[value]);
     }
     return lines;
   }
@@ -91,7 +108,7 @@ export function objectPage(page, kind, name) {
   const plan = h("div", { class: "plan", tabindex: "0", role: "region", "aria-label": "Plan" }, "…");
   const table = rowsTable("Live result", true), plot = chart("The live result as a chart");
   const note = h("span", { class: "dim" }), error = h("p", { class: "error", role: "alert", hidden: true });
-  const pick = h("select", { "aria-label": "Column of the chart" });
+  const pick = h("select", { "aria-label": "Column of the chart", hidden: true });
   const history = new History();
   pick.addEventListener("change", () => { history.value = Number(pick.value); plot.show(history.data()); });
   page.root.append(heading(name, h("span", { class: "dim" }, kind), pill), error,
@@ -100,8 +117,9 @@ export function objectPage(page, kind, name) {
         h("section", { class: "panel grow" }, h("div", { class: "bar" }, h("h2", {}, "Newest rows"), note), table)),
       h("div", { class: "stack" }, panel("Numbers", facts), panel("Plan", plan), panel("Statement", text))));
   const fail = (message) => { error.textContent = message; error.hidden = !message; };
-  const explain = () => sql(`EXPLAIN ANALYZE ${kind.toUpperCase()} ${quoted(name)}`)
-    .then((answer) => plan.replaceChildren(...planLines(answer.rows)), (e) => { plan.textContent = e.message; });
+  const passing = /^\(subscription \d+\)$/.test(name); // a select that somebody subscribed to
+  const explain = () => (passing ? plan.replaceChildren("A reader's own select: it ends with its reader, who alone is given its results.") : sql(`EXPLAIN ANALYZE ${kind.toUpperCase()} ${quoted(name)}`)
+    .then((answer) => plan.replaceChildren(...planLines(answer.rows)), (e) => { plan.textContent = e.message; }));
   explain();
   page.every(5000, explain);
   page.live(kind, name, (said) => {
@@ -120,12 +138,13 @@ export function objectPage(page, kind, name) {
     const last = results.points[results.points.length - 1];
     table.show(results.columns, last.rows);
     const cut = results.row_count > last.rows.length ? `${last.rows.length} of ` : "";
-    note.textContent = `${cut}${number(results.row_count)} rows${results.skipped ? `, ${number(results.skipped)} results passed over` : ""}`;
-    if (pick.options.length !== history.numeric.length) {
-      pick.replaceChildren(...history.numeric.map((i) => h("option", { value: String(i) }, results.columns[i].name)));
-      pick.value = String(history.value);
+    note.textContent = `${cut}${counted(results.row_count, "row")}${results.skipped ? `, ${number(results.skipped)} results passed over` : ""}`;
+    if (pick.options.length !== history.numeric.length + 1) {
+      pick.replaceChildren(...history.numeric.map((i) => h("option", { value: String(i) }, results.columns[i].name)),
+        h("option", { value: String(ROWS) }, "number of rows"));
     }
-    pick.hidden = !history.many || pick.options.length < 2;
+    pick.value = String(history.drawn());
+    pick.hidden = !history.many;
     plot.show(history.data());
   };
 }

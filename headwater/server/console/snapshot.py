@@ -26,15 +26,16 @@ Row = dict[str, Any]
 BUSIEST = 12  # rows of each list of the overview
 PAGES: Mapping[str, tuple[str, ...]] = {
     "overview": ("process", "totals", "busiest"),
-    "network": ("sources", "tables", "queries", "views"),
+    "network": ("sources", "tables", "queries", "views", "sinks"),
     "queries": ("queries", "views"),
     "query": ("object",),
     "view": ("object",),
     "tables": ("tables",),
-    "sources": ("sources",),
+    "sources": ("sources", "sinks"),
     "late": ("tables",),
     "staleness": ("staleness",),
     "errors": ("errors",),
+    "road": ("road",),
     "sql": (),
 }
 
@@ -144,14 +145,13 @@ class Snapshot:
         if "of queries" not in self._read:
             columns = (
                 "name state mode tier last_instant results waiting_rows waits_for response_ms"
-                " worst_response_ms state_size error"
+                " worst_response_ms state_size readers error"
             )
             self._read["of queries"] = [
                 _picked(row, columns)
                 | {
                     "rate": self._rates.of(f"query {row['name']}", row["results"]),
                     "reads": tables_of(row["statement"]),
-                    "readers": self._server.subscribers[str(row["name"])],
                 }
                 for row in self._rows("queries")
             ]
@@ -172,6 +172,13 @@ class Snapshot:
         """All sources."""
         return self._rows("sources")
 
+    def sinks(self) -> list[Row]:
+        """All sinks, with how fast they write."""
+        return [
+            row | {"rate": self._rates.of(f"sink {row['name']}", row["row_count"])}
+            for row in self._rows("sinks")
+        ]
+
     def staleness(self) -> list[Row]:
         """How stale update queries are."""
         return self._rows("staleness")
@@ -183,6 +190,7 @@ class Snapshot:
             ("query", "queries", "error"),
             ("view", "views", "error"),
             ("source", "sources", "last_error"),
+            ("sink", "sinks", "last_error"),
         ):
             found += [
                 {"kind": kind, "name": row["name"], "state": row["state"], "error": row[column]}
@@ -190,6 +198,11 @@ class Snapshot:
                 if row[column]
             ]
         return found
+
+    def road(self) -> Any:
+        """The expressway, where the server of a demo shows one."""
+        show = self._server.shows.get("road")
+        return None if show is None else show()
 
     def object(self) -> Row | None:
         """The query or view of the page; None if it is gone."""

@@ -273,8 +273,8 @@ class Connection:
         headers = {"Content-Type": JSON}
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="headwater", charset="UTF-8", Bearer'
-        if status == 503:
-            headers["Retry-After"] = "1"
+        if status in (429, 503):
+            headers["Retry-After"] = "1" if status == 503 else "60"
         if self._http.their_state is h11.ERROR or status in (400, 408, 413):
             headers["Connection"] = "close"  # what follows may be anything
         if not hasattr(self, "request"):

@@ -52,15 +52,21 @@ class HttpServer:
     """A listener for HTTP; `start` and `stop` belong to one event loop."""
 
     def __init__(
-        self, database: Database, options: HttpOptions | None = None, users: Logins | None = None
+        self,
+        database: Database,
+        options: HttpOptions | None = None,
+        users: Logins | None = None,
+        shows: Mapping[str, Callable[[], Any]] | None = None,
     ) -> None:
+        """`shows`: what the program around it has to show, as JSON: further pages of the console."""
         self.database = database
+        self.shows = shows or {}
         self.options = options or HttpOptions()
         self.authenticator = Authenticator(users or ServerUsers(database.users))
         self.stopping = False
         self.connections: set[Connection] = set()
         self.requests: Counter[tuple[str, int]] = Counter()
-        self.subscribers: Counter[str] = Counter()  # of queries, by name
+        self.watchers = 0  # open pages of the console
         self.refused_connections = 0
         self.counts = Counts()  # touched by the event loop alone
         self.started_at = time.time()
@@ -208,7 +214,9 @@ class HttpServer:
         asks = self.authenticator
         identity = asks.known(header, trusted=trusted)
         if identity is None:
-            identity = await self.in_thread(lambda: asks.identify(header, trusted=trusted))
+            identity = await self.in_thread(
+                lambda: asks.identify(header, trusted=trusted, peer=request.peer)
+            )
         request.identity = identity
         why = refusal(identity.role, route.least, f"{route.method} {route.path}")
         if why is not None:

@@ -9,7 +9,6 @@ it misses nothing and sees nothing twice.
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -76,13 +75,11 @@ async def subscribe(server: HttpServer, connection: Connection) -> None:
         )
     )
     take_back = server.on_stop(subscription.close)
-    server.subscribers[text] += 1
     try:
         way: Way = await _web_socket(connection) if upgrade else await _events(connection)
         await follow(server, subscription, way)
     finally:
         take_back()
-        server.subscribers -= Counter([text])  # a name at zero is dropped
         await server.in_thread(subscription.close)
 
 

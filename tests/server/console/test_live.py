@@ -5,18 +5,22 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import islice
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote
 
+import psycopg
 import pyarrow as pa
 
 import headwater
-from headwater.engine.subscription import Out
+from headwater.engine.subscription import Out, Subscription
 from headwater.server.console.live import HELD, POINT_ROWS, SHOWN_ROWS, Channel, Results
-from headwater.server.console.snapshot import PAGES, Rates, tables_of
+from headwater.server.console.snapshot import PAGES, Rates, Snapshot, tables_of
+from headwater.server.http.server import HttpOptions, HttpServer
 from tests.server.http.client import Client
-from tests.server.live import Live
+from tests.server.live import Live, LiveServer
 
 
 @contextmanager
@@ -96,6 +100,63 @@ def test_a_query_of_any_name_is_followed(live: Live, plain: headwater.Database) 
     assert [point["rows"][0][0] for point in found["points"]] == [0, 1, 1, 1][
         : len(found["points"])
     ]
+
+
+def test_all_readers_are_counted(live: Live, plain: headwater.Database, tmp_path: Path) -> None:
+    """Over HTTP, over PostgreSQL's protocol, in this process, and sinks; until they go."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    plain.sql(
+        "CREATE CONTINUOUS QUERY q AS SELECT count(*) AS n"
+        " FROM e [INTERVAL '1' SECOND BEFORE] SAMPLE INTERVAL '1' SECOND"
+    )
+
+    def readers() -> int:
+        snapshot = Snapshot(live.server, Rates())
+        return int(snapshot.queries()[0]["readers"])
+
+    own = cast(Subscription, plain.subscribe("q"))
+    assert readers() == 1
+    with LiveServer(plain) as wire, closing(psycopg.connect(wire.dsn, autocommit=True)) as client:
+        client.pgconn.send_query(b"SUBSCRIBE q")
+        client.pgconn.flush()
+        live.wait_until(lambda: readers() == 2)
+        with channel(live, "/subscribe/q"):
+            live.wait_until(lambda: readers() == 3)
+    live.wait_until(lambda: readers() == 1)
+    own.close()
+    assert readers() == 0
+    plain.sql(f"CREATE SINK k FROM q INTO 'json:{tmp_path / 'out'}'")
+    live.wait_until(lambda: readers() == 1)
+    plain.insert("e", [{"a": n} for n in range(4)])
+    plain.flush()
+    with channel(live, "/console/live?show=network") as messages:
+        found = next(m["sinks"] for m in islice(messages, 20) if m["sinks"][0]["row_count"])
+    assert (found[0]["name"], found[0]["query"]) == ("k", "q")
+    plain.sql("DROP SINK k")
+    assert readers() == 0
+
+
+def test_what_the_program_shows(plain: headwater.Database) -> None:
+    """A further page has what the program around the server gives; without, there is no such page."""
+    shown = {"road": lambda: {"clock": "1:00:00"}}
+    with Live(HttpServer(plain, HttpOptions(port=0), shows=shown)) as live:
+        with channel(live, "/console/live?show=road") as messages:
+            assert next(messages)["road"] == {"clock": "1:00:00"}
+            assert live.server.watchers == 1
+        live.wait_until(lambda: live.server.watchers == 0)
+        with Client(live) as client:
+            assert client.ask("GET", "/console/names").json["shows"] == ["road"]
+    with Live(HttpServer(plain, HttpOptions(port=0))) as live, Client(live) as client:
+        assert client.ask("GET", "/console/names").json["shows"] == []
+
+
+def test_a_readers_own_select_has_a_page(live: Live, plain: headwater.Database) -> None:
+    """Its numbers are there; its results are its reader's alone."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT) TIMESTAMP BY a")
+    with cast(Subscription, plain.subscribe("SELECT a FROM e [ROWS 1] SAMPLE 1 ROWS")):
+        name = plain.sql("SELECT name FROM headwater.queries").rows()[0][0]
+        with channel(live, f"/console/live?show=query&name={quote(name)}") as messages:
+            assert next(messages)["object"]["readers"] == 1
 
 
 def out(number: int, rows: int = 1) -> Out:
