@@ -12,6 +12,7 @@ import pyarrow as pa
 from headwater.engine.view import ContinuousView
 from headwater.errors import Error
 from headwater.execute import system_tables
+from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running, unknown_table
 from headwater.execute.reading import (
     Reading,
@@ -84,6 +85,9 @@ def columns_of_query(running: Running, query: Query) -> pa.Schema:
     """The columns that a query gives, without running it where Spark has to be asked."""
     context = running.context
     with reading(context, query, running.text) as found:
+        constants = constant_row(found)
+        if constants is not None:
+            return constants.schema
         plain = plain_scan(found)
         if plain is not None:
             return plain.rows.schema
@@ -107,6 +111,9 @@ def _rows(
     context = running.context
     with reading(context, query, running.text) as found:
         found.views.update(views or {})
+        constants = constant_row(found)
+        if constants is not None:
+            return constants
         plain = plain_scan(found, shared=True)
         if plain is not None:
             return plain.rows
