@@ -90,6 +90,8 @@ def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: 
         accounts = dict(db.sql("SELECT vid, balance FROM accounts").rows())
         someone = next(iter(accounts))
         assert application.balance(someone) == accounts[someone]
+        assert db.sql(f"CALL balance({FIRST})").rows() == [(0,)]  # nobody: rules 16 and 17 say 0
+        assert db.sql(f"CALL expenditure({FIRST}, 1, 0)").rows() == [(0,)]
         tiers = db.sql("SELECT DISTINCT mode, tier FROM headwater.queries").rows()
         assert tiers == [("fold", "in line")]  # no second of traffic needs a Spark run
     expected = run.expected()
