@@ -80,6 +80,7 @@ def _section(name: str, figures: Figures | None, named: bool) -> list[str]:
     notes = HERE / name / "NOTES.md"
     if notes.exists():
         lines += [notes.read_text().strip(), ""]
+    lines += figures.get("notes", ())  # of a benchmark whose figures are words and tables too
     return lines + [f"![{plot.stem}](results/{plot.name})\n" for plot in _plots(name)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from headwater.errors import Error
@@ -16,7 +17,7 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/run.py"))
 
 
-def main(name: str | None, quick: bool) -> int:
+def main(name: str | None, quick: bool, parts: Sequence[str] = ()) -> int:
     """Runs one benchmark, or all of them and writes their page; 0 when all answers were right."""
     found = names()
     if not found:
@@ -24,6 +25,8 @@ def main(name: str | None, quick: bool) -> int:
     if name is not None and name not in found:
         raise Error(f"there is no benchmark {name}", hint="benchmarks: " + ", ".join(found))
     sys.path.insert(0, str(FOLDER.parent))
+    if parts:
+        return _parts_of(name, quick, parts)
     worst = 0
     for one in [name] if name is not None else found:
         module = importlib.import_module(f"benchmarks.{one}.run")
@@ -32,3 +35,15 @@ def main(name: str | None, quick: bool) -> int:
         results = importlib.import_module("benchmarks.results")
         print(f"\nall results: {results.write(found)}")
     return worst
+
+
+def _parts_of(name: str | None, quick: bool, parts: Sequence[str]) -> int:
+    """Runs some parts of one benchmark that has parts."""
+    module = importlib.import_module(f"benchmarks.{name}.run") if name else None
+    known: Sequence[str] = getattr(module, "PARTS", ())
+    unknown = [part for part in parts if part not in known]
+    if module is None or unknown:
+        which = f"benchmark {name}" if name else "all benchmarks together"
+        hint = "parts: " + ", ".join(known) if known else "run it without --part"
+        raise Error(f"there is no part {', '.join(unknown or parts)} of {which}", hint=hint)
+    return int(module.main(quick, parts))

@@ -5,8 +5,8 @@
     SELECT coalesce(sum(column), n) AS name FROM t [alias] WHERE column = constant [AND predicate]
 
 with a predicate of `plan/predicate.py`; sums are of whole numbers, over rows with one value of some
-column, because the sum of a whole table is better made by Spark. The grammar is closed: anything else is left to Spark,
-which is the judge of what an expression means.
+column, because the sum of a whole table is better made by Spark. The grammar is closed: anything else is
+left to Spark, which is the judge of what an expression means.
 """
 
 from __future__ import annotations
