@@ -53,6 +53,6 @@ FULL = Sizes(
     minutes=3,
     question_expressways=(1, 2),
     questions_per_minute=(20, 100, 200),
-    question_minutes=2,
+    question_minutes=3,
     search_s=600.0,
 )
