@@ -57,7 +57,7 @@ def _questions(axes: Any, figures: Figures) -> None:
             numbers = [run["questions_per_minute"] for run in told]
             name = f"{name} selectivity{'' if indexed else ', no index'}"
             axes.plot(numbers, times, style, color=colour, label=name)
-    _logarithmic(axes)
+    axes.set_ylim(bottom=0)
     label(axes, "one-time questions, L = 1", "questions a minute", "seconds, average")
     _legend(axes)
 
@@ -79,6 +79,7 @@ def _memory(axes: Any, figures: Figures) -> None:
     for run, style in zip(_whole(figures), STYLES, strict=False):
         memory = run["minutes_of_run"]["memory_mb"]
         _minutes(axes, memory, style, OURS, f"L = {run['expressways']}")
+    axes.set_ylim(bottom=0)
     label(axes, "whole run: memory", "minute", "MB")
     _legend(axes)
 
@@ -87,6 +88,7 @@ def _processor(axes: Any, figures: Figures) -> None:
     for run, style in zip(_whole(figures), STYLES, strict=False):
         share = run["minutes_of_run"]["cpu_share"]
         _minutes(axes, share, style, OURS, f"L = {run['expressways']}")
+    axes.set_ylim(bottom=0)
     label(axes, "whole run: processor", "minute", "seconds of processor a second of traffic")
     _legend(axes)
 
