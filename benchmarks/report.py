@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 FOLDER = Path("reports")
+_printed: list[dict[str, Any]] = []  # the tables since the last keep_tables()
 
 
 def spread(seconds: Sequence[float]) -> dict[str, float]:
@@ -49,8 +50,18 @@ def keep(name: str, figures: Mapping[str, Any]) -> Path:
     return path
 
 
+def keep_tables(name: str, seconds: float) -> None:
+    """Adds the tables printed since the last call, and the time it took, to a benchmark's figures."""
+    path = FOLDER / f"{name}.json"
+    whole = json.loads(path.read_text())
+    path.write_text(json.dumps({**whole, "tables": _printed, "took_s": seconds}, indent=2) + "\n")
+    _printed.clear()
+
+
 def table(title: str, columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Prints one table."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    _printed.append({"title": title, "columns": list(columns), "rows": cells})
     texts = [[str(c) for c in columns], *[[str(v) for v in row] for row in rows]]
     widths = [max(len(row[i]) for row in texts) for i in range(len(columns))]
     print(f"\n{title}")

@@ -1,7 +1,8 @@
-"""`benchmarks/RESULTS.md` from the figures in `reports/`: targets and plots of every benchmark.
+"""`benchmarks/RESULTS.md` from the figures in `reports/`: targets, tables and plots of every benchmark.
 
-Written by `make bench` once all benchmarks have run. A benchmark whose figures are missing, or of another
-commit than the rest, is named as such. Must never: compute a figure; each benchmark keeps its own targets.
+Written by `make bench` once all benchmarks have run, by `python -m benchmarks.results` at any time.
+A benchmark whose figures are missing, or of another commit than the rest, is named as such.
+Must never: compute a figure; each benchmark keeps its own targets.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ def write(names: Sequence[str]) -> Path:
     """The page, from what `reports/` has."""
     found = {name: _read(name) for name in names}
     commits = {f["commit"] for f in found.values() if f is not None}
-    lines = ["# Results", "", *_conditions(found, commits), ""]
+    lines = ["# Results", "", *_conditions(found, commits), "", *_overview(found)]
     for name, figures in found.items():
         lines += [f"## {name}", "", ABOUT.get(name, ""), ""]
         lines += _section(name, figures, len(commits) > 1)
@@ -66,22 +67,50 @@ def _conditions(found: dict[str, Figures | None], commits: set[str]) -> list[str
     ]
 
 
+def _overview(found: dict[str, Figures | None]) -> list[str]:
+    """Every target of every benchmark in one table."""
+    rows = [
+        [f"[{name}](#{name})", *row]
+        for name, figures in found.items()
+        if figures is not None
+        for row in figures.get("targets", ())
+    ]
+    met = sum(row[-1] == "met" for row in rows)
+    columns = ["benchmark", "target", "reached", "bound", ""]
+    return ["## Targets", "", f"{met} of {len(rows)} met.", "", *_table(columns, rows)]
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return ["| " + " | ".join(_cell(cell) for cell in line) + " |" for line in lines] + [""]
+
+
+def _cell(value: object) -> str:
+    return str(value).replace("|", "\\|").replace("\n", " ")
+
+
 def _section(name: str, figures: Figures | None, named: bool) -> list[str]:
     if figures is None:
         return ["Not run.", ""]
     size = "small sizes" if figures.get("quick") else "full size"
     commit = f", commit {figures['commit'][:10]}" if named else ""
-    lines = [f"{figures['at'][:10]}, {size}{commit}.", ""]
-    rows = figures.get("targets", ())
-    if rows:
-        lines += ["| target | reached | bound | |", "|---|---|---|---|"]
-        lines += ["| " + " | ".join(map(str, row)) + " |" for row in rows]
-        lines.append("")
+    took = f", {figures['took_s'] / 60:.0f} minutes" if "took_s" in figures else ""
+    lines = [f"{figures['at'][:10]}, {size}{commit}{took}.", ""]
     notes = HERE / name / "NOTES.md"
     if notes.exists():
         lines += [notes.read_text().strip(), ""]
-    lines += figures.get("notes", ())  # of a benchmark whose figures are words and tables too
-    return lines + [f"![{plot.stem}](results/{plot.name})\n" for plot in _plots(name)]
+    lines += [f"![{plot.stem}](results/{plot.name})\n" for plot in _plots(name)]
+    return lines + _tables(figures.get("tables", ()))
+
+
+def _tables(tables: Sequence[Figures]) -> list[str]:
+    """What the benchmark printed, folded away."""
+    if not tables:
+        return []
+    lines = ["<details><summary>All figures</summary>", ""]
+    for one in tables:
+        lines += [f"{_cell(one['title'])}:", "", *_table(one["columns"], one["rows"])]
+    return [*lines, "</details>", ""]
 
 
 def _plots(name: str) -> list[Path]:
@@ -91,3 +120,7 @@ def _plots(name: str) -> list[Path]:
     for picture in sorted(report.FOLDER.glob(f"{name}*.png")):
         kept.append(Path(shutil.copy(picture, PLOTS / picture.name)))
     return kept
+
+
+if __name__ == "__main__":
+    print(write(list(ABOUT)))

@@ -23,7 +23,7 @@ from benchmarks.installed import Missing
 from benchmarks.linearroad import plots, tell
 from benchmarks.linearroad.replay import Ride, replay_alone
 from benchmarks.linearroad.sizes import FULL, QUICK, Sizes
-from benchmarks.linearroad.targets import first_failed, rating, targets
+from benchmarks.linearroad.targets import rating, targets
 
 PARTS = ("whole", "peak", "questions")
 MEMORY_SHARE = 0.8  # of the machine's memory that a run may be expected to need
@@ -37,7 +37,7 @@ def main(quick: bool, parts: Sequence[str] = PARTS) -> int:
 
 def measure(sizes: Sizes, quick: bool, parts: Sequence[str] = PARTS) -> int:
     """The same at any sizes."""
-    found: Figures = {"quick": quick, "whole": [], "runs": [], "with_questions": [], "took_s": {}}
+    found: Figures = {"quick": quick, "whole": [], "runs": [], "with_questions": [], "parts_s": {}}
     before = report.kept("linearroad")
     if before.get("quick") == quick and set(parts) != set(PARTS):
         found |= {name: before[name] for name in found if name in before}
@@ -45,11 +45,10 @@ def measure(sizes: Sizes, quick: bool, parts: Sequence[str] = PARTS) -> int:
         if part in parts:
             started = time.perf_counter()
             found[name] = run()
-            found["took_s"][part] = round(time.perf_counter() - started, 1)
+            found["parts_s"][part] = round(time.perf_counter() - started, 1)
     every = [*found["whole"], *found["runs"]]
     found["rating"] = rating(every)
     found["targets"] = [target.row() for target in targets(found)]
-    found["notes"] = tell.notes(first_failed(found["runs"]))
     tell.everything(found)
     path = report.keep("linearroad", found)
     picture = plots.draw(found, path.with_suffix(".png"))

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks import report
+from benchmarks.linearroad.targets import first_failed
 
 Figures = Mapping[str, Any]
 RUN = ("L", "reports/s", "work s, average … worst", "slowest answer s", "CPU", "memory MB", "")
 RESPONSES = ("L", "output", "answers", "average s", "worst s", "over 5 s")
 MINUTES = ("L", "minute", "reports/s", "tolls s, average … worst", "slowest s", "CPU", "memory MB")
 QUESTIONS = ("L", "a minute", "index", "selectivity", "count", "best s", "average s", "worst s")
+STEPS = ("of", "step, without those inside it", "s", "CPU s")
 SHOWN_MINUTES = 10
 
 
@@ -25,7 +27,7 @@ def everything(figures: Figures) -> None:
     report.table("the whole run, minute by minute (Fig. 5 to 8)", MINUTES, minutes)
     asked = [row for run in figures["with_questions"] for row in _questions(run)]
     report.table("one-time questions while it runs (Table V)", QUESTIONS, asked)
-    print("\n" + "\n".join(figures["notes"]))
+    _profile(first_failed(figures["runs"]))
     title = "targets of the full size, at small sizes" if figures["quick"] else "targets"
     report.table(title, ("target", "reached", "bound", ""), figures["targets"])
 
@@ -115,21 +117,16 @@ def _questions(run: Figures) -> list[Sequence[str]]:
     ]
 
 
-def notes(run: Figures | None) -> list[str]:
-    """Where the time of a run goes: the first that failed, or the largest. For the page of results."""
+def _profile(run: Figures | None) -> None:
+    """Where the time of a run goes: the first that failed, or the largest."""
     if run is None:
-        return []
+        return
     profile, number = run["profile"], run["expressways"]
-    which = f"the largest run, {number} expressways, passed"
+    which = f"the largest run, L = {number}, which passed"
     if not run["passed"]:
-        which = f"the first run that failed, {number} expressways"
-    second = f"second {profile['slowest_second']}, {profile['slowest_work_s']:.2f} s"
-    lines = [f"Where the time goes: {which}. Steps of all threads, without those inside them.", ""]
-    lines += _steps(f"the slowest second ({second} until all was answered)", profile["slowest"])
-    return lines + _steps(f"an average second ({run['work_average_s']:.2f} s)", profile["average"])
-
-
-def _steps(title: str, steps: Sequence[Figures]) -> list[str]:
-    lines = [f"| {title}: of | step | s | CPU s |", "|---|---|---|---|"]
-    lines += [f"| {s['of']} | {s['step']} | {s['s']:.3f} | {s['cpu_s']:.3f} |" for s in steps]
-    return [*lines, ""]
+        which = f"the first run that failed, L = {number}"
+    second = f"second {profile['slowest_second']}, {profile['slowest_work_s']:.2f} s until answered"
+    average = f"an average second, {run['work_average_s']:.2f} s until answered"
+    for title, steps in ((second, profile["slowest"]), (average, profile["average"])):
+        rows = [(s["of"], s["step"], f"{s['s']:.3f}", f"{s['cpu_s']:.3f}") for s in steps]
+        report.table(f"profile of {which}: {title}", STEPS, rows)

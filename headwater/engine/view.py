@@ -192,11 +192,12 @@ class ContinuousView:
         return self.versions.add(self.over_stored(), key)
 
     def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
-        """What a result depends on: how far each table was read, of which generation, and tables."""
+        """What a result depends on: how far each table was read, of which generation, tables, functions."""
         text = self.plan.upper if self.specs else self.plan.whole
         if INSTANT in (text or ""):
             return object()  # it depends on the time
-        return tuple(places), tuple(sorted(held.versions.items()))
+        functions = self.world.functions_in(self.plan.identifiers)
+        return tuple(places), tuple(sorted(held.versions.items())), functions
 
     # Snapshots
 

@@ -42,6 +42,9 @@ class World(Protocol):
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""
 
+    def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
+        """The functions that a text with these identifiers calls, as they are now."""
+
     def function_names(self) -> frozenset[str]:
         """Functions that users made, in lower case."""
 

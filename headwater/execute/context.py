@@ -217,6 +217,13 @@ class Context:
         utc = self.settings.text("time_zone") == "UTC"
         return frozenset(self.functions) | (frozenset() if utc else {ZONED})
 
+    def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
+        """The functions that a text with these identifiers calls, or that those call, as they are now."""
+        if not self.functions:
+            return ()
+        names = self._with_those_of_functions(identifiers)
+        return tuple(self.functions[name] for name in sorted(names & self.functions.keys()))
+
     def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
         names: set[str] = set()
         waiting = set(identifiers)

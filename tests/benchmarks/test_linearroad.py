@@ -15,7 +15,7 @@ import pytest
 
 import headwater
 from benchmarks import report
-from benchmarks.linearroad import run
+from benchmarks.linearroad import run, tell
 from benchmarks.linearroad.application import OUTPUTS, Answered, Application, create
 from benchmarks.linearroad.minutes import by_minute
 from benchmarks.linearroad.profile import Profile
@@ -262,11 +262,12 @@ def test_the_rating_is_the_last_number_before_the_first_failure() -> None:
 
 
 def test_a_whole_run_is_told_by_minute_and_step(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The first minute of the road: figures by minute, a profile by query, tables, a picture, a file."""
     original = StreamingTable.insert
     monkeypatch.setattr(report, "FOLDER", tmp_path / "reports")
+    monkeypatch.setattr(report, "_printed", [])
     monkeypatch.setattr(run, "replay_alone", lambda ride: replay(replace(ride, growth_minutes=180)))
     sizes = replace(QUICK, whole=(1,), whole_minutes=1, expressways=(), question_expressways=())
     assert StreamingTable.insert is original  # the profile leaves nothing behind
@@ -281,7 +282,8 @@ def test_a_whole_run_is_told_by_minute_and_step(
     assert told["memory_mb"][0] > 0
     steps = {(step["of"], step["step"]) for step in ride["profile"]["average"]}
     assert steps & {("moves", "fire, the rest of it"), ("moves", "upper part")}
-    assert found["notes"] == []  # they are about the peak, which was not run
+    tell.everything({**found, "runs": found["whole"]})
+    assert "profile of the largest run, L = 1, which passed" in capsys.readouterr().out
     # Another part of the same commit leaves this one in place.
     assert run.measure(sizes, quick=True, parts=["questions"]) == 0
     again = json.loads((tmp_path / "reports" / "linearroad.json").read_text())

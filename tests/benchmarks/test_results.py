@@ -28,7 +28,8 @@ def test_targets_and_plots_stand_under_their_benchmark(page: Path) -> None:
     (page / "reports" / "write.json").write_text(json.dumps({**BASE, "targets": rows}))
     (page / "reports" / "write.png").write_bytes(b"picture")
     text = results.write(["start", "write"]).read_text()
-    assert "| B11 batches: times SQLite | 0.50 | ≥ 1 | missed |" in text
+    assert "| [write](#write) | B11 batches: times SQLite | 0.50 | ≥ 1 | missed |" in text
+    assert "0 of 1 met." in text
     assert "![write](results/write.png)" in text
     assert (page / "results" / "write.png").read_bytes() == b"picture"
     assert text.index("## start") < text.index("Not run.") < text.index("## write")
@@ -44,3 +45,17 @@ def test_figures_of_several_commits_are_named(page: Path) -> None:
     assert "mixed sizes, 2 commits, named below" in text
     assert "small sizes, commit aaaaaaaaaa." in text
     assert "full size, commit bbbbbbbbbb." in text
+
+
+def test_tables_as_they_were_printed(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What stood on the screen stands on the page, under the benchmark that printed it."""
+    report.keep("queue", {})
+    report.table("rates of |W|", ("system", "rows/s"), [("ours", 12), ("DuckDB", 3)])
+    report.keep_tables("queue", 120.0)
+    report.keep("write", {})
+    report.keep_tables("write", 60.0)
+    text = results.write(["queue", "write"]).read_text()
+    assert "rates of \\|W\\|:\n\n| system | rows/s |\n| --- | --- |\n| ours | 12 |\n" in text
+    assert text.count("All figures") == 1
+    assert ", 2 minutes." in text
+    assert "rates of |W|" in capsys.readouterr().out

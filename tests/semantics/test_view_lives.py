@@ -318,3 +318,18 @@ def test_an_error_of_one_view_is_not_that_of_another(folder: Path, connect: Conn
     with pytest.raises(headwater.Error, match="out of range"):
         rows(db, "summed")
     assert rows(db, "counted") == [(1, 2)]
+
+
+def test_a_function_that_is_replaced_counts_at_the_next_read(db: headwater.Database) -> None:
+    """Above the groupings, whether the view calls it itself or by another function."""
+    db.sql("CREATE STREAMING TABLE t (k INT, v INT, ts BIGINT NOT NULL) TIMESTAMP BY ts")
+    db.sql("CREATE FUNCTION factor(x BIGINT) RETURNS BIGINT RETURN x * 10")
+    db.sql("CREATE FUNCTION scaled(x BIGINT) RETURNS BIGINT RETURN factor(x) + 1")
+    db.sql("CREATE VIEW w AS SELECT k, scaled(sum(v)) AS s FROM t GROUP BY k")
+    db.insert("t", [(1, 2, 1)])
+    assert rows(db, "w") == [(1, 21)]
+    assert rows(db, "w") == [(1, 21)]
+    db.sql("CREATE OR REPLACE FUNCTION scaled(x BIGINT) RETURNS BIGINT RETURN factor(x) + 2")
+    assert rows(db, "w") == [(1, 22)]
+    db.sql("CREATE OR REPLACE FUNCTION factor(x BIGINT) RETURNS BIGINT RETURN x * 100")
+    assert rows(db, "w") == [(1, 202)]
