@@ -9,7 +9,7 @@ SEED ?= 0
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
-demo: $(VENV)/ready ## see Headwater at work
+demo: $(VENV)/installed ## see Headwater at work
 	@$(BIN)/headwater demo
 
 test: $(VENV)/ready ## run the tests (under ten minutes)
@@ -34,11 +34,16 @@ bench: $(VENV)/ready ## run the benchmarks (BENCH=name for one, QUICK=1 for smal
 
 install: $(VENV)/ready ## make .venv with everything in it
 
-$(VENV)/ready: pyproject.toml
+$(VENV)/installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Headwater needs Python 3.11 or newer; set PYTHON=…"; exit 1; }
-	@echo "setting up $(VENV) (once, about a minute) …"
+	@echo "setting up $(VENV) (once; Spark and a Java come along, about 500 MB to load) …"
 	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/ready: $(VENV)/installed
+	@echo "adding what the tests and benchmarks need (once) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	@touch $@
 

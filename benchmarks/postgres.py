@@ -47,7 +47,7 @@ def server() -> Iterator[str]:
         subprocess.run([*prefix, *command], check=True, capture_output=True, cwd=folder)
 
     try:
-        run(f"{bin_}/initdb", "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8")
+        run(f"{bin_}/initdb", "-D", data, "-U", "bench", "-A", "trust", "-E", "UTF8", "-N")
         options = (
             f"-c listen_addresses='' -c unix_socket_directories={folder} -c shared_buffers=1GB"
         )

@@ -59,7 +59,7 @@ from headwater.sql.statements.alter import (
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.control import ControlQuery, ControlSource
+from headwater.sql.statements.control import ControlQuery, ControlSink, ControlSource
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_function import CreateFunction
@@ -121,6 +121,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     AlterTableRename: tables.rename_table,
     AlterTableRenameColumn: tables.rename_column,
     ControlQuery: continuous.control_query,
+    ControlSink: sinks.control_sink,
     ControlSource: sources.control_source,
     Copy: copy.copy,
     CreateContinuousQuery: continuous.create_continuous_query,

@@ -1,11 +1,34 @@
-"""What sources and sinks share about the outside: optional packages, and addresses of Kafka."""
+"""What sources and sinks share about the outside: optional packages, the environment, addresses of
+Kafka, connections to PostgreSQL.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import os
+import re
+import socket
+from collections.abc import Mapping
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from headwater.errors import NotSupportedError, SettingError
 
+if TYPE_CHECKING:
+    import psycopg
+
+# Of connections to PostgreSQL, unless the address says otherwise: a server that is gone is noticed.
+CONNECTION: Mapping[str, Any] = {
+    "connect_timeout": 10,
+    "application_name": "headwater",
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 60_000,
+}
+CANCEL_S = 2.0
+QUIET = {"log_level": 2}  # Kafka's client writes to the terminal; what it says is in our errors too
+_VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 PACKAGES = {"kafka": ("confluent_kafka", "confluent-kafka"), "postgresql": ("psycopg", "psycopg")}
 
 
@@ -26,3 +49,57 @@ def kafka_topic(rest: str) -> tuple[str, str]:
             f"the address 'kafka:{rest}' is not complete", hint="write 'kafka://host:9092/topic'"
         )
     return brokers, topic
+
+
+def check_kafka_settings(client: Mapping[str, str]) -> None:
+    """SettingError if Kafka's client does not take its settings."""
+    from confluent_kafka import KafkaException, Producer
+
+    settings = {name: from_environment(value) for name, value in client.items()}
+    try:
+        Producer({**QUIET, **settings})
+    except (KafkaException, ValueError, TypeError) as error:
+        said = error.args[0] if error.args else error
+        raise SettingError(
+            "Kafka's client does not take its settings",
+            detail=str(said.str() if hasattr(said, "str") else said),
+            hint="options that we do not know are the client's, with _ for .: sasl_mechanism",
+        ) from None
+
+
+def from_environment(text: str) -> str:
+    """The text with the values of environment variables in place of `${env:NAME}`."""
+    return _VARIABLE.sub(_value, text)
+
+
+def _value(match: re.Match[str]) -> str:
+    name = match.group(1)
+    if name not in os.environ:
+        raise SettingError(
+            f"the environment variable {name} is not set",
+            hint="it is read by the process that has the database open",
+        )
+    return os.environ[name]
+
+
+def connected(url: str) -> psycopg.Connection[Any]:
+    """A connection to PostgreSQL."""
+    import psycopg
+    from psycopg.conninfo import conninfo_to_dict
+
+    settings: dict[str, Any] = {**CONNECTION, **conninfo_to_dict(url)}
+    return psycopg.connect(**settings)
+
+
+def cut(connection: psycopg.Connection[Any]) -> None:
+    """Ends what another thread waits for on a connection, whether or not the server answers."""
+    import psycopg
+
+    with contextlib.suppress(psycopg.Error, OSError):
+        if psycopg.capabilities.has_cancel_safe():  # else asking might wait without a bound
+            connection.cancel_safe(timeout=CANCEL_S)
+    with (
+        contextlib.suppress(psycopg.Error, OSError),
+        socket.socket(fileno=os.dup(connection.fileno())) as wire,
+    ):
+        wire.shutdown(socket.SHUT_RDWR)

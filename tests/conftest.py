@@ -24,6 +24,7 @@ import psutil
 import pytest
 
 import headwater
+from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
 
@@ -61,6 +62,14 @@ def connect() -> Iterator[Callable[..., headwater.Database]]:
             return stack.enter_context(headwater.connect(*arguments, **keywords))  # type: ignore[arg-type]
 
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[str]:
+    """The address of a PostgreSQL server for the whole run; tests drop the tables that they use."""
+    with postgres.server() as text:
+        parts = dict(part.split("=") for part in text.split())
+        yield f"postgresql://{parts['user']}@/{parts['dbname']}?host={parts['host']}"
 
 
 @pytest.fixture(autouse=True)

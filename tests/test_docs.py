@@ -35,7 +35,8 @@ def test_settings() -> None:
 def statement_kinds() -> list[str]:
     """The statements of the grammar as words: CreateStreamingTable → CREATE STREAMING TABLE."""
     other = {"Query": "SELECT", "ShowSetting": "SHOW", "SetSetting": "SET", "ResetSetting": "RESET",
-             "ControlQuery": "PAUSE", "ControlSource": "PAUSE", "ExplainObject": "EXPLAIN",
+             "ControlQuery": "PAUSE", "ControlSink": "PAUSE", "ControlSource": "PAUSE",
+             "ExplainObject": "EXPLAIN",
              "InsertFromStream": "FROM STREAM", "CreateStreamingTable": "CREATE STREAMING TABLE",
              "AlterTableSetRange": "SET RANGE", "AlterQueryResetLandmark": "RESET LANDMARK",
              "AlterViewRefreshStatic": "REFRESH STATIC", "AlterTableAddColumns": "ADD COLUMN",

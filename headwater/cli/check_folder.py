@@ -7,6 +7,7 @@ exist yet: its nearest parent is looked at instead.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import re
 import tempfile
@@ -22,6 +23,7 @@ GOOD_FREE = 2 << 30
 PROBE_BYTES = 4 << 20
 SMALL_SYNCS = 5
 SLOW_SYNC_S = 0.05
+GOOD_JUMP_S = 60.0
 LOCAL_DISK = "choose a folder on a local disk"
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "afs"}
@@ -65,7 +67,37 @@ def _catalog(file: Path) -> Finding:
         )
     if head and not head.startswith(b"SQLite format 3\x00"):
         return problem("data folder", f"{file} is damaged", "restore the folder from a backup")
-    return ok("data folder", f"{file.parent} is a Headwater database")
+    return _format(file.parent) or ok("data folder", f"{file.parent} is a Headwater database")
+
+
+def _format(path: Path) -> Finding | None:
+    """A finding if the folder's format cannot be read by this version."""
+    from headwater.storage.folder import FORMAT, MARK
+
+    mark = path / MARK
+    try:
+        found = int(json.loads(mark.read_text())["format"])
+    except FileNotFoundError:
+        return problem("data folder", f"{mark} is missing", "restore the folder from a backup")
+    except (OSError, ValueError, KeyError, TypeError):
+        return problem("data folder", f"{mark} is damaged", "restore the folder from a backup")
+    if found > FORMAT:
+        text = f"{path} has format {found}, this version reads up to {FORMAT}"
+        return problem("data folder", text, "use the newer Headwater that wrote it")
+    return None
+
+
+def times(path: Path, now: float | None = None) -> Finding:
+    """No file of the folder is of the future: the clock was not set back."""
+    now = time.time() if now is None else now
+    try:
+        newest = max((entry.stat().st_mtime for entry in os.scandir(path)), default=now)
+    except OSError:
+        return ok("times", "no files yet")
+    if newest > now + GOOD_JUMP_S:
+        text = f"files were written {newest - now:.0f} s in the future: the clock was set back"
+        return warning("times", text, "set the clock; times of arrival wait until it is there")
+    return ok("times", "no file is of the future")
 
 
 def opened_by(path: Path, locks: str | None = None) -> Finding:

@@ -23,6 +23,7 @@ LEAST_MEMORY = 2 * GIB
 GOOD_AVAILABLE = 3 * GIB // 2
 GOOD_SHARED = 512 * MIB  # the default of staging_mb
 GOOD_DESCRIPTORS = 1024
+GOOD_THREADS = 1024
 LEAST_TEMPORARY = 200 * MIB
 RESOLVE_WAIT_S = 3.0
 BUILT = 1_767_225_600.0  # 2026-01-01: no clock can be before the code was written
@@ -113,6 +114,17 @@ def descriptors(limit: int | None = None) -> Finding:
     if limit < GOOD_DESCRIPTORS:
         return warning("open files", f"at most {limit}", "ulimit -n 4096 before starting")
     return ok("open files", f"at most {limit}")
+
+
+def threads(limit: int | None = None) -> Finding:
+    """Java and Python may start their threads."""
+    if limit is None:
+        limit = resource.getrlimit(resource.RLIMIT_NPROC)[0]
+    if limit == resource.RLIM_INFINITY:
+        return ok("threads", "no limit")
+    if limit < GOOD_THREADS:
+        return warning("threads", f"at most {limit}", f"ulimit -u {GOOD_THREADS} before starting")
+    return ok("threads", f"at most {limit}")
 
 
 def loopback(connect: Callable[[], None] | None = None) -> Finding:

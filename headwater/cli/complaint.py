@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import traceback
+from collections.abc import Callable
 
 from rich.console import Console
 from rich.text import Text
@@ -20,10 +21,16 @@ LEAST_LINE = 40
 DEBUG_VARIABLE = "HEADWATER_DEBUG"
 
 
-def complain(console: Console, error: BaseException) -> None:
-    """Writes an error."""
+def complain(
+    console: Console, error: BaseException, more: Callable[[str], str | None] | None = None
+) -> None:
+    """Writes an error; `more` tells for an SQLSTATE where more is said about it."""
     width = console.width if console.is_terminal else None
-    for text in drawn(error, width):
+    shown = drawn(error, width)
+    pointer = more(error.sqlstate) if more is not None and isinstance(error, Error) else None
+    if pointer is not None:
+        shown.append(Text.assemble(("more: ", "bold"), (pointer, "dim")))
+    for text in shown:
         console.print(text, soft_wrap=True, highlight=False)
     if os.environ.get(DEBUG_VARIABLE):
         lines = traceback.format_exception(error)

@@ -15,6 +15,7 @@ from prompt_toolkit.document import Document
 from headwater.cli.commands import TABLE
 from headwater.cli.output import FORMATS
 from headwater.cli.scanner import in_quote
+from headwater.cli.statement_help import TOPICS
 from headwater.sql.keywords import BEFORE_NAMES, FUNCTIONS, PHRASES, WORDS
 from headwater.sql.types import quoted
 
@@ -52,6 +53,8 @@ class ShellCompleter(Completer):
             return _matching(rest, ((name, "object") for name in sorted(self._names())))
         if name == "\\format":
             return _matching(rest, ((name, "format") for name in FORMATS))
+        if name in ("\\help", "\\h"):
+            return _matching(rest, ((topic.name, "keyword") for topic in TOPICS))
         if name == "\\i":
             return self._paths.get_completions(Document(rest), event)
         return ()

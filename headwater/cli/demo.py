@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from headwater.database import Database
 
 SECONDS = 60.0  # with the start
-GRACE_S = 10.0  # longer at most, where the start took long
-LEAST_S = 10.0  # of traffic, within the grace
+GRACE_S = 120.0  # longer at most, where the start takes long: a slow machine sees it too
+LEAST_S = 10.0  # of traffic, however long the start took
 LOOK_S, TICK_S = 0.5, 0.05
 SPARK_S = 30.0  # after which the first statement waits for it, or tells why it did not start
 LINE_S = 5.0  # between two lines where there is no terminal
@@ -150,7 +150,7 @@ class Demo:
             return self.stopping.is_set()
         end, latest = self._started_s + self._seconds, self._started_s + self._seconds + GRACE_S
         if self._flowing_s is not None:
-            latest = min(max(end, self._flowing_s + LEAST_S), latest)
+            latest = max(end, self._flowing_s + LEAST_S)
         self.timed_out = time.time() >= latest
         return self.timed_out
 

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from headwater.cli import check_folder, check_machine, check_software
+from headwater.cli import check_environment, check_folder, check_machine, check_software
 from headwater.cli.finding import Finding, problem
 
 Check = Callable[[], Finding]
@@ -35,15 +35,21 @@ def checks(path: str | None) -> list[tuple[str, Check]]:
         ("sqlglot build", check_software.compiled_sqlglot),
         ("Java", check_software.java),
         ("class cache", check_software.class_cache),
+        ("SPARK_HOME", check_environment.other_spark),
+        ("PYSPARK_PYTHON", check_environment.spark_python),
     ]
     machine: list[tuple[str, Check]] = [
         ("memory", check_machine.memory),
         ("shared memory", check_machine.shared_memory),
         ("temporary folder", check_machine.temporary_folder),
         ("open files", check_machine.descriptors),
+        ("threads", check_machine.threads),
         ("loopback", check_machine.loopback),
         ("host name", check_machine.hostname),
         ("clock", check_machine.clock),
+        ("text", check_environment.encoding),
+        ("proxy", check_environment.proxies),
+        ("ports", check_environment.ports),
     ]
     return [*software, *machine, *folder_checks(path)]
 
@@ -54,6 +60,7 @@ def folder_checks(path: str | None) -> list[tuple[str, Check]]:
     own: list[tuple[str, Check]] = [
         ("data folder", partial(check_folder.ownership, folder)),
         ("in use", partial(check_folder.opened_by, folder)),
+        ("times", partial(check_folder.times, folder)),
     ]
     disk: list[tuple[str, Check]] = [
         ("disk space", partial(check_folder.disk_space, folder)),

@@ -14,6 +14,8 @@ from pathlib import Path
 
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 
+from headwater.sql.masking import masked
+
 ENTRIES_KEPT = 2_000
 LONGEST_ENTRY = 20_000
 _SECRET = re.compile(r"\bpassword\b", re.IGNORECASE)
@@ -47,7 +49,7 @@ class BoundedHistory(FileHistory):
 
     def store_string(self, string: str) -> None:
         """Adds an entry to the file, unless it is secret or huge."""
-        if len(string) > LONGEST_ENTRY or _SECRET.search(string):
+        if len(string) > LONGEST_ENTRY or _SECRET.search(string) or masked(string) != string:
             return
         try:
             super().store_string(string)

@@ -6,7 +6,7 @@ fits. This module must never import the database itself: `headwater version` wou
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -36,6 +36,26 @@ class Result(Protocol):
         """The rows."""
 
 
+class Relation(Protocol):
+    """What stands in FROM."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def kind(self) -> str:
+        """Such as table, streaming table, view, continuous query."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its columns; none where only Spark knows them."""
+
+    @property
+    def text(self) -> str | None:
+        """The query that a view or a continuous query was made of."""
+
+
 class Database(Protocol):
     """The part of a database that the shell uses."""
 
@@ -51,6 +71,12 @@ class Database(Protocol):
 
     def catalog_names(self) -> Mapping[str, list[str]]:
         """The names of all objects, with their columns."""
+
+    def relations(self) -> Sequence[Relation]:
+        """What stands in FROM."""
+
+    def relation(self, name: str) -> Relation | None:
+        """The table, view or query of that name."""
 
     def close(self) -> None:
         """Closes the database."""

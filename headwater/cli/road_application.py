@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import headwater
 from headwater.cli.road_figures import Accident, Figures, Schedule
 from headwater.cli.road_questions import register
+from headwater.cli.shipped import shipped
 from headwater.engine.subscription import Out, Pusher
 from headwater.errors import DataError
 from headwater.sources.linearroad import historical_tolls
@@ -59,10 +60,8 @@ class Drive:
 
 def scripts() -> list[Path]:
     """The SQL of the application and of the questions, in order."""
-    package = Path(headwater.__file__).parent
-    # In a wheel the examples are part of the package; in a clone they are beside it.
-    places = (package / "examples", package.parent / "examples")
-    folder = next(place for place in places if place.is_dir()) / "linearroad"
+    folder = shipped("examples/linearroad")
+    assert folder is not None
     return [*sorted(folder.glob("*.sql")), *sorted((folder / "questions").glob("*.sql"))]
 
 

@@ -71,6 +71,7 @@ class Runner:
         self._presses: list[float] = []
         self._canceller: threading.Thread | None = None
         self._cancelled_at = 0.0
+        self.press_count = 0  # of all calls, those included that ended well all the same
 
     def run(self, call: Callable[[], Any]) -> Any:
         """The call's value; raises what it raised, Interrupted after Ctrl-C, Leave after two."""
@@ -90,6 +91,7 @@ class Runner:
 
     def press(self) -> None:
         """Ctrl-C was pressed."""
+        self.press_count += 1
         self._presses.append(self._clock())
 
     def _wait(self, job: Job) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
+import re
 import secrets
 import ssl
 from collections.abc import Mapping
@@ -14,7 +16,7 @@ from rich.console import Console
 
 from headwater.cli.complaint import complain
 from headwater.database import Database, connect
-from headwater.errors import Error, SettingError
+from headwater.errors import Error, SettingError, StorageError
 from headwater.execute.users import Login
 from headwater.execute.verifiers import make_verifier
 from headwater.server.config import ServeConfig, configured, file_of
@@ -41,9 +43,19 @@ def main(
         config = configured(flags, os.environ, text, settings)
         run(config, console)
     except (Error, OSError) as error:
-        complain(console, error)
+        complain(console, explained(error) if isinstance(error, OSError) else error)
         return FAILED
     return 0
+
+
+def explained(error: OSError) -> Error:
+    """What the machine refused, in our words: mostly a port that another program has."""
+    port = re.search(r"\('[^']*', (\d+)", str(error))
+    if error.errno == errno.EADDRINUSE:
+        which = f"port {port.group(1)}" if port else "the port"
+        hint = "--port and --http-port choose others; headwater doctor tells which are taken"
+        return StorageError(f"{which} is in use by another program", sqlstate="55006", hint=hint)
+    return StorageError(str(error), sqlstate="58030")
 
 
 def run(config: ServeConfig, console: Console) -> None:

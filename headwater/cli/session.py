@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from headwater.cli.grid import DIM, Look
 from headwater.cli.interface import Database
-from headwater.cli.output import DATA_ONLY, Footer, render
+from headwater.cli.output import DATA_ONLY, Footer, duration, render
 from headwater.cli.progress import Progress
 from headwater.cli.running import Runner
 from headwater.cli.statements import pieces
@@ -67,6 +67,7 @@ class Session:
         self.out = out
         self.runner = Runner(database, Progress(err))
         self.depth = 0  # of files that include files
+        self.last_text: str | None = None  # what \\watch runs again
         self._results_shown = 0
 
     def run(self, text: str) -> None:
@@ -90,6 +91,7 @@ class Session:
 
     def run_sql(self, text: str) -> None:
         """Runs statements and shows each result as it comes."""
+        self.last_text = text
         for outcome in self.outcomes(text):
             self.show(outcome)
 
@@ -109,6 +111,9 @@ class Session:
         """Writes one outcome in the format of choice."""
         preferences = self.preferences
         shown = None
+        if _is_plan(outcome) and preferences.format == "table":
+            self._write_plan(outcome)
+            return
         if outcome.table is not None:
             table = outcome.table
             if preferences.row_limit and preferences.format not in DATA_ONLY:
@@ -120,13 +125,39 @@ class Session:
         self._write_footer(footer, outcome.notice)
         self.out.flush()
 
+    def tell(self, text: str) -> None:
+        """Writes words beside results; nothing where only data may stand."""
+        if self.preferences.format in DATA_ONLY or self.preferences.quiet:
+            return
+        apart = self._results_shown and not self.preferences.interactive
+        self.out.write(f"\n{text}\n" if apart else f"{text}\n")
+        self._results_shown = 0  # what comes next belongs to these words
+
     def _write_table(self, table: pa.Table) -> None:
         format_ = self.preferences.format
-        if self._results_shown and not self.preferences.interactive and format_ != "json":
+        self._write_lines(render(table, format_, self.look()), apart=format_ != "json")
+
+    def _write_lines(self, lines: Iterable[str], apart: bool = True) -> None:
+        """The lines of one result, set apart from the one before where no prompt does."""
+        if self._results_shown and not self.preferences.interactive and apart:
             self.out.write("\n")
         self._results_shown += 1
-        for line in render(table, format_, self.look()):
+        for line in lines:
             self.out.write(line + "\n")
+
+    def _write_plan(self, outcome: Outcome) -> None:
+        """EXPLAIN as a tree; how many lines that took says nothing, so only the time is told."""
+        from headwater.cli.plan_tree import plan_tree
+        from headwater.cli.tree import drawn
+
+        assert outcome.table is not None
+        lines = outcome.table.column(0).to_pylist()
+        self._write_lines(drawn(plan_tree(lines), self.look()))
+        if self.preferences.timing and not self.preferences.quiet:
+            self.out.write(self.look().styled(f"({duration(outcome.seconds or 0.0)})", DIM) + "\n")
+        if self.preferences.interactive:
+            self.out.write("\n")
+        self.out.flush()
 
     def _write_footer(self, footer: Footer, notice: str | None) -> None:
         preferences = self.preferences
@@ -141,6 +172,11 @@ class Session:
     def look(self) -> Look:
         """What the place of output can show at this moment."""
         return look_of(self.out)
+
+
+def _is_plan(outcome: Outcome) -> bool:
+    table = outcome.table
+    return outcome.kind == "EXPLAIN" and table is not None and table.column_names == ["plan"]
 
 
 def look_of(stream: TextIO) -> Look:

@@ -20,7 +20,7 @@ from prompt_toolkit.output import Output
 from prompt_toolkit.styles import Style
 from rich.console import Console
 
-from headwater.cli import commands
+from headwater.cli import commands, helping
 from headwater.cli.colouring import COLOURS, SqlLexer
 from headwater.cli.complaint import complain
 from headwater.cli.completion import ShellCompleter
@@ -34,6 +34,7 @@ INDENT = "    "
 PLAIN_WORDS = {"exit": "\\q", "quit": "\\q", "help": "\\?"}
 """What people type in a shell that they do not know yet."""
 
+REMINDER = "; and Enter run it, Ctrl-C clears it"
 LEFT_BY_FORCE = 130
 
 
@@ -55,6 +56,7 @@ class Shell:
             PROMPT,
             multiline=True,
             prompt_continuation=_continued,
+            rprompt=_reminder,
             lexer=SqlLexer(),
             completer=ShellCompleter(lambda: self._names),
             complete_while_typing=False,
@@ -99,7 +101,7 @@ class Shell:
         except (Quit, Leave):
             raise
         except Exception as error:
-            complain(self._errors, error)
+            complain(self._errors, error, helping.pointer)
 
     def _refresh_names(self) -> None:
         try:
@@ -110,6 +112,15 @@ class Shell:
 
 def _continued(width: int, _line: int, _wrapped: int) -> AnyFormattedText:
     return [("class:continuation", CONTINUED.rjust(width))]
+
+
+def _reminder() -> AnyFormattedText:
+    return [("class:continuation", REMINDER)] if reminds(get_app().current_buffer.text) else ""
+
+
+def reminds(text: str) -> bool:
+    """Whether the user pressed Enter behind a statement without its semicolon."""
+    return text != text.rstrip("\n") and text.strip() != "" and not text.rstrip().endswith(";")
 
 
 def accepts(text: str) -> bool:

@@ -155,7 +155,8 @@ class Subscription:
     def take(self, most_rows: int) -> list[Out]:
         """The next result, waited for, and those that are there by now, up to about so many rows.
 
-        None at the end. With CONFLATE BY there is no need for it.
+        None at the end. Also results of which nothing is shown, so that whoever keeps a place keeps
+        up. With CONFLATE BY there is no need for it.
         """
         found: list[Out] = []
         row_count = 0
@@ -165,10 +166,8 @@ class Subscription:
                     result = self._following()
                     if result is None:
                         break
-                    out = self._out(result)
-                    if self._shown is None or out.table.num_rows:
-                        found.append(out)
-                        row_count += out.table.num_rows
+                    found.append(self._out(result))
+                    row_count += found[-1].table.num_rows
             except Exception:
                 self.close()
                 raise

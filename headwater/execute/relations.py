@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.execute.context import TABLE_KINDS, Context
+from headwater.execute.query_results import output_of
 from headwater.storage.catalog import CatalogObject
 
 
@@ -46,5 +47,8 @@ def columns_of(context: Context, item: CatalogObject) -> pa.Schema:
     if stream is not None and item.kind != "continuous query":
         definition = stream.definition
         return pa.schema([definition.schema.field(name) for name in definition.visible])
-    known = context.engine.find_view(item.name) or context.engine.find(item.name)
-    return pa.schema([]) if known is None else known.evaluation.output.schema
+    view = context.engine.find_view(item.name)
+    if view is not None:
+        return view.evaluation.output.schema
+    query = context.engine.find_named(item.name)
+    return pa.schema([]) if query is None else output_of(query)

@@ -1,4 +1,4 @@
-"""CREATE SINK and DROP SINK."""
+"""CREATE SINK, PAUSE, RESUME and DROP SINK."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ from headwater.sinks.manager import Sinks
 from headwater.sinks.options import SinkOptions, parse_address
 from headwater.sinks.runner import Surroundings
 from headwater.sql.names import nearest
+from headwater.sql.statements.control import ControlSink
 from headwater.sql.statements.create_sink import CreateSink
 from headwater.sql.statements.drop import Drop
+from headwater.sql.text import Name
+from headwater.storage.catalog import CatalogObject
 
 
 def open_sinks(context: Context) -> None:
@@ -56,10 +59,9 @@ def create_sink(running: Running, statement: CreateSink) -> Result:
         if context.sinks.find(statement.name) is not None and statement.if_not_exists:
             return Result("CREATE SINK")
         parse_address(statement.url)
-        find_query(context, statement.query, statement.text)
+        query = _read_by_name(find_query(context, statement.query, statement.text))
         context.catalog.check_free("sink", str(statement.name))
         try:
-            query = str(statement.query)
             context.sinks.create(str(statement.name), query, statement.url, statement.options)
         except Error as error:
             raise error.at(statement.name.span.place(statement.text)) from error.__cause__
@@ -70,16 +72,37 @@ def drop_sink(running: Running, statement: Drop) -> Result:
     """DROP SINK: what it has written stays."""
     context = running.context
     with context.ddl:
-        item = context.sinks.find(statement.name)
-        if item is None and statement.if_exists:
+        if context.sinks.find(statement.name) is None and statement.if_exists:
             return Result("DROP SINK")
-        if item is None:
-            near = nearest(str(statement.name), [o.name for o in context.catalog.all("sink")])
-            raise BindError(
-                f"sink {statement.name} does not exist",
-                sqlstate="42704",
-                hint=f"did you mean {near}?" if near else "SHOW SINKS lists what there is",
-                place=statement.name.span.place(statement.text),
-            )
-        context.sinks.drop(item)
+        context.sinks.drop(_found(context, statement.name, statement.text))
     return Result("DROP SINK")
+
+
+def control_sink(running: Running, statement: ControlSink) -> Result:
+    """PAUSE SINK, RESUME SINK."""
+    context = running.context
+    with context.ddl:
+        item = _found(context, statement.name, statement.text)
+        if statement.action == "pause":
+            context.sinks.pause(item)
+        else:
+            context.sinks.resume(item)
+    return Result(f"{statement.action.upper()} SINK")
+
+
+def _read_by_name(item: CatalogObject) -> str:
+    """The name of a query as users know it: that of a view is the view's."""
+    return item.name if item.definition["view"] is None else item.name.removeprefix("_")
+
+
+def _found(context: Context, name: Name, text: str) -> CatalogObject:
+    found = context.sinks.find(name)
+    if found is not None:
+        return found
+    near = nearest(str(name), [o.name for o in context.catalog.all("sink")])
+    raise BindError(
+        f"sink {name} does not exist",
+        sqlstate="42704",
+        hint=f"did you mean {near}?" if near else "SHOW SINKS lists what there is",
+        place=name.span.place(text),
+    )

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
@@ -71,13 +72,20 @@ def _csv(rows: pa.Table, path: Path) -> None:
 
 
 def _flat(rows: pa.Table) -> pa.Table:
-    """Columns that CSV has no form for as text: nested ones as JSON, bytes in base64."""
+    """Columns that CSV has no form for as text: nested ones as JSON, bytes in base64, NaN as everywhere."""
     for number, field in enumerate(rows.schema):
-        if values.is_nested(field.type) or pa.types.is_binary(field.type):
+        if _needs_text(field.type, rows.column(number)):
             text = values.text_of(field.type, machine=True)
             found = [None if v is None else text(v) for v in rows.column(number).to_pylist()]
             rows = rows.set_column(number, field.name, pa.array(found, pa.string()))
     return rows
+
+
+def _needs_text(type_: pa.DataType, column: pa.ChunkedArray) -> bool:
+    types = pa.types
+    if types.is_floating(type_):
+        return pc.all(pc.is_finite(column)).as_py() is False
+    return values.is_nested(type_) or types.is_binary(type_)
 
 
 def _json(rows: pa.Table, path: Path) -> None:

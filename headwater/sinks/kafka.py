@@ -11,13 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Sequence
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from headwater.extras import kafka_topic
+from headwater.extras import QUIET, kafka_topic
 from headwater.sinks.files import json_lines
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions
@@ -26,8 +28,11 @@ from headwater.sinks.target import Batch, Progress, SinkName, write_error
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer, TopicPartition
 
-ANSWER_S = 30.0  # how long one answer of the brokers is waited for
+CONNECT_S = 10.0
+ANSWER_S = 30.0  # how long one answer of the brokers is waited for …
+STEP_S = 0.5  # … in steps, so that a sink can be stopped meanwhile
 POLL_S = 0.1
+Answer = TypeVar("Answer")
 
 
 class KafkaTarget:
@@ -41,20 +46,21 @@ class KafkaTarget:
         self._manifest = Manifest(notes, sink.plain)
         self._producer: Producer | None = None
         self._consumer: Consumer | None = None
+        self._interrupted = threading.Event()
 
     def open(self, schema: pa.Schema) -> Progress | None:  # noqa: ARG002  # messages name columns
         """Ends what an earlier process began, then reads the place."""
         from confluent_kafka import Consumer, Producer
 
-        common = {"bootstrap.servers": self._brokers, **self._options.client}
+        common = {**QUIET, **self._options.client, "bootstrap.servers": self._brokers}
         with self._told("connect"):
             self._producer = producer = Producer({**common, "transactional.id": self._group})
-            producer.list_topics(self._topic, timeout=ANSWER_S)
-            producer.init_transactions(ANSWER_S)
-            self._consumer = Consumer(
+            self._consumer = consumer = Consumer(
                 {**common, "group.id": self._group, "enable.auto.commit": False}
             )
-            (found,) = self._consumer.committed([self._place()], timeout=ANSWER_S)
+            self._answer(lambda s: producer.list_topics(self._topic, timeout=s), CONNECT_S)
+            self._answer(producer.init_transactions)
+            (found,) = self._answer(lambda s: consumer.committed([self._place()], timeout=s))
         if found.error is not None:
             raise write_error("Kafka: could not read the sink's place", Exception(found.error))
         return self._later(found)
@@ -89,7 +95,7 @@ class KafkaTarget:
             producer.send_offsets_to_transaction(
                 [place], consumer.consumer_group_metadata(), ANSWER_S
             )
-            producer.commit_transaction(ANSWER_S)
+            self._answer(producer.commit_transaction)
         self._manifest.replace(Note(progress.token, progress.row_count, batch.position))
 
     def _produce(self, producer: Producer, key: str | None, line: str) -> None:
@@ -100,7 +106,23 @@ class KafkaTarget:
                 producer.poll(0)
                 return
             except BufferError:
+                if self._interrupted.is_set():
+                    raise
                 producer.poll(POLL_S)
+
+    def _answer(self, ask: Callable[[float], Answer], most_s: float | None = None) -> Answer:
+        """What the brokers say; a question that took too long is asked again, up to a bound."""
+        from confluent_kafka import KafkaError, KafkaException
+
+        late = (KafkaError._TIMED_OUT, KafkaError._TRANSPORT)
+        until = time.monotonic() + (ANSWER_S if most_s is None else most_s)
+        while True:
+            try:
+                return ask(STEP_S)
+            except KafkaException as error:
+                ended = self._interrupted.is_set() or time.monotonic() > until
+                if ended or error.args[0].code() not in late:
+                    raise
 
     @contextlib.contextmanager
     def _told(self, action: str) -> Iterator[None]:
@@ -113,7 +135,8 @@ class KafkaTarget:
             raise write_error(f"Kafka: could not {action}", error) from error
 
     def interrupt(self) -> None:
-        """Every wait has a bound of its own."""
+        """Ends the wait for an answer at its next step."""
+        self._interrupted.set()
 
     def close(self) -> None:
         """Undoes what was not committed and ends the connections."""

@@ -1,7 +1,7 @@
 """All sinks of one database: made, dropped, started again at open.
 
-The catalog's row is what makes a sink exist: its key, where it begins, its address and options. How far
-it is stands in the target alone.
+The catalog's row is what makes a sink exist: its key, where it begins, its address and options, and
+whether it is paused. How far it is stands in the target alone.
 """
 
 from __future__ import annotations
@@ -9,18 +9,23 @@ from __future__ import annotations
 import threading
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from headwater.errors import Error, SettingError
-from headwater.extras import check_installed, kafka_topic
+from headwater.extras import (
+    check_installed,
+    check_kafka_settings,
+    from_environment,
+    kafka_topic,
+)
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.kafka import KafkaTarget
-from headwater.sinks.manifest import Manifest
+from headwater.sinks.manifest import Manifest, remove_others
 from headwater.sinks.options import (
     FILE_KINDS,
     Address,
@@ -28,14 +33,17 @@ from headwater.sinks.options import (
     check_columns,
     parse_address,
     parse_options,
-    shown_url,
+    written,
 )
 from headwater.sinks.postgresql import PostgresqlTarget
-from headwater.sinks.runner import Flow, SinkRunner, Surroundings
+from headwater.sinks.runner import RUNNING, Flow, SinkRunner, Surroundings
 from headwater.sinks.target import SinkName, Target
+from headwater.sql.masking import without_passwords
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
+
+PAUSED = "paused"
 
 
 @dataclass(frozen=True)
@@ -46,7 +54,7 @@ class Status:
     query: str
     url: str
     state: str
-    row_count: int
+    row_count: int | None  # None: paused since the database was opened
     waiting_results: int | None
     last_time: str | None
     written_at: str | None
@@ -64,25 +72,34 @@ class Sinks:
         self._lock = threading.RLock()
         self._runners: dict[int, SinkRunner] = {}
 
+    # Life
+
     def open(self) -> None:
-        """Starts all sinks."""
-        for item in self._catalog.all("sink"):
-            self._start(item)
+        """Starts all sinks that are not paused, and removes the notes of those that are gone."""
+        found = self._catalog.all("sink")
+        for item in found:
+            if item.definition["state"] != PAUSED:
+                self._start(item)
+        remove_others(self._folder, {_sink_name(item).plain for item in found})
 
     def close(self) -> None:
         """Stops all sinks; they go on at the next open."""
         with self._lock:
             runners = list(self._runners.values())
             self._runners.clear()
+        for runner in runners:  # all of them, before any is waited for
+            runner.ask_to_stop()
         for runner in runners:
             runner.stop()
+
+    # Statements
 
     def create(self, name: str, query: str, url: str, options: Options) -> CatalogObject:
         """Makes a sink and starts it."""
         address = parse_address(url)
         parsed = parse_options(options, address.kind)
         with self._around.subscribe(query, parsed, "earliest") as probe:
-            _check(address, parsed, probe.schema)
+            _check(address, parsed, written(probe.schema.empty_table(), parsed).schema)
         if address.kind in FILE_KINDS:
             address = Address(address.kind, str(Path(address.rest).absolute()), url)
         last = self._around.last_token(query) if parsed.start == "next" else None
@@ -92,20 +109,48 @@ class Sinks:
             "after": last or "earliest",
             "address": [address.kind, address.rest, address.url],
             "options": to_json(options),
+            "state": RUNNING,
         }
         with self._lock:
             item = self._catalog.add("sink", name, made)
             self._start(item)
             return item
 
+    def pause(self, item: CatalogObject) -> None:
+        """Stops a sink until it is resumed, also over restarts."""
+        with self._lock:
+            runner = self._runners.get(item.id)
+        if runner is not None:  # it stays, with its figures
+            runner.stop()
+            runner.state = PAUSED
+        self._set_state(item, PAUSED)
+        self._around.tell_changed()
+
+    def resume(self, item: CatalogObject) -> None:
+        """Starts a sink that is paused or failed; one that waits for its next attempt tries at once."""
+        with self._lock:
+            runner = self._runners.get(item.id)
+        if runner is not None and runner.state == RUNNING:
+            return
+        self._stop(item)
+        with self._lock:
+            self._start(self._set_state(item, RUNNING))
+
     def drop(self, item: CatalogObject) -> None:
         """Stops a sink; what it has written stays."""
+        self._stop(item)
+        self._catalog.remove(item)
+        Manifest(self._folder, _sink_name(item).plain).remove()
+
+    def _stop(self, item: CatalogObject) -> None:
+        """Ends a run; not under the lock, since a target that hangs takes its time."""
         with self._lock:
             runner = self._runners.pop(item.id, None)
-            if runner is not None:
-                runner.stop()
-            Manifest(self._folder, SinkName(item.name, item.definition["key"]).plain).remove()
-            self._catalog.remove(item)
+        if runner is not None:
+            runner.stop()
+
+    def _set_state(self, item: CatalogObject, state: str) -> CatalogObject:
+        return self._catalog.change(item, {**item.definition, "state": state})
 
     def find(self, name: str) -> CatalogObject | None:
         """The sink of that name."""
@@ -125,8 +170,7 @@ class Sinks:
         saved = item.definition
         address = Address(*saved["address"])
         options = parse_options(from_json(saved["options"]), address.kind)
-        sink = SinkName(item.name, saved["key"])
-        made = partial(_target, address, sink, saved["query"], options, self._folder)
+        made = partial(_target, address, _sink_name(item), saved["query"], options, self._folder)
         flow = Flow(item.name, saved["query"], saved["after"], options, made)
         self._runners[item.id] = runner = SinkRunner(flow, self._around)
         runner.start()
@@ -140,24 +184,36 @@ class Sinks:
         return [_status(item, runner) for item, runner in pairs]
 
 
+def _sink_name(item: CatalogObject) -> SinkName:
+    return SinkName(item.name, item.definition["key"])
+
+
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
+    check_columns(schema, options)
+    if address.kind in FILE_KINDS:
+        if Path(address.rest).is_file():
+            raise SettingError(f"{address.rest} is a file, not a folder")
+        return
+    check_installed(address.kind)
+    from_environment(address.url)
     if address.kind == "kafka":
         kafka_topic(address.rest)
-    if address.kind not in FILE_KINDS:
-        check_installed(address.kind)
-        check_columns(schema, options)
-    elif Path(address.rest).is_file():
-        raise SettingError(f"{address.rest} is a file, not a folder")
+        check_kafka_settings(options.client)
 
 
 def _target(
     address: Address, sink: SinkName, query: str, options: SinkOptions, notes: Path
 ) -> Target:
+    """Made for each attempt, and reads the environment then."""
     if address.kind == "postgresql":
-        return PostgresqlTarget(address.url, sink, options.table or query, options)
+        url = from_environment(address.url)
+        return PostgresqlTarget(url, sink, options.table or query, options)
     if address.kind == "kafka":
-        return KafkaTarget(address.rest, sink, options, notes)
+        client = {name: from_environment(value) for name, value in options.client.items()}
+        return KafkaTarget(
+            from_environment(address.rest), sink, replace(options, client=client), notes
+        )
     if address.kind == "delta":
         return DeltaTarget(Path(address.rest), sink)
     return FilesTarget(Path(address.rest), sink, address.kind)
@@ -167,9 +223,9 @@ def _status(item: CatalogObject, runner: SinkRunner | None) -> Status:
     return Status(
         name=item.name,
         query=item.definition["query"],
-        url=shown_url(item.definition["address"][2]),
-        state="stopped" if runner is None else runner.state,
-        row_count=0 if runner is None else runner.row_count,
+        url=without_passwords(item.definition["address"][2]),
+        state=item.definition["state"] if runner is None else runner.state,
+        row_count=None if runner is None else runner.row_count,
         waiting_results=None if runner is None else runner.waiting,
         last_time=None if runner is None else runner.last_time,
         written_at=None if runner is None else runner.written_at,
@@ -185,4 +241,4 @@ def _shown(error: Error | None) -> str | None:
     parts = [f"{error.message} ({error.sqlstate})"]
     parts += [f"detail: {error.detail}"] if error.detail else []
     parts += [f"hint: {error.hint}"] if error.hint else []
-    return shown_url("; ".join(parts))
+    return without_passwords("; ".join(parts))

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from headwater.errors import StorageError
 from headwater.sinks.target import Progress
 from headwater.storage.folder import sync_file, sync_folder
+
+SUFFIX = ".headwater"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Manifest:
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder = folder
-        self._path = folder / f".{name}.headwater"
+        self._path = folder / f".{name}{SUFFIX}"
 
     def read(self) -> list[Note]:
         """The notes, the newest last; none before the first."""
@@ -64,3 +67,10 @@ class Manifest:
     def remove(self) -> None:
         """Forgets the sink."""
         self._path.unlink(missing_ok=True)
+
+
+def remove_others(folder: Path, names: Collection[str]) -> None:
+    """Forgets all sinks of a folder but those."""
+    for path in folder.glob(f".*{SUFFIX}"):
+        if path.name[1 : -len(SUFFIX)] not in names:
+            path.unlink(missing_ok=True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 import pyarrow as pa
 
+from headwater.engine.evaluation import TIME
 from headwater.errors import BindError, NotSupportedError, SettingError
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
@@ -19,7 +19,7 @@ FILE_KINDS = ("csv", "json", "parquet", "delta")
 KINDS = (*FILE_KINDS, "postgresql", "kafka")
 OTHER_NAMES = {"postgres": "postgresql"}
 LATER = ("http", "https", "tcp")
-COMMON = ("start", "emit", "interval", "batch_rows")
+COMMON = ("start", "emit", "interval", "batch_rows", "time_column")
 BY_KIND: Mapping[str, tuple[str, ...]] = {
     "postgresql": ("table", "key", "latest", "create"),
     "kafka": ("key",),
@@ -47,6 +47,7 @@ class SinkOptions:
     emit: Emit | None = None
     interval_s: float = 0.0
     batch_rows: int = BATCH_ROWS
+    time_column: str = TIME
     table: str | None = None
     key: tuple[str, ...] = ()
     latest: bool = False
@@ -77,12 +78,6 @@ def parse_address(url: str) -> Address:
     return Address(kind, rest.strip(), url.strip())
 
 
-def shown_url(url: str) -> str:
-    """An address without its password."""
-    url = re.sub(r"(//[^:/@]*):[^@/]*@", r"\1:…@", url)
-    return re.sub(r"(?i)\b(password=)[^&\s]*", r"\1…", url)
-
-
 def parse_options(given: Options, kind: str) -> SinkOptions:
     """The options of a sink of that kind, checked."""
     found: dict[str, Any] = {"interval_s": FILE_INTERVAL_S if kind in FILE_KINDS else 0.0}
@@ -106,8 +101,22 @@ def parse_options(given: Options, kind: str) -> SinkOptions:
     return made
 
 
+def written(rows: pa.Table, options: SinkOptions) -> pa.Table:
+    """The rows with the names that they have outside."""
+    if options.time_column == TIME:
+        return rows
+    names = [options.time_column if name == TIME else name for name in rows.schema.names]
+    return rows.rename_columns(names)
+
+
 def check_columns(schema: pa.Schema, options: SinkOptions) -> None:
-    """BindError if a column of the key is not in the result."""
+    """BindError if a column of the key is not in the result, or the time has the name of another."""
+    if schema.names.count(options.time_column) > 1:
+        raise BindError(
+            f"the result has a column {options.time_column}",
+            sqlstate="42701",
+            hint="choose another time_column",
+        )
     for name in options.key:
         if name not in schema.names:
             raise BindError(
@@ -164,6 +173,7 @@ PARSERS: Mapping[str, Callable[[str, object], Any]] = {
     "emit": _emit,
     "interval": _seconds,
     "batch_rows": _count,
+    "time_column": _text,
     "table": _text,
     "key": _names,
     "latest": _flag,

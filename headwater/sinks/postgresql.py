@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from headwater import values
 from headwater.errors import StorageError
+from headwater.extras import connected, cut
 from headwater.sinks.options import SinkOptions, check_columns
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 PLACES = "headwater_sinks"
 LOCK = 0x6865_6164  # of those who make tables; any number that others do not take
-CONNECT_S = 10
+NULLS_ARE_ALIKE = 150_000  # the version of the server that can say so of a key
 OPERATION = "_op"
 TYPES: Sequence[tuple[Callable[[Any], bool], str]] = (
     (pa.types.is_boolean, "boolean"),
@@ -55,13 +56,9 @@ class PostgresqlTarget:
 
     def open(self, schema: pa.Schema) -> Progress | None:
         """Connects, makes the tables that are missing, and reads the place."""
-        import psycopg
-
         check_columns(schema, self._options)
         with self._told("connect"):
-            self._connection = psycopg.connect(
-                self._url, connect_timeout=CONNECT_S, application_name="headwater"
-            )
+            self._connection = connected(self._url)
             with self._connection.transaction():
                 self._make_tables(schema)
                 found = self._connection.execute(
@@ -73,16 +70,23 @@ class PostgresqlTarget:
     def _make_tables(self, schema: pa.Schema) -> None:
         connection = self._held
         connection.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK])
-        connection.execute(
-            f"CREATE TABLE IF NOT EXISTS {PLACES} (key text PRIMARY KEY, name text NOT NULL,"
-            " token text, row_count bigint NOT NULL, written_at timestamptz NOT NULL)"
-        )
+        if not self._is_there(PLACES):
+            connection.execute(
+                f"CREATE TABLE {PLACES} (key text PRIMARY KEY, name text NOT NULL,"
+                " token text, row_count bigint NOT NULL, written_at timestamptz NOT NULL)"
+            )
         connection.execute(
             f"INSERT INTO {PLACES} VALUES (%s, %s, NULL, 0, now()) ON CONFLICT DO NOTHING",
             [self._sink.key, self._sink.name],
         )
-        if self._options.create:
+        if self._options.create and not self._is_there(*self._table):
             connection.execute(self._create(schema))
+
+    def _is_there(self, *names: str) -> bool:
+        """Asked first, because IF NOT EXISTS takes the right to make tables also where there is one."""
+        text = _name(*names).as_string(self._held)
+        (found,) = self._held.execute("SELECT to_regclass(%s)", [text]).fetchone() or (None,)
+        return found is not None
 
     def _create(self, schema: pa.Schema) -> Composed:
         from psycopg.sql import SQL
@@ -94,10 +98,10 @@ class PostgresqlTarget:
         ]
         key = self._key(schema)
         if key:
-            parts.append(SQL("PRIMARY KEY ({})").format(_list(key)))
-        return SQL("CREATE TABLE IF NOT EXISTS {} ({})").format(
-            _name(*self._table), SQL(", ").join(parts)
-        )
+            alike = self._held.info.server_version >= NULLS_ARE_ALIKE
+            kind = SQL("UNIQUE NULLS NOT DISTINCT") if alike else SQL("PRIMARY KEY")
+            parts.append(SQL("{} ({})").format(kind, _list(key)))
+        return SQL("CREATE TABLE {} ({})").format(_name(*self._table), SQL(", ").join(parts))
 
     # Writing
 
@@ -169,12 +173,23 @@ class PostgresqlTarget:
     def _delete(self, schema: pa.Schema, found: Sequence[tuple[Any, ...]]) -> None:
         from psycopg.sql import SQL
 
-        key = self._key(schema)
-        places = [schema.names.index(name) for name in key]
-        same = SQL(" AND ").join(SQL("{} = %s").format(_name(name)) for name in key)
-        statement = SQL("DELETE FROM {} WHERE {}").format(_name(*self._table), same)
+        places = [schema.names.index(name) for name in self._key(schema)]
+        by_names: dict[tuple[int, ...], list[list[Any]]] = {}  # places that are not NULL → values
+        for row in found:
+            known = tuple(place for place in places if row[place] is not None)
+            by_names.setdefault(known, []).append([row[place] for place in known])
         with self._held.cursor() as cursor:
-            cursor.executemany(statement, [[row[place] for place in places] for row in found])
+            for known, values_ in by_names.items():
+                tests = [
+                    SQL("{} = %s" if place in known else "{} IS NULL").format(
+                        _name(schema.names[place])
+                    )
+                    for place in places
+                ]
+                statement = SQL("DELETE FROM {} WHERE {}").format(
+                    _name(*self._table), SQL(" AND ").join(tests)
+                )
+                cursor.executemany(statement, values_)
 
     def _key(self, schema: pa.Schema) -> list[str]:
         """The columns that tell rows apart: of the key, and the time unless only the latest stays."""
@@ -207,10 +222,9 @@ class PostgresqlTarget:
             raise write_error(f"PostgreSQL: could not {action}", error) from error
 
     def interrupt(self) -> None:
-        """Asks the server to cancel what it does."""
-        connection = self._connection
-        if connection is not None and not connection.closed:
-            connection.cancel()
+        """Cancels what the server does, and cuts the connection to one that does not answer."""
+        if self._connection is not None:
+            cut(self._connection)
 
     def close(self) -> None:
         """Ends the connection; what was not committed is undone."""

@@ -17,13 +17,14 @@ import pyarrow as pa
 
 from headwater.engine.subscription import Out, Subscription
 from headwater.engine.token import decode
-from headwater.errors import DataError, Error, OverloadError
-from headwater.sinks.options import SinkOptions
+from headwater.errors import ClosedError, DataError, Error, OverloadError
+from headwater.sinks.options import SinkOptions, written
 from headwater.sinks.target import Batch, Progress, Target, write_error
 
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
 STOP_PATIENCE_S = 5.0
+RUNNING, FAILED = "running", "failed"
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class SinkRunner:
 
     def __init__(self, flow: Flow, around: Surroundings) -> None:
         self.flow, self.around = flow, around
-        self.state = "running"
+        self.state = RUNNING
         self.error: Error | None = None
         self.attempts = 0  # failed ones since the last batch
         self.row_count = 0
@@ -74,12 +75,16 @@ class SinkRunner:
         """Starts the thread."""
         self._thread.start()
 
-    def stop(self) -> None:
-        """Ends the run after the batch under way, or without it if that takes too long."""
+    def ask_to_stop(self) -> None:
+        """Ends the run after the batch under way; does not wait."""
         self._stopping.set()
         reader = self._reader
         if reader is not None:
             reader.close()
+
+    def stop(self) -> None:
+        """Ends the run after the batch under way, or without it if that takes too long."""
+        self.ask_to_stop()
         self._thread.join(STOP_PATIENCE_S)
         target = self._target
         if self._thread.is_alive() and target is not None:
@@ -105,7 +110,7 @@ class SinkRunner:
                 if self._stopping.is_set():
                     break
                 self._failed(error)
-            if self.state == "failed":
+            if self.state == FAILED:
                 return
             pause_s = FIRST_PAUSE_S if self.written_at != before else pause_s
             self._stopping.wait(pause_s)
@@ -114,7 +119,7 @@ class SinkRunner:
     def _failed(self, error: Exception) -> None:
         self.attempts += 1
         self.error = error if isinstance(error, Error) else write_error("a write failed", error)
-        self.state = "failed" if self._is_final(error) else "retrying"
+        self.state = FAILED if self._is_final(error) else "retrying"
         self.around.tell_changed()
 
     def _is_final(self, error: Exception) -> bool:
@@ -124,10 +129,10 @@ class SinkRunner:
         return self._placing and isinstance(error, DataError)
 
     def _run(self) -> None:
-        """Writes batch after batch, until the sink is stopped or its query is gone."""
+        """Writes batch after batch, until the sink is stopped."""
         flow = self.flow
         with self.around.subscribe(flow.query, flow.options, "earliest") as probe:
-            schema = probe.schema
+            schema = written(probe.schema.empty_table(), flow.options).schema
         self._target = target = flow.target()
         try:
             progress = target.open(schema)
@@ -137,6 +142,8 @@ class SinkRunner:
             with self.around.subscribe(flow.query, flow.options, after) as reader:
                 self._placing = False
                 self._reader = reader
+                if not reader.waiting:  # all is written that there is: whatever failed is over
+                    self._is_well()
                 self.around.tell_changed()
                 self._pump(reader, target)
         finally:
@@ -147,10 +154,12 @@ class SinkRunner:
         options = self.flow.options
         while not self._stopping.is_set():
             outs = reader.take(options.batch_rows)
+            if not outs and not self._stopping.is_set():
+                raise ClosedError(f"query {self.flow.query} is gone", sqlstate="55000")
             if not outs:
                 return
             began = time.monotonic()
-            batch = _batch(outs, self.row_count)
+            batch = _batch(outs, self.row_count, options)
             target.write(batch)
             self._written(batch.progress, outs[-1])
             self._stopping.wait(max(began + options.interval_s - time.monotonic(), 0.0))
@@ -159,13 +168,16 @@ class SinkRunner:
         self.row_count = progress.row_count
         self.last_time = str(last.time)
         self.written_at = datetime.now(UTC).isoformat()
-        self.state, self.error, self.attempts = "running", None, 0
+        self._is_well()
         self.around.tell_changed()
 
+    def _is_well(self) -> None:
+        self.state, self.error, self.attempts = RUNNING, None, 0
 
-def _batch(outs: list[Out], row_count: int) -> Batch:
+
+def _batch(outs: list[Out], row_count: int, options: SinkOptions) -> Batch:
     """The rows of some results, and how far the sink is with them."""
-    rows = pa.concat_tables([out.table for out in outs])
+    rows = written(pa.concat_tables([out.table for out in outs]), options)
     token = outs[-1].token
     progress = Progress(token, row_count + rows.num_rows)
     return Batch(rows, decode(token).position, progress)

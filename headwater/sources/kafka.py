@@ -9,14 +9,20 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headwater.extras import kafka_topic
+from headwater.extras import QUIET, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
+from headwater.sources.options import SourceOptions
 from headwater.sources.runner import Feed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VIEW = "messages_of_the_source"
+
+
+def client_settings(options: SourceOptions) -> dict[str, str]:
+    """The options that are of Kafka's client."""
+    return {name.lower().replace("_", "."): value for name, value in options.spark.items()}
 
 
 class Kafka:
@@ -28,14 +34,14 @@ class Kafka:
 
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""
-        from headwater.sources.kafka_reader import FORMAT, KafkaSource
+        from headwater.sources.kafka_reader import CLIENT, FORMAT, KafkaSource
 
         session.dataSource.register(KafkaSource)
         brokers, topic = kafka_topic(feed.address.rest)
         options = feed.options
-        client = {name.replace("_", "."): value for name, value in options.spark.items()}
+        client = {**QUIET, **client_settings(options), "bootstrap.servers": brokers}
         reader = session.readStream.format(FORMAT).option("topic", topic)
-        reader = reader.option("client", json.dumps({**client, "bootstrap.servers": brokers}))
+        reader = reader.option(CLIENT, json.dumps(client))
         reader = reader.option("start", options.start).option("limit", options.batch_rows)
         frame = reader.load()
         if options.columns is not None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from confluent_kafka import Consumer
 
 FORMAT = "headwater_kafka"
+CLIENT = "client_secret"  # the client's settings; Spark shows no option of such a name in plans
 COLUMNS = "key STRING, value STRING, partition INT, offset BIGINT, timestamp TIMESTAMP"
 ANSWER_S = 30.0
 MESSAGES = 1000  # taken from the client at once …
@@ -57,7 +58,7 @@ class KafkaReader(DataSourceStreamReader):
 
     def __init__(self, options: Mapping[str, str]) -> None:
         self._topic, self._start = options["topic"], options["start"]
-        self._client: dict[str, str] = json.loads(options["client"])
+        self._client: dict[str, str] = json.loads(options[CLIENT])
         self._limit = int(options["limit"])
         self._asking: Consumer | None = None
 
@@ -66,7 +67,10 @@ class KafkaReader(DataSourceStreamReader):
     def initialOffset(self) -> dict[str, int]:
         """The oldest or the next message of each partition."""
         place = 0 if self._start == "earliest" else 1
-        return {str(number): marks[place] for number, marks in self._marks().items()}
+        marks = self._marks()
+        if not marks:
+            raise LookupError(f"there is no topic {self._topic}, or it may not be read")
+        return {str(number): found[place] for number, found in marks.items()}
 
     def getDefaultReadLimit(self) -> ReadLimit:
         """How many messages one micro-batch has at most."""

@@ -16,23 +16,24 @@ from pathlib import Path
 from typing import Any
 
 from headwater.errors import BindError, Error, SettingError
-from headwater.extras import check_installed, kafka_topic
+from headwater.extras import check_installed, check_kafka_settings, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
-from headwater.sources.kafka import Kafka
+from headwater.sources.kafka import Kafka, client_settings
 from headwater.sources.linearroad.options import parse_ride
 from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
 from headwater.sources.python import PythonRunner
-from headwater.sources.runner import Feed, Runner, Surroundings
+from headwater.sources.runner import Feed, Runner, Surroundings, with_environment
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
 from headwater.sources.tcp import TcpRunner, parse_host
+from headwater.sql.masking import without_passwords
 from headwater.sql.names import nearest
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
@@ -142,9 +143,11 @@ class Sources:
         elif address.kind == "kafka":
             kafka_topic(address.rest)
             check_installed(address.kind)
+            check_kafka_settings(client_settings(parsed))
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
+        with_environment(address, parsed)
         return address, parsed
 
     def _check_function(self, name: str) -> None:
@@ -262,7 +265,7 @@ class Sources:
         return Status(
             name=item.name,
             table_name="" if table is None else table.definition.name,
-            url=item.definition["url"],
+            url=without_passwords(item.definition["url"]),
             state=item.definition["state"] if runner is None else runner.state,
             row_count=0 if progress is None else progress.row_count,
             rows_per_second=0.0 if runner is None else runner.rate,
@@ -284,4 +287,4 @@ def _shown(error: Error | None) -> str | None:
         return None
     parts: Mapping[str, Any] = {"detail": error.detail, "hint": error.hint}
     more = [f"{name}: {text}" for name, text in parts.items() if text]
-    return "; ".join([f"{error.message} ({error.sqlstate})", *more])
+    return without_passwords("; ".join([f"{error.message} ({error.sqlstate})", *more]))

@@ -6,10 +6,9 @@ An iterator that waits for its rows yields None now and then: only between two r
 
 from __future__ import annotations
 
-import queue
 import threading
-import time
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -83,15 +82,22 @@ class _End:
     def __init__(self, error: Exception | None = None) -> None:
         self.error = error
 
+    def check(self) -> None:
+        """Raises what ended the rows, unless they came to their end."""
+        if self.error is not None:
+            raise self.error
+
 
 class _Puller:
-    """Pulls rows in a thread of its own; at most two batches wait."""
+    """Pulls rows in a thread of its own; at most two batches wait, or one table that is larger."""
 
     def __init__(self, rows: Iterator[Any], feed: Feed) -> None:
         self._rows = rows
-        self._queue: queue.Queue[Any] = queue.Queue(2 * feed.options.batch_rows)
+        self._most = 2 * feed.options.batch_rows
         self._stopping = threading.Event()
-        self._held: Any = None
+        self._changed = threading.Condition()
+        self._waiting: deque[Any] = deque()  # rows, tables, and after them the end
+        self._row_count = 0  # of those that wait
         self._thread = threading.Thread(
             target=self._pull, name=f"headwater-source-{feed.name}-pull", daemon=True
         )
@@ -113,51 +119,61 @@ class _Puller:
         self._put(end)
 
     def _put(self, item: Any) -> bool:
-        while not self._stopping.is_set():
-            try:
-                self._queue.put(item, timeout=POLL_S)
-                return True
-            except queue.Full:
-                continue
-        return False
+        """Waits for room; False if there is to be none."""
+        if isinstance(item, pa.RecordBatch):
+            item = pa.Table.from_batches([item])
+        size = _size(item)
+        with self._changed:
+            self._changed.wait_for(lambda: self._stopping.is_set() or self._has_room(size))
+            if self._stopping.is_set():
+                return False
+            self._waiting.append(item)
+            self._row_count += size
+            self._changed.notify_all()
+            return True
+
+    def _has_room(self, size: int) -> bool:
+        return not self._row_count or self._row_count + size <= self._most
 
     def take(self, most: int) -> pa.Table | list[Any] | None:
         """Rows that have come, none if none came for a moment; None at the end."""
-        rows: list[Any] = []
-        until = time.monotonic() + POLL_S
-        while len(rows) < most:
-            item = self._next(until if not rows else 0.0)
-            if item is None:
-                return rows
-            if isinstance(item, (_End, pa.Table, pa.RecordBatch)):
-                if rows:
-                    self._held = item
-                    return rows
-                return _ended(item)
-            rows.append(item)
-        return rows
-
-    def _next(self, until: float) -> Any:
-        held, self._held = self._held, None
-        if held is not None:
-            return held
-        try:
-            return self._queue.get(timeout=max(until - time.monotonic(), 0.001))
-        except queue.Empty:
-            return None
+        found: list[Any] = []
+        count = 0
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting), POLL_S)
+            if self._waiting and isinstance(self._waiting[0], _End):
+                self._waiting[0].check()
+                return None
+            while self._waiting and count < most and _go_together(found, self._waiting[0]):
+                found.append(self._waiting.popleft())
+                count += _size(found[-1])
+            self._row_count -= count
+            self._changed.notify_all()
+        return pa.concat_tables(found) if found and isinstance(found[0], pa.Table) else found
 
     def stop(self) -> None:
         """Ends the thread; one that waits inside the user's function is left to it."""
         self._stopping.set()
+        with self._changed:
+            self._changed.notify_all()
         self._thread.join(PULL_PATIENCE_S)
 
 
-def _ended(item: Any) -> pa.Table | None:
+def _size(item: Any) -> int:
+    if isinstance(item, pa.Table):
+        return int(item.num_rows)
+    return 0 if isinstance(item, _End) else 1
+
+
+def _go_together(found: list[Any], item: Any) -> bool:
+    """Whether an item can be inserted with others: rows with rows, tables with tables like them."""
     if isinstance(item, _End):
-        if item.error is not None:
-            raise item.error
-        return None
-    return pa.Table.from_batches([item]) if isinstance(item, pa.RecordBatch) else item
+        return False
+    if not found:
+        return True
+    if isinstance(item, pa.Table) or isinstance(found[0], pa.Table):
+        return isinstance(item, type(found[0])) and item.schema == found[0].schema
+    return True
 
 
 def _failed(error: Exception) -> DataError:

@@ -10,12 +10,13 @@ import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import ClosedError, Error
+from headwater.extras import from_environment
 from headwater.kernel.failure import translate
 from headwater.kernel.kernel import Kernel
 from headwater.sources.address import Address
@@ -25,6 +26,7 @@ from headwater.storage.streaming.store import StreamStore
 from headwater.storage.streaming.table import StreamingTable
 
 POLL_S = 0.05
+SERVERS = ("kafka", "postgresql", "tcp")
 RATE_BATCHES = 10
 STOP_PATIENCE_S = 20.0
 
@@ -54,6 +56,14 @@ class Feed:
     address: Address
     options: SourceOptions
     checkpoint: Path
+
+
+def with_environment(address: Address, options: SourceOptions) -> tuple[Address, SourceOptions]:
+    """An address and options for use, with the values of environment variables that they name."""
+    spark = {name: from_environment(value) for name, value in options.spark.items()}
+    if address.kind in SERVERS:
+        address = Address(address.kind, from_environment(address.rest))
+    return address, replace(options, spark=spark)
 
 
 class Runner(ABC):
@@ -91,6 +101,8 @@ class Runner(ABC):
 
     def _main(self) -> None:
         try:
+            address, options = with_environment(self.feed.address, self.feed.options)
+            self.feed = replace(self.feed, address=address, options=options)
             self.run()
             if not self.stopping.is_set():
                 self.state = "finished"

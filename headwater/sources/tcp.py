@@ -13,17 +13,28 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pyarrow.csv as csv
-import pyarrow.json as json
 
-from headwater.errors import DataError, OverloadError, SettingError, StorageError
+from headwater.errors import (
+    BindError,
+    DataError,
+    Error,
+    OverloadError,
+    SettingError,
+    StorageError,
+)
 from headwater.sources.pulled import PulledRunner
 from headwater.sources.runner import POLL_S
+from headwater.storage.json_rows import moments, read_lines
+from headwater.storage.rows import as_table
 
 CONNECT_S = 10.0
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 22
+LINE_SHOWN = 100
+ZONE = "UTC"  # of times that name none
+SILENT_S, PROBE_S, PROBES = 30, 10, 3  # a peer that is gone without a word is noticed
 
 
 def parse_host(rest: str) -> tuple[str, int]:
@@ -34,6 +45,18 @@ def parse_host(rest: str) -> tuple[str, int]:
             f"the address 'tcp:{rest}' is not complete", hint="write 'tcp://host:port'"
         )
     return host.strip("[]"), int(port)
+
+
+def _watch(connection: socket.socket) -> None:
+    """Has the system ask a silent peer whether it is there."""
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for name, value in (
+        ("TCP_KEEPIDLE", SILENT_S),
+        ("TCP_KEEPINTVL", PROBE_S),
+        ("TCP_KEEPCNT", PROBES),
+    ):
+        if hasattr(socket, name):  # not on every system
+            connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), value)
 
 
 class TcpRunner(PulledRunner):
@@ -60,6 +83,7 @@ class TcpRunner(PulledRunner):
 
     def _connected(self, connection: socket.socket) -> Iterator[pa.Table | None]:
         connection.settimeout(POLL_S)
+        _watch(connection)
         left = b""
         while not self.stopping.is_set():
             try:
@@ -72,37 +96,59 @@ class TcpRunner(PulledRunner):
             lines, _, left = (left + data).rpartition(b"\n")
             if len(left) > LONGEST_LINE_BYTES:
                 raise OverloadError(f"a line is longer than {LONGEST_LINE_BYTES >> 20} MiB")
-            if lines.strip():
-                yield self._parsed(lines + b"\n")
-        if left.strip() and not self.stopping.is_set():
-            yield self._parsed(left + b"\n")
+            yield from self._tables(lines)
+        if not self.stopping.is_set():
+            yield from self._tables(left)
 
-    def _parsed(self, lines: bytes) -> pa.Table:
-        """The rows of whole lines, with the table's types."""
-        schema = pa.schema([field.with_nullable(True) for field in self.feed.table.schema])
+    def _tables(self, lines: bytes) -> Iterator[pa.Table]:
+        """The rows of whole lines; those before one that is no row come before its error."""
+        if not lines.strip():
+            return
         try:
-            if self.feed.options.format == "csv":
-                return _read_csv(lines, schema)
-            return json.read_json(
-                io.BytesIO(lines),
-                read_options=json.ReadOptions(block_size=len(lines) + 1),
-                parse_options=json.ParseOptions(
-                    explicit_schema=schema, unexpected_field_behavior="ignore"
-                ),
-            )
-        except pa.ArrowException as error:
+            yield self._parsed(lines + b"\n")
+            return
+        except (DataError, BindError, pa.ArrowException):
+            pass
+        for line in lines.split(b"\n"):
+            if line.strip():
+                yield self._parsed_line(line + b"\n")
+
+    def _parsed_line(self, line: bytes) -> pa.Table:
+        try:
+            return self._parsed(line)
+        except (DataError, BindError, pa.ArrowException) as error:
+            said = error.message if isinstance(error, Error) else str(error)
             raise DataError(
                 f"a line from {self.feed.address.rest} cannot be read",
                 sqlstate="22P04",
-                detail=str(error),
-                hint="RESUME SOURCE goes on with the lines after it",
+                detail=f"{said}: {line[:LINE_SHOWN].decode(errors='replace').rstrip()}",
+                hint="RESUME SOURCE connects again and goes on with what is sent then",
             ) from error
+
+    def _parsed(self, lines: bytes) -> pa.Table:
+        """The rows of lines, with the table's types."""
+        schema = self.feed.table.definition.schema
+        if self.feed.options.format == "csv":
+            return as_table(_read_csv(lines, schema), schema)
+        return as_table(read_lines(lines, schema, ZONE, others=True), schema)
 
 
 def _read_csv(lines: bytes, schema: pa.Schema) -> pa.Table:
-    types = {field.name: field.type for field in schema}
-    return csv.read_csv(
+    """Rows of CSV as COPY reads them: what is empty and not quoted is NULL; times without a zone are UTC."""
+    is_moment = pa.types.is_timestamp
+    types = {f.name: pa.string() if is_moment(f.type) else f.type for f in schema}
+    found = csv.read_csv(
         io.BytesIO(lines),
         read_options=csv.ReadOptions(column_names=schema.names, block_size=len(lines) + 1),
-        convert_options=csv.ConvertOptions(column_types=types, strings_can_be_null=True),
+        convert_options=csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
     )
+    columns = [
+        moments(c, f) if is_moment(f.type) else c
+        for c, f in zip(found.columns, schema, strict=True)
+    ]
+    return pa.Table.from_arrays(columns, names=schema.names)

@@ -47,6 +47,7 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
     all_statements.Call: "reader",  # the statements inside are checked one by one
     all_statements.Commit: "reader",
     all_statements.ControlQuery: "admin",
+    all_statements.ControlSink: "admin",
     all_statements.ControlSource: "admin",
     all_statements.Copy: _of_copy,
     all_statements.CreateContinuousQuery: "admin",

@@ -60,6 +60,8 @@ class Catalog:
         self.changes = 0  # how often an object came, went or changed since it was opened
         self._lock = threading.RLock()
         try:
+            if not path.exists():  # passwords of addresses may stand in it
+                path.touch(mode=0o600)
             self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
             self._open()
             self._objects = {(o.key, NAMESPACES[o.kind]): o for o in self._load()}

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.errors import BindError, CancelledError, Place
+from headwater.execute.relations import RelationColumns
 
 
 class FakeResult:
@@ -61,6 +62,8 @@ class FakeDatabase:
             return FakeResult("INSERT", count=3)
         if words[0] in ("describe", "show"):
             return FakeResult(words[0].upper(), pa.table({"seen": [statement]}))
+        if words[0] == "explain":
+            return FakeResult("EXPLAIN", pa.table({"plan": ["plain scan", "columns: id"]}))
         if words[0] == "bug":
             raise ZeroDivisionError("oops")
         if words[0] == "bad":
@@ -75,6 +78,16 @@ class FakeDatabase:
 
     def catalog_names(self) -> dict[str, list[str]]:
         return {"orders": ["id", "price", "placed at"], "line items": ["id", "count"]}
+
+    def relations(self) -> list[RelationColumns]:
+        names = self.catalog_names()
+        schemas = {n: pa.schema([(c, pa.string()) for c in cs]) for n, cs in names.items()}
+        return [RelationColumns(1, name, "table", schema) for name, schema in schemas.items()]
+
+    def relation(self, name: str) -> RelationColumns | None:
+        if name == "dear":
+            return RelationColumns(2, name, "view", pa.schema([]), "SELECT *\n  FROM orders")
+        return next((r for r in self.relations() if r.name == name), None)
 
     def close(self) -> None:
         self.closed = True

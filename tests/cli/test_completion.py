@@ -35,6 +35,7 @@ def offered(text: str, behind: str = "") -> list[str]:
         ("\\fo", "\\format"),
         ("\\format v", "vertical"),
         ("\\d ord", "orders"),
+        ("\\help create m", "create materialized view"),
     ],
 )
 def test_first_offer(text: str, first: str) -> None:

@@ -113,7 +113,7 @@ def test_an_error_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After its seconds; ten more at most, where the start took long."""
+    """After its seconds; where the start took long, after ten of traffic, or two minutes without."""
     now = [1000.0]
     monkeypatch.setattr(demo.time, "time", lambda: now[0])
 
@@ -128,9 +128,10 @@ def test_it_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert over(1060.0, 1010.0)
     assert not over(1064.0, 1055.0)
     assert over(1065.0, 1055.0)
-    assert over(1070.0, 1069.0)
-    assert not over(1069.0, None)
-    assert over(1070.0, None)
+    assert not over(1178.0, 1169.0)
+    assert over(1179.0, 1169.0)
+    assert not over(1179.0, None)
+    assert over(1180.0, None)
     assert not demo.Demo(None, None, None).over()
 
 

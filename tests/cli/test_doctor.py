@@ -79,6 +79,24 @@ def test_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "JAVA_HOME" in finding.advice
 
 
+def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A Java of the right version that cannot run here is found out."""
+    program = tmp_path / "bin" / "java"
+    program.parent.mkdir()
+    (tmp_path / "release").write_text('JAVA_VERSION="21.0.1"\n')
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    program.write_text("#!/bin/sh\necho libjvm.so is missing >&2\nexit 1\n")
+    program.chmod(0o755)
+    finding = check_software.java()
+    assert (finding.status, finding.advice) == ("problem", "unset JAVA_HOME")
+    assert "libjvm.so is missing" in finding.text
+    program.chmod(0o644)
+    assert "does not start" in check_software.java().text
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    assert check_software.java().status == "ok"
+
+
 def test_class_cache(tmp_path: Path) -> None:
     assert "not used" in check_software.class_cache(tmp_path, lambda: 21).text
     assert "not made yet" in check_software.class_cache(tmp_path, lambda: 25).text
@@ -118,6 +136,8 @@ def test_shared_memory(tmp_path: Path) -> None:
 
 
 def test_limits_and_clock() -> None:
+    assert check_machine.threads(100).status == "warning"
+    assert check_machine.threads(4096).status == "ok"
     assert check_machine.descriptors(256).status == "warning"
     assert check_machine.descriptors(1024).status == "ok"
     assert check_machine.clock(0).status == "problem"
@@ -159,6 +179,13 @@ def test_whose_folder(tmp_path: Path) -> None:
     assert check_folder.ownership(tmp_path).status == "problem"
     assert check_folder.ownership(tmp_path / "photo.jpg").status == "problem"
     (tmp_path / "catalog.db").write_bytes(b"SQLite format 3\x00")
+    assert "HEADWATER is missing" in check_folder.ownership(tmp_path).text
+    (tmp_path / "HEADWATER").write_text('{"format": 99}')
+    newer = check_folder.ownership(tmp_path)
+    assert (newer.status, newer.advice) == ("problem", "use the newer Headwater that wrote it")
+    (tmp_path / "HEADWATER").write_text("[]")
+    assert "HEADWATER is damaged" in check_folder.ownership(tmp_path).text
+    (tmp_path / "HEADWATER").write_text('{"format": 1}')
     assert "is a Headwater database" in check_folder.ownership(tmp_path).text
     (tmp_path / "catalog.db").write_bytes(b"garbage")
     assert "damaged" in check_folder.ownership(tmp_path).text
@@ -185,6 +212,15 @@ def test_own_locks_do_not_count(tmp_path: Path) -> None:
     with open(tmp_path / "lock", "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         assert check_folder.opened_by(tmp_path).status == "ok"
+
+
+def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
+    """Files of the future tell it."""
+    assert check_folder.times(tmp_path / "new").status == "ok"
+    (tmp_path / "catalog.db").write_text("")
+    written = (tmp_path / "catalog.db").stat().st_mtime
+    assert check_folder.times(tmp_path, written + 1).status == "ok"
+    assert check_folder.times(tmp_path, written - 3600).status == "warning"
 
 
 def test_disk(tmp_path: Path) -> None:
@@ -257,7 +293,7 @@ def test_exit_code_and_json(
 def test_every_check_is_named_as_its_finding(tmp_path: Path) -> None:
     names = [name for name, _ in doctor.checks(str(tmp_path))]
     assert [finding.name for finding in doctor.examine(doctor.checks(str(tmp_path)))] == names
-    assert len(doctor.checks(None)) == len(names) - 2
+    assert len(doctor.checks(None)) == len(names) - 3
     assert os.listdir(tmp_path) == []
 
 

@@ -6,6 +6,7 @@ import http.client
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -108,3 +109,17 @@ def test_it_does_not_listen_beyond_this_machine_unprotected(
         said = capsys.readouterr().err.replace("\n", " ")
         assert "users with passwords" in said
         assert ("no TLS" in said) == ("tls_elsewhere" not in flags)
+
+
+def test_a_port_that_is_taken_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Another program has the port: the error names it and says what to do; it is no fault of ours."""
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen(1)
+        port = other.getsockname()[1]
+        flags = {"path": str(tmp_path / "data"), "port": port, "http_port": 0}
+        assert main(flags, {"eager_spark": "false"}) == 1
+    error = capsys.readouterr().err
+    assert f"error: port {port} is in use by another program (55006)" in error
+    assert "--port" in error
+    assert "fault of Headwater" not in error

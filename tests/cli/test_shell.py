@@ -19,7 +19,8 @@ from rich.console import Console
 from headwater.cli.colouring import coloured
 from headwater.cli.history import BoundedHistory, history_path, open_history
 from headwater.cli.session import Preferences, Session
-from headwater.cli.shell import Shell
+from headwater.cli.shell import Shell, reminds
+from headwater.cli.watching import watch
 
 ENTER, TAB, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b\r"
 
@@ -61,6 +62,13 @@ def test_a_statement_over_two_lines(typist: Typist) -> None:
     assert typist.type("select 1", ENTER, "2;", ENTER, CTRL_D) == 0
     assert typist.database.statements == ["select 1\n2"]
     assert typist.out.getvalue() == " n\n---\n 1\n 2\n(2 rows)\n\n"
+
+
+def test_who_forgets_the_semicolon_is_reminded() -> None:
+    """After Enter behind a statement without one, until something else is typed."""
+    assert reminds("select 1\n")
+    assert reminds("select 1\n\n")
+    assert not any(map(reminds, ["", "\n", "select 1", "select 1\nfrom", "select 1;\n"]))
 
 
 def test_alt_enter_adds_a_line(typist: Typist) -> None:
@@ -127,6 +135,86 @@ def test_commands(typist: Typist) -> None:
     assert "not a number of rows" in typist.err.getvalue()
 
 
+def test_commands_that_list(typist: Typist) -> None:
+    """Each kind of object has a command that lists it; where it lists two kinds, it names them."""
+    typist.type(*(f"\\d{kind}{ENTER}" for kind in "vqifsu"), CTRL_D)
+    kinds = ["VIEWS", "QUERIES", "INDEXES", "FUNCTIONS", "PROCEDURES", "SOURCES", "SINKS", "USERS"]
+    assert typist.database.statements == [f"SHOW {kind}" for kind in kinds]
+    assert "sources\n" in typist.out.getvalue()
+
+
+def test_a_described_object_says_what_it_is_made_of(typist: Typist) -> None:
+    """`\\d` names the kind, and shows the query of a view."""
+    typist.type("\\d dear", ENTER, "\\d orders", ENTER, CTRL_D)
+    out = typist.out.getvalue()
+    assert out.startswith("view dear\n")
+    assert "made of:\n  SELECT *\n    FROM orders\n" in out
+    assert "table orders\n" in out
+
+
+def test_errors_point_to_their_page(typist: Typist) -> None:
+    """What the last line of an error names tells the cause and the cure."""
+    typist.type("bad;", ENTER, "\\help 42704", ENTER, "bug;", ENTER, CTRL_D)
+    assert typist.err.getvalue().count("more: \\help 42704\n") == 1
+    assert typist.out.getvalue().startswith("42704: a type, setting, user")
+    assert "Causes\n" in typist.out.getvalue()
+    assert typist.out.getvalue().endswith("more: docs/reference/errors/42704.md\n")
+
+
+def test_commands_of_psql_say_what_to_do_instead(typist: Typist) -> None:
+    """Habits from psql get an answer."""
+    typist.type("\\l", ENTER, "\\h select", ENTER, CTRL_D)
+    assert "a folder is a database" in typist.err.getvalue()
+    assert typist.out.getvalue().startswith("SELECT: ")
+
+
+def test_watch_runs_the_last_statement_again(typist: Typist) -> None:
+    """So many times, or until an error."""
+    typist.type("select 1;", ENTER, "\\watch 0.1 3", ENTER, "bad;", ENTER, "\\watch", ENTER, CTRL_D)
+    assert typist.database.statements == ["select 1"] * 4 + ["bad"] * 2
+    assert typist.out.getvalue().count("every 0.1 s; Ctrl-C ends") == 3
+
+
+def test_watch_needs_a_statement_and_a_time(typist: Typist) -> None:
+    """What it cannot do it says."""
+    typist.type("\\watch", ENTER, "select 1;", ENTER, "\\watch often", ENTER, CTRL_D)
+    assert "there is no statement to watch" in typist.err.getvalue()
+    assert "'often' is no time" in typist.err.getvalue()
+    assert typist.database.statements == ["select 1"]
+
+
+def test_ctrl_c_ends_watching(typist: Typist) -> None:
+    """In the middle of a statement or between two: the shell goes on, and nothing else is lost."""
+    pause = threading.Event()
+
+    def press() -> None:
+        for _ in range(6000):
+            if len(typist.database.statements) == 2 or pause.wait(0.01):
+                break
+        os.kill(os.getpid(), signal.SIGINT)
+
+    pressing = threading.Thread(target=press)
+    pressing.start()
+    typist.type("select 1;", ENTER, "\\watch 60", ENTER, "select 2;", ENTER, CTRL_D)
+    pressing.join()
+    assert typist.database.statements == ["select 1", "select 1", "select 2"]
+    assert typist.err.getvalue() == ""
+
+
+def test_ctrl_c_in_a_statement_that_ends_well_ends_watching(database: Any) -> None:
+    """A press that came too late to cancel anything is not lost."""
+    session = Session(database, Preferences(), io.StringIO(), io.StringIO())
+    real = database.script
+
+    def script(text: str, **more: Any) -> Any:
+        session.runner.press()
+        return real(text, **more)
+
+    database.script = script
+    watch(session, "select 1", 60.0)
+    assert database.statements == ["select 1"]
+
+
 def test_only_the_first_rows_are_drawn(typist: Typist) -> None:
     typist.type("many 11;", ENTER, "\\rows 0", ENTER, "many 12;", ENTER, CTRL_D)
     assert "(the first 10 of 11 rows; \\rows 0 shows all)" in typist.out.getvalue()
@@ -153,6 +241,7 @@ def test_history_file_is_bounded_and_has_no_secrets(tmp_path: Path) -> None:
     for number in range(30):
         history.append_string(f"select\n{number};")
     history.append_string("create user u password 'secret';")
+    history.append_string("create sink k from q into 'postgresql://u:secret@h/d';")
     assert "secret" not in path.read_text()
     assert path.stat().st_mode & 0o077 == 0
     kept = list(BoundedHistory(path, kept=10).load_history_strings())

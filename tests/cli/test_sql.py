@@ -45,6 +45,13 @@ def test_quiet_and_data_formats_write_data_only(run: Any) -> None:
     assert run(commands=["select 1", "select 2"], format="json")[1] == '{"n": 1}\n{"n": 2}\n'
 
 
+def test_plans_are_trees_for_people_and_lines_for_programs(run: Any) -> None:
+    """The result of EXPLAIN stays what it is; only the table format draws it."""
+    assert run(commands=["explain x"])[1] == "plain scan\n`- columns: id\n"
+    assert run(commands=["explain x"], format="csv")[1] == "plan\nplain scan\ncolumns: id\n"
+    assert run(commands=["\\d orders"], format="csv")[1] == "seen\nDESCRIBE orders\n"
+
+
 def test_stops_at_the_first_error(run: Any, database: Any) -> None:
     code, out, err = run(commands=["select 1; bad; select 2", "select 3"], format="json")
     assert code == 1

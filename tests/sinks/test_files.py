@@ -73,6 +73,18 @@ def test_a_sink_may_begin_with_the_next_result(db: headwater.Database, tmp_path:
     assert read(tmp_path / "o", "json") == sorted(expected(3, 1))
 
 
+def test_the_instant_may_have_another_name(db: headwater.Database, tmp_path: Path) -> None:
+    """So that a streaming table can take the rows in again, by a name that is not the system's."""
+    make_query(db)
+    feed(db, 0, 2)
+    db.sql(f"CREATE SINK k FROM q INTO 'json:{tmp_path}/o' WITH (time_column = 'at', {QUICK})")
+    wait_for_rows(db, "k", 4)
+    texts = [path.read_text() for path in (tmp_path / "o").glob("*.json")]
+    names = [tuple(json.loads(line)) for text in texts for line in text.splitlines()]
+    assert names == [("k", "s", "at")] * 4
+    assert read(tmp_path / "o", "json") == sorted(expected(0, 2))
+
+
 def test_files_that_a_reader_took_away_are_not_written_again(
     connect: Connect, folder: Path, tmp_path: Path
 ) -> None:
@@ -113,7 +125,10 @@ def test_values_of_every_kind_as_json_and_csv(tmp_path: Path) -> None:
     assert first == {"n": 2**62, "x": 0.1, "a": ["ä"], "b": "AAE=", "at": "2026-01-02T03:04:05Z"}
     assert second == {"n": None, "x": "NaN", "a": None, "b": None, "at": None}
     (path,) = (tmp_path / "csv").glob("*.csv")
-    assert path.read_text().splitlines()[1].startswith(f'{2**62},0.1,"[""ä""]","AAE=",2026-01-02')
+    assert path.read_text().splitlines()[1:] == [
+        f'{2**62},"0.1","[""ä""]","AAE=",2026-01-02 03:04:05.000000Z',
+        ',"NaN",,,',
+    ]
 
 
 class Ended(Exception):

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+import headwater
+from headwater.errors import Error
+from headwater.sinks import kafka as kafka_sink
 from headwater.sinks import runner
 from headwater.sinks.kafka import KafkaTarget
 from headwater.sinks.manifest import Manifest
+from headwater.sinks.options import SinkOptions
+from headwater.sinks.target import Batch, Progress, SinkName
 from tests.sinks.flowing import Connect, expected, feed, make_query, wait_for_rows
 
 kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -89,3 +96,64 @@ def test_written_once_over_restarts_and_lost_answers(
     found = read(brokers, "out", 8)
     assert [(m["k"], m["s"], m["_t"]) for _, m in found] == expected(0, 4)
     assert {key for key, _ in found} == {b"1", b"2"}
+
+
+def test_a_process_that_was_replaced_is_shut_out(brokers: str, tmp_path: Path) -> None:
+    """It had begun a transaction and thinks it may go on: only the newer process can write."""
+    schema = pa.schema([("k", pa.int64()), ("_t", pa.int64())])
+    rows = pa.table({"k": [1, 2], "_t": [0, 0]}, schema)
+    first = made_target(brokers, "unfinished", tmp_path)
+    assert first.open(schema) is None
+    assert first._producer is not None
+    first._producer.begin_transaction()
+    first._produce(first._producer, None, '{"k": 0, "_t": 0}')
+    first._producer.flush(10)
+    second = made_target(brokers, "unfinished", tmp_path)
+    assert second.open(schema) is None
+    second.write(Batch(rows, 0, Progress("token", 2)))
+    with pytest.raises(Error, match="could not write"):
+        first.write(Batch(rows, 0, Progress("token", 2)))
+    first.close()
+    second.close()
+    again = made_target(brokers, "unfinished", tmp_path)
+    assert again.open(schema) == Progress("token", 2)
+    again.close()
+
+
+def test_a_sink_that_waits_for_brokers_can_be_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody answers there, and it would wait for long."""
+    monkeypatch.setattr(kafka_sink, "CONNECT_S", 10_000.0)
+    monkeypatch.setattr(kafka_sink, "STEP_S", 0.05)
+    target = made_target("127.0.0.1:1", "t", tmp_path)
+    found: list[BaseException] = []
+
+    def opened() -> None:
+        try:
+            target.open(pa.schema([]))
+        except Error as error:
+            found.append(error)
+
+    thread = threading.Thread(target=opened)
+    thread.start()
+    target.interrupt()
+    thread.join(60)
+    assert not thread.is_alive()
+    assert "could not connect" in str(found[0])
+    target.close()
+
+
+def test_settings_that_the_client_does_not_take_are_refused(db: headwater.Database) -> None:
+    """Before anything is made, and without their values."""
+    make_query(db)
+    with pytest.raises(Error, match="does not take its settings") as caught:
+        db.sql("CREATE SINK k FROM q INTO 'kafka://h:1/t' WITH (sasl_pasword = 'hunter2')")
+    assert 'No such configuration property: "sasl.pasword"' in (caught.value.detail or "")
+    assert "hunter2" not in f"{caught.value} {caught.value.detail}"
+    assert db.sql("SHOW SINKS").rows() == []
+
+
+def made_target(brokers: str, topic: str, notes: Path) -> KafkaTarget:
+    """One run of a sink."""
+    return KafkaTarget(f"//{brokers}/{topic}", SinkName("k", f"{topic}-key"), SinkOptions(), notes)

@@ -151,3 +151,77 @@ def test_a_sink_that_hangs_does_not_hold_up_closing(
     with connect(folder) as db:
         wait_for_rows(db, "k", 2)
     assert store.rows == expected(0, 1)
+
+
+def test_a_paused_sink_writes_nothing_until_it_is_resumed(
+    connect: Connect, folder: Path, store: Store
+) -> None:
+    """Also over a restart; then it goes on where it was."""
+    with connect(folder) as db:
+        make_query(db)
+        db.sql(SINK + ")")
+        feed(db, 0, 1)
+        wait_for_rows(db, "k", 2)
+        db.sql("PAUSE SINK k; PAUSE SINK k")
+        feed(db, 1, 1)
+        assert (status(db, "k").state, status(db, "k").row_count) == ("paused", 2)
+        db.sql("RESUME SINK k; RESUME SINK k")
+        wait_for_rows(db, "k", 4)
+        db.sql("PAUSE SINK k")
+    with connect(folder) as db:
+        feed(db, 2, 1)
+        assert (status(db, "k").state, status(db, "k").row_count) == ("paused", None)
+        assert store.rows == expected(0, 2)
+        db.sql("RESUME SINK k")
+        wait_for(db, "k", lambda s: s.row_count == 6)
+    assert store.rows == expected(0, 3)
+
+
+def test_resuming_tries_again_at_once(
+    db: headwater.Database, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sink that would wait long for its next attempt; and nothing is written twice by that."""
+    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 10_000.0)
+    store.failures = ["after"]
+    make_query(db)
+    feed(db, 0, 1)
+    db.sql(SINK + ")")
+    wait_for(db, "k", lambda s: s.state == "retrying")
+    db.sql("RESUME SINK k")
+    wait_for(db, "k", lambda s: s.state == "running" and s.row_count == 2)
+    assert store.rows == expected(0, 1)
+
+
+def test_a_target_that_is_well_again_is_shown_so_before_the_next_result(
+    db: headwater.Database, store: Store
+) -> None:
+    """No result waits, so nothing would be written that could end the error."""
+    store.failures = ["open", "open"]
+    make_query(db)
+    db.sql(SINK + ")")
+    found = wait_for(db, "k", lambda s: s.state == "running" and s.waiting_results == 0)
+    assert (found.attempts, found.last_error, store.failures) == (0, None, [])
+
+
+def test_sinks_that_hang_are_stopped_together_and_hold_nothing_up(
+    connect: Connect, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each is told to end before any is waited for; SHOW SINKS answers while one is dropped."""
+    monkeypatch.setattr(runner, "STOP_PATIENCE_S", 60.0)
+    stores = {name: Store() for name in ("a", "b")}
+    monkeypatch.setattr(manager, "_target", lambda _, sink, *__: stores[sink.name])
+    with connect(folder) as db:
+        make_query(db)
+        for name in stores:
+            db.sql(f"CREATE SINK {name} FROM q INTO 'csv:/nowhere'")
+        feed(db, 0, 1)
+        for store in stores.values():
+            assert store.writing.wait(30)
+        dropping = threading.Thread(target=db.sql, args=("DROP SINK a",))
+        dropping.start()
+        assert status(db, "b").state == "running"
+        assert dropping.is_alive()
+        stores["a"].gate.set()
+        dropping.join(60)
+        assert not dropping.is_alive()
+        stores["b"].gate.set()

@@ -9,8 +9,8 @@ import pytest
 
 import headwater
 from headwater.errors import Error
-from headwater.sinks.options import shown_url
-from tests.sinks.flowing import QUICK, feed, make_query, wait_for_rows
+from headwater.sinks import runner
+from tests.sinks.flowing import QUICK, Connect, feed, make_query, wait_for, wait_for_rows
 
 
 @pytest.mark.parametrize(
@@ -29,7 +29,9 @@ from tests.sinks.flowing import QUICK, feed, make_query, wait_for_rows
         ("CREATE SINK k FROM q INTO 'csv:/x' WITH (emit = 'some')", "22023", "no emit 'some'"),
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (latest = true)", "22023", "needs a key"),
         ("CREATE SINK k FROM q INTO 'postgresql://h' WITH (key = 'z')", "42703", "column z of the"),
+        ("CREATE SINK k FROM q INTO 'csv:/x' WITH (time_column = 's')", "42701", "has a column s"),
         ("DROP SINK k", "42704", "sink k does not exist"),
+        ("PAUSE SINK k", "42704", "sink k does not exist"),
     ],
 )
 def test_refused(
@@ -78,15 +80,48 @@ def test_sinks_are_rows_like_others(db: headwater.Database, tmp_path: Path) -> N
     ]
     with pytest.raises(Error, match="n is read by sink a"):
         db.sql("DROP MATERIALIZED VIEW n")
+    db.sql(f"DROP SINK a; CREATE SINK a FROM _n INTO 'json:{tmp_path}/c'")
+    with pytest.raises(Error, match="n is read by sink a"):
+        db.sql("DROP MATERIALIZED VIEW n")
 
 
-def test_passwords_are_not_shown() -> None:
-    """Neither before the host nor among the parameters."""
-    assert shown_url("postgresql://u:s3@h/d") == "postgresql://u:…@h/d"
-    assert shown_url("postgresql://h/d?user=u&password=s3&x=1") == (
-        "postgresql://h/d?user=u&password=…&x=1"
-    )
-    assert shown_url("csv:/data/out") == "csv:/data/out"
+def test_passwords_are_not_shown(
+    connect: Connect, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither in headwater.sinks nor in errors; what the environment holds is not stored either."""
+    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    db = connect(folder)
+    make_query(db)
+    db.sql("CREATE SINK a FROM q INTO 'postgresql://u:hunter2@127.0.0.1:1/d?sslpassword=hunter2'")
+    address = "postgresql://u:${{env:{}}}@127.0.0.1:1/d"
+    with pytest.raises(Error, match="variable HEADWATER_TEST is not set"):
+        db.sql(f"CREATE SINK b FROM q INTO '{address.format('HEADWATER_TEST')}'")
+    monkeypatch.setenv("HEADWATER_TEST", "swordfish")
+    db.sql(f"CREATE SINK b FROM q INTO '{address.format('HEADWATER_TEST')}'")
+    for name in ("a", "b"):
+        wait_for(db, name, lambda s: s.attempts > 0)
+    shown = [str(db.sql(text).rows()) for text in ("SHOW SINKS", "SELECT * FROM headwater.sinks")]
+    assert "hunter2" not in "".join(shown)
+    assert "swordfish" not in "".join(shown)
+    assert "u:${env:HEADWATER_TEST}@127" in shown[0]
+    stored = b"".join(path.read_bytes() for path in folder.glob("catalog*"))
+    assert b"hunter2" in stored
+    assert b"swordfish" not in stored
+
+
+def test_the_environment_is_read_for_each_attempt(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is missing when the sink starts is its error, not the database's."""
+    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setenv("HEADWATER_TEST", "127.0.0.1:1")
+    make_query(db)
+    db.sql("CREATE SINK b FROM q INTO 'postgresql://${env:HEADWATER_TEST}/d'")
+    db.sql("PAUSE SINK b")
+    monkeypatch.delenv("HEADWATER_TEST")
+    db.sql("RESUME SINK b")
+    found = wait_for(db, "b", lambda s: s.attempts > 0)
+    assert "the environment variable HEADWATER_TEST is not set" in (found.last_error or "")
 
 
 def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) -> None:
@@ -102,3 +137,27 @@ def test_an_update_query_is_written_too(db: headwater.Database, tmp_path: Path) 
     ]
     found = sorted((row["k"], row["v"]) for row in map(json.loads, lines))
     assert found == [(1, 10), (2, 20)]
+
+
+def test_results_that_nobody_sees_move_the_place_too(
+    connect: Connect, folder: Path, tmp_path: Path
+) -> None:
+    """An update query that gives nothing for long: after a restart its sink still knows its place."""
+
+    def insert(db: headwater.Database, v: int) -> None:
+        db.insert("s", [(1, v)])
+        db.flush()
+
+    with connect(folder) as db:
+        db.sql("SET results_kept = 3")
+        db.sql("CREATE STREAM s (k INT, v INT) UPDATE KEY (k)")
+        db.sql("CREATE CONTINUOUS QUERY u AS SELECT k, v FROM s WHERE v > 100 WITH APPEND")
+        db.sql(f"CREATE SINK a FROM u INTO 'json:{tmp_path}/a' WITH ({QUICK})")
+        insert(db, 101)
+        wait_for_rows(db, "a", 1)
+        for v in range(10):
+            insert(db, v)
+            wait_for(db, "a", lambda s: s.waiting_results == 0)
+    with connect(folder) as db:
+        insert(db, 102)
+        assert wait_for(db, "a", lambda s: s.row_count == 2 or s.state == "failed").row_count == 2

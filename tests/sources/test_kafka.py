@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headwater.sources.kafka_reader import CLIENT, KafkaReader, Part
 from tests.sinks.flowing import Connect
 from tests.sources.feeding import QUICK, wait_for_rows, wait_for_state
 
@@ -25,26 +26,68 @@ def host() -> Iterator[Any]:
     made.flush(1)
 
 
-def send(host: Any, first: int, count: int) -> None:
-    """Messages over all partitions of the topic."""
+@pytest.fixture
+def client(host: Any) -> dict[str, str]:
+    """What reaches the cluster."""
+    (broker,) = host.list_topics(timeout=10).brokers.values()
+    return {"bootstrap.servers": f"{broker.host}:{broker.port}"}
+
+
+def send(host: Any, topic: str, first: int, count: int, partitions: int) -> None:
+    """Messages over some partitions of the topic."""
     for number in range(first, first + count):
         row = {"ts": number, "v": number / 2, "name": f"n{number}", "more": [number]}
-        host.produce("rows", value=json.dumps(row), partition=number % 4)
+        host.produce(topic, value=json.dumps(row), key=f"k{number}", partition=number % partitions)
     host.flush(10)
 
 
+def reader(client: Mapping[str, str], topic: str, start: str = "earliest") -> KafkaReader:
+    """What Spark makes of the source's options."""
+    options = {"topic": topic, "start": start, "limit": "60", CLIENT: json.dumps(client)}
+    return KafkaReader(options)
+
+
+def numbers(found: KafkaReader, start: dict[str, int], end: dict[str, int]) -> list[int]:
+    """`ts` of the messages between two offsets."""
+    rows = [row for part in found.partitions(start, end) for row in found.read(part)]
+    assert all(row[0] == f"k{json.loads(row[1])['ts']}" for row in rows)
+    return sorted(json.loads(row[1])["ts"] for row in rows)
+
+
+def test_micro_batches_have_each_message_once(host: Any, client: dict[str, str]) -> None:
+    """Bounded ones, one after the other, whichever reader asks; one that is repeated is the same."""
+    send(host, "batches", 0, 100, 4)
+    ends = [reader(client, "batches").initialOffset()]
+    limit = reader(client, "batches").getDefaultReadLimit()
+    found = []
+    for _ in range(3):
+        ends.append(reader(client, "batches").latestOffset(ends[-1], limit))
+        found.append(numbers(reader(client, "batches"), ends[-2], ends[-1]))
+        assert numbers(reader(client, "batches"), ends[-2], ends[-1]) == found[-1]
+        send(host, "batches", 100, 5, 1)
+    assert [len(part) for part in found] == [60, 45, 5]
+    assert sorted({number for part in found for number in part}) == list(range(105))
+    assert reader(client, "batches", "next").initialOffset() == {**ends[-1], "0": 40}
+
+
+def test_what_is_not_there_is_an_error(host: Any, client: dict[str, str]) -> None:
+    """Messages that the brokers do not have (any more) are not passed over."""
+    send(host, "short", 0, 4, 1)
+    with pytest.raises(kafka.KafkaException, match=r"[Oo]ffset"):
+        list(reader(client, "short").read(Part(0, 90, 100)))
+
+
 def test_each_message_is_stored_once_over_restarts(
-    connect: Connect, folder: Path, host: Any
+    connect: Connect, folder: Path, host: Any, client: dict[str, str]
 ) -> None:
-    """Several micro-batches, a restart, and one message that is no row: it stops the source."""
-    (broker,) = host.list_topics("rows", timeout=10).brokers.values()
-    address = f"kafka://{broker.host}:{broker.port}/rows"
-    send(host, 0, 100)
+    """With Spark: a restart, and one message that is no row, which stops the source."""
+    address = f"kafka://{client['bootstrap.servers']}/rows"
+    send(host, "rows", 0, 100, 2)
     with connect(folder) as db:
         db.sql(f"{TABLE} WATERMARK INTERVAL '1000' SECONDS")
-        db.sql(f"CREATE SOURCE s INTO t FROM '{address}' WITH (batch_rows = 60, {QUICK})")
+        db.sql(f"CREATE SOURCE s INTO t FROM '{address}' WITH ({QUICK})")
         wait_for_rows(db, "s", 100)
-    send(host, 100, 20)
+    send(host, "rows", 100, 20, 2)
     with connect(folder) as db:
         wait_for_rows(db, "s", 120)
         rows = db.sql("SELECT ts, v, name FROM t ORDER BY ts").rows()

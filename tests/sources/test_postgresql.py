@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import threading
 from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -13,7 +15,7 @@ import pytest
 import headwater
 from benchmarks import postgres
 from headwater.sources.pulled import PulledRunner
-from tests.sinks.flowing import Connect
+from tests.sinks.flowing import Connect, until
 from tests.sources.feeding import wait_for_rows, wait_for_state
 
 pytestmark = pytest.mark.skipif(
@@ -21,23 +23,17 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    """The address of a server of this module's own."""
-    with postgres.server() as text:
-        parts = dict(part.split("=") for part in text.split())
-        yield f"postgresql://{parts['user']}@/{parts['dbname']}?host={parts['host']}"
-
-
 @pytest.fixture
-def asked(server: str) -> Iterator[Any]:
+def asked(postgresql: str) -> Iterator[Any]:
     """A connection; the table of an earlier test is gone."""
-    with postgres.connect(server) as connection:
+    with postgres.connect(postgresql) as connection:
         connection.execute("DROP TABLE IF EXISTS t")
         yield connection
 
 
-def test_a_table_comes_whole_and_in_order(db: headwater.Database, server: str, asked: Any) -> None:
+def test_a_table_comes_whole_and_in_order(
+    db: headwater.Database, postgresql: str, asked: Any
+) -> None:
     """Columns go by name in any case; NULL and types are kept; then the source is finished."""
     asked.execute('CREATE TABLE t ("AT" timestamptz, n numeric(9, 2), d date, s text, other int)')
     asked.execute(
@@ -48,7 +44,7 @@ def test_a_table_comes_whole_and_in_order(db: headwater.Database, server: str, a
         "CREATE STREAMING TABLE t (at TIMESTAMP, n DECIMAL(9, 2), d DATE, s STRING, more INT)"
         " TIMESTAMP BY at"
     )
-    db.sql(f"CREATE SOURCE s INTO t FROM '{server}'")
+    db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}'")
     assert wait_for_state(db, "s", "finished").row_count == 2
     assert db.sql("SELECT * FROM t ORDER BY at").rows() == [
         (datetime(2026, 1, 1, tzinfo=UTC), None, None, None, None),
@@ -58,7 +54,7 @@ def test_a_table_comes_whole_and_in_order(db: headwater.Database, server: str, a
 
 
 def test_an_interrupted_snapshot_goes_on(
-    connect: Connect, folder: Path, server: str, asked: Any, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, folder: Path, postgresql: str, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped in the middle, it goes on after the rows that are stored; none twice."""
     asked.execute("CREATE TABLE t AS SELECT n AS ts, n * 2 AS v FROM generate_series(999, 0, -1) n")
@@ -72,7 +68,7 @@ def test_an_interrupted_snapshot_goes_on(
         db.sql("CREATE STREAMING TABLE t (ts BIGINT, v BIGINT) TIMESTAMP BY ts")
         with monkeypatch.context() as patch:
             patch.setattr(PulledRunner, "_insert", stops_after)
-            db.sql(f"CREATE SOURCE s INTO t FROM '{server}' WITH (batch_rows = 300)")
+            db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}' WITH (batch_rows = 300)")
             runner = db._context.sources.runner("s")
             assert runner is not None
             runner._thread.join(30)
@@ -85,10 +81,10 @@ def test_an_interrupted_snapshot_goes_on(
     assert rows == [(n, 2 * n) for n in range(1000)]
 
 
-def test_what_cannot_be_read_is_shown(db: headwater.Database, server: str, asked: Any) -> None:
+def test_what_cannot_be_read_is_shown(db: headwater.Database, postgresql: str, asked: Any) -> None:
     """A table that is not there, one without the time; made, RESUME reads it."""
     db.sql("CREATE STREAMING TABLE t (ts BIGINT, v BIGINT) TIMESTAMP BY ts")
-    db.sql(f"CREATE SOURCE s INTO t FROM '{server}'")
+    db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}'")
     error = wait_for_state(db, "s", "failed").last_error
     assert 'relation "t" does not exist' in (error or "")
     asked.execute("CREATE TABLE t (v bigint)")
@@ -99,3 +95,51 @@ def test_what_cannot_be_read_is_shown(db: headwater.Database, server: str, asked
     db.sql("RESUME SOURCE s")
     wait_for_rows(db, "s", 1)
     wait_for_state(db, "s", "finished")
+
+
+def test_a_source_that_waits_for_the_server_can_be_dropped(
+    db: headwater.Database, postgresql: str, asked: Any
+) -> None:
+    """Somebody holds a lock on the table; no thread of the source is left, nor its statement."""
+    db.sql("CREATE STREAMING TABLE t (ts BIGINT, v BIGINT) TIMESTAMP BY ts")
+    asked.execute("CREATE TABLE t (ts bigint, v bigint)")
+    waiting = (
+        "SELECT count(*) FROM pg_stat_activity"
+        " WHERE application_name = 'headwater' AND wait_event_type = 'Lock'"
+    )
+    with asked.transaction():
+        asked.execute("LOCK TABLE t")
+        db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}'")
+        with postgres.connect(postgresql) as other:
+            until(lambda: other.execute(waiting).fetchone() == (1,))
+            db.sql("DROP SOURCE s")
+            until(lambda: other.execute(waiting).fetchone() == (0,))
+    assert not [t for t in threading.enumerate() if t.name.startswith("headwater-source")]
+
+
+def test_values_that_have_no_type_of_their_own_here(
+    db: headwater.Database, postgresql: str, asked: Any
+) -> None:
+    """Documents and identifiers come as texts, lists as lists, bytes as bytes, NaN as NaN."""
+    asked.execute(
+        "CREATE TABLE t (ts bigint, u uuid, j jsonb, a int[], b bytea, x float8, c char(3))"
+    )
+    asked.execute(
+        "INSERT INTO t VALUES (1, '00000000-0000-0000-0000-000000000001', '{\"k\": [1, null]}',"
+        " '{1,null}', '\\x00ff', 'NaN', 'ab')"
+    )
+    db.sql(
+        "CREATE STREAMING TABLE t (ts BIGINT, u STRING, j STRING, a ARRAY<INT>, b BINARY, x DOUBLE,"
+        " c STRING) TIMESTAMP BY ts"
+    )
+    db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}'")
+    wait_for_state(db, "s", "finished")
+    ((_, u, j, a, b, x, c),) = db.sql("SELECT * FROM t").rows()
+    assert (u[-3:], json.loads(j), a, b, c) == (
+        "001",
+        {"k": [1, None]},
+        [1, None],
+        b"\x00\xff",
+        "ab",
+    )
+    assert x != x

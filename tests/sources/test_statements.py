@@ -8,6 +8,7 @@ import pytest
 
 import headwater
 from headwater.errors import Error
+from tests.sources.feeding import wait_for_state
 
 TABLE = "CREATE STREAMING TABLE t (v INT, ts BIGINT) TIMESTAMP BY ts"
 
@@ -71,3 +72,23 @@ def test_sources_are_rows_like_others(db: headwater.Database, tmp_path: Path) ->
     db.sql("PAUSE SOURCE s")
     found = db.sql("SELECT name, table_name, url, state, row_count FROM headwater.sources").rows()
     assert found == [("s", "t", f"parquet:{tmp_path}", "paused", 0)]
+
+
+def test_passwords_are_not_shown(db: headwater.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither in headwater.sources nor in errors; a variable that is not set is refused, or stops it."""
+    db.sql(TABLE)
+    address = "postgresql://u:${{env:HEADWATER_TEST}}@127.0.0.1:1/d?sslpassword={}"
+    with pytest.raises(Error, match="variable HEADWATER_TEST is not set"):
+        db.sql(f"CREATE SOURCE s INTO t FROM '{address.format('hunter2')}'")
+    monkeypatch.setenv("HEADWATER_TEST", "swordfish")
+    db.sql(f"CREATE SOURCE s INTO t FROM '{address.format('hunter2')}'")
+    wait_for_state(db, "s", "failed")
+    ((url, error),) = db.sql("SELECT url, last_error FROM headwater.sources").rows()
+    assert url == address.format("…")
+    assert "could not read t" in error
+    assert "swordfish" not in error
+    assert "hunter2" not in error
+    monkeypatch.delenv("HEADWATER_TEST")
+    db.sql("RESUME SOURCE s")
+    found = wait_for_state(db, "s", "failed").last_error or ""
+    assert "the environment variable HEADWATER_TEST is not set" in found

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 
 import pytest
 
@@ -81,3 +83,49 @@ def test_refused(db: headwater.Database, rest: str) -> None:
     with pytest.raises(Error) as caught:
         db.sql(f"CREATE SOURCE s INTO t FROM {rest}")
     assert caught.value.sqlstate == "22023"
+
+
+def test_values_of_every_type_as_json_and_csv(
+    db: headwater.Database, listener: socket.socket
+) -> None:
+    """As sinks write them: times, dates and decimals are texts, bytes base64, NaN is NaN, not NULL."""
+    db.sql(
+        "CREATE STREAMING TABLE t (ts BIGINT NOT NULL, x DOUBLE, n DECIMAL(9, 2), d DATE,"
+        " at TIMESTAMP, name STRING, b BINARY, a ARRAY<INT>) TIMESTAMP BY ts"
+    )
+    port = listener.getsockname()[1]
+    db.sql(f"CREATE SOURCE s INTO t FROM 'tcp://127.0.0.1:{port}'")
+    with listener.accept()[0] as sender:
+        sender.sendall(
+            b'{"TS": 1, "x": "NaN", "n": "1.50", "d": "2026-01-02", "at": "2026-01-02T03:04:05Z",'
+            b' "name": "NA", "b": "AAE=", "a": [1, null], "other": {}}\n'
+        )
+        wait_for_rows(db, "s", 1)
+        db.sql("DROP SOURCE s")
+    ((ts, x, *rest),) = db.sql("SELECT * FROM t").rows()
+    assert (ts, x != x) == (1, True)
+    moment = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+    assert rest == [Decimal("1.50"), date(2026, 1, 2), moment, "NA", b"\x00\x01", [1, None]]
+    db.sql("CREATE STREAMING TABLE c (ts BIGINT NOT NULL, x DOUBLE, at TIMESTAMP, name STRING)")
+    db.sql(f"CREATE SOURCE s INTO c FROM 'tcp://127.0.0.1:{port}' WITH (format = 'csv')")
+    with listener.accept()[0] as sender:
+        sender.sendall(b'1,NaN,2026-01-02 03:04:05,NA\n2,,,""\n3,,2026-01-02T04:04:05+01:00,\n')
+        wait_for_rows(db, "s", 3)
+        db.sql("DROP SOURCE s")
+    first, second, third = db.sql("SELECT ts, x, at, name FROM c ORDER BY ts").rows()
+    assert first[1] != first[1]
+    assert first[2:] == (moment, "NA")
+    assert second == (2, None, None, "")
+    assert third == (3, None, moment, None)
+
+
+def test_lines_before_one_that_is_no_row_are_stored(
+    db: headwater.Database, listener: socket.socket
+) -> None:
+    """They came together; the error names the line."""
+    source(db, listener)
+    with listener.accept()[0] as sender:
+        sender.sendall(b'{"ts": 1}\n{"ts": 2, "v": 1}\n{"ts": "x", "name": "bad"}\n{"ts": 4}\n')
+        error = wait_for_state(db, "s", "failed").last_error or ""
+    assert '{"ts": "x", "name": "bad"}' in error
+    assert db.sql("SELECT ts FROM t").rows() == [(1,), (2,)]

@@ -7,7 +7,7 @@ import pytest
 import headwater
 from headwater.errors import Error
 from headwater.sql import parser
-from headwater.sql.masking import masked
+from headwater.sql.masking import masked, without_passwords
 
 SECRET = "hunter2"
 
@@ -24,6 +24,12 @@ SECRET = "hunter2"
         "CREATE USER u PASSWORD 'hunter2",
         "ALTER USER PASSWORD 'hunter2",
         "ALTER TABLE t PASSWORD 'hunter2'",
+        "CREATE SINK k FROM q INTO 'postgresql://u:hunter2@h/d' WITH",
+        "CREATE SINK k FROM q INTO 'postgresql://u:x@hunter2@h/d' x",
+        "CREATE SINK k FROM q INTO 'postgresql://h/d?user=u&password=hunter2' WITH",
+        "CREATE SINK k FROM q INTO 'postgresql://u:hunter2@h/d",
+        "CREATE SOURCE s INTO t FROM 'kafka://h/t' WITH (sasl_password = 'hunter2',, x = 1)",
+        "CREATE SOURCE s INTO t FROM 'kafka://h/t' WITH (client_secret = 'hunter2'",
     ],
 )
 def test_errors_do_not_show_passwords(text: str) -> None:
@@ -63,3 +69,21 @@ def test_masked_texts_keep_their_length_and_everything_else() -> None:
     text = "CREATE USER u PASSWORD 'a''b' ROLE READER; SELECT 'x', 'USER'"
     assert masked(text) == "CREATE USER u PASSWORD '****' ROLE READER; SELECT 'x', 'USER'"
     assert masked("SELECT 'hunter2'") == "SELECT 'hunter2'"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("postgresql://u:s3@h/d", "postgresql://u:…@h/d"),
+        ("postgresql://u:a@b/c@h/d", "postgresql://u:…@h/d"),
+        ("no route to postgresql://u:s3@h/d, port 1", "no route to postgresql://u:…@h/d, port 1"),
+        ("postgresql://h/d?user=u&password=s3&x=1", "postgresql://h/d?user=u&password=…&x=1"),
+        ("postgresql://u:${env:PW}@h/d", "postgresql://u:${env:PW}@h/d"),
+        ("postgresql://u@h:5432/d", "postgresql://u@h:5432/d"),
+        ("kafka://h:9092,i:9092/topic", "kafka://h:9092,i:9092/topic"),
+        ("csv:/data/out", "csv:/data/out"),
+    ],
+)
+def test_addresses_without_their_passwords(text: str, shown: str) -> None:
+    """Neither before the host nor among the parameters; all else stays."""
+    assert without_passwords(text) == shown

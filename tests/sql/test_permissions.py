@@ -70,6 +70,8 @@ ADMINS = (
     "ALTER QUERY q RESET LANDMARK",
     "PAUSE QUERY q",
     "KILL QUERY q",
+    "PAUSE SINK k",
+    "RESUME SINK k",
     "PAUSE SOURCE s",
     "SET block_rows = 5000",
     "RESET ALL",

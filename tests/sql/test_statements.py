@@ -26,7 +26,7 @@ from headwater.sql.statements.alter import (
 )
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.control import ControlQuery, ControlSource
+from headwater.sql.statements.control import ControlQuery, ControlSink, ControlSource
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_function import CreateFunction
@@ -298,6 +298,8 @@ def test_control() -> None:
         assert (found.action, found.name) == (action, "q")
     assert read(ControlSource, "PAUSE SOURCE src").action == "pause"
     assert read(ControlSource, "RESUME SOURCE src").name == "src"
+    assert read(ControlSink, "PAUSE SINK k").action == "pause"
+    assert read(ControlSink, "RESUME SINK k").name == "k"
 
 
 def test_alter() -> None:

@@ -91,6 +91,15 @@ def test_damage_is_named_and_nothing_is_changed(path: Path, damage: str) -> None
     assert path.read_bytes() == before
 
 
+def test_others_cannot_read_it(path: Path) -> None:
+    """Passwords of addresses may stand in the catalog: it and its log are the owner's alone."""
+    catalog = Catalog(path)
+    catalog.add("source", "s", {"url": "postgresql://u:p@h/d"})
+    modes = {found.stat().st_mode & 0o777 for found in path.parent.glob(f"{path.name}*")}
+    catalog.close()
+    assert modes == {0o600}
+
+
 def _damage(path: Path, how: str) -> None:
     content = bytearray(path.read_bytes())
     if how == "overwrite":

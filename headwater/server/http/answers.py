@@ -75,7 +75,12 @@ def _asked(content_type: str, data: bytes) -> tuple[str, Sequence[Any], float | 
         except UnicodeDecodeError as error:
             raise HttpError(400, "the statement is not UTF-8", sqlstate="22021") from error
     if content_type not in (JSON, ""):
-        raise HttpError(415, f"statements cannot be of type {content_type}", sqlstate="22023")
+        raise HttpError(
+            415,
+            f"statements cannot be of type {content_type}",
+            sqlstate="22023",
+            hint='Content-Type: text/plain for SQL, application/json for {"sql": "…"}',
+        )
     found = json_of_body(data)
     if not isinstance(found, dict) or not isinstance(found.get("sql"), str):
         raise HttpError(400, 'the body is {"sql": "…", "parameters": […]}', sqlstate="22023")

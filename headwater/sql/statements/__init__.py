@@ -14,7 +14,7 @@ from headwater.sql.statements.alter import (
 )
 from headwater.sql.statements.base import Column, Parameter, Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.control import ControlQuery, ControlSource
+from headwater.sql.statements.control import ControlQuery, ControlSink, ControlSource
 from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_function import CreateFunction
@@ -60,6 +60,7 @@ __all__ = [
     "Column",
     "Commit",
     "ControlQuery",
+    "ControlSink",
     "ControlSource",
     "Copy",
     "CreateContinuousQuery",

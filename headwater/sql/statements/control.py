@@ -1,4 +1,4 @@
-"""`PAUSE | RESUME | KILL QUERY q` and `PAUSE | RESUME SOURCE src`."""
+"""`PAUSE | RESUME | KILL QUERY q`, `PAUSE | RESUME SOURCE src` and `PAUSE | RESUME SINK k`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,26 @@ class ControlSource(Statement):
     name: Name
 
 
-def parse(cursor: Cursor) -> ControlQuery | ControlSource:
+@dataclass(frozen=True)
+class ControlSink(Statement):
+    """Pause or resume a sink."""
+
+    action: OneOf["pause", "resume"]
+    name: Name
+
+
+def parse(cursor: Cursor) -> ControlQuery | ControlSource | ControlSink:
     """PAUSE, RESUME, KILL …"""
     action = cast(Action, cursor.choice("PAUSE", "RESUME", "KILL").lower())
     if action == "kill":
         cursor.expect("QUERY")
         kind = "QUERY"
     else:
-        kind = cursor.choice("QUERY", "SOURCE")
+        kind = cursor.choice("QUERY", "SOURCE", "SINK")
     name = cursor.path(f"the name of a {kind.lower()}")
     cursor.finish()
     if kind == "SOURCE" and action != "kill":
         return ControlSource(cursor.text, action, name)
+    if kind == "SINK" and action != "kill":
+        return ControlSink(cursor.text, action, name)
     return ControlQuery(cursor.text, action, name)

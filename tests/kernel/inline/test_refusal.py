@@ -84,9 +84,9 @@ def test_bits_are_refused() -> None:
 def test_a_deep_expression_is_refused() -> None:
     """An expression too deep for Python's stack goes to Spark; a long one is read in no time."""
     assert compiled(" AND ".join(["b"] * 20_000), SCHEMA) is None
-    begin = time.monotonic()
+    begin = time.thread_time()
     assert compiled(" + ".join(["i"] * 60), SCHEMA) is not None
-    assert time.monotonic() - begin < 1
+    assert time.thread_time() - begin < 1
 
 
 @pytest.mark.parametrize(
@@ -152,9 +152,9 @@ def test_a_filter_is_quick() -> None:
     assert predicate is not None
     times = []
     for _ in range(50):
-        begin = time.perf_counter()
+        begin = time.thread_time()
         kept = filter_rows(table, predicate)
-        times.append(time.perf_counter() - begin)
+        times.append(time.thread_time() - begin)
     assert kept.num_rows == 4999
     assert min(times) < 0.001
     print(f"filter of 20 000 rows: {min(times) * 1e6:.0f} us")

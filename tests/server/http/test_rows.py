@@ -12,6 +12,7 @@ from hypothesis import given, settings
 
 from headwater import values
 from headwater.server.http import rows_in, rows_out
+from headwater.storage import json_rows
 
 SCHEMA = pa.schema(
     [
@@ -47,10 +48,10 @@ def test_the_short_ways_are_the_long_ways(given_rows: list[dict[str, Any]]) -> N
         {f.name: values.json_of(f.type)(row[f.name]) for f in SCHEMA} for row in table.to_pylist()
     ]
     assert [json.loads(line) for line in lines.splitlines()] == expected
-    quickly = rows_in._lines_by_arrow(lines, SCHEMA, "UTC")
+    quickly = json_rows.lines_by_arrow(lines, SCHEMA, "UTC")
     assert quickly is not None
     assert quickly.cast(SCHEMA) == table
-    slowly = rows_in._typed(rows_in._lines(lines), SCHEMA, "UTC")
+    slowly = json_rows.typed(json_rows.parsed_lines(lines), SCHEMA, "UTC")
     assert pa.Table.from_pylist(slowly, SCHEMA) == table
 
 
@@ -65,12 +66,12 @@ def test_times_with_and_without_zones() -> None:
         assert pa.table(found).column("e").to_pylist() == [
             datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
         ]
-        slowly = rows_in._typed([json.loads(line)], SCHEMA, "UTC")
+        slowly = json_rows.typed([json.loads(line)], SCHEMA, "UTC")
         assert slowly[0]["e"] == datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
 def test_what_the_short_way_does_not_take_goes_the_long_way() -> None:
     """Other letters in names, NaN as a text, keys twice, a zone of the session's."""
     for line in (b'{"A": 1}', b'{"c": "NaN"}', b'{"a": 1, "a": 2}', b'{"zzz": 1}', b"[1]"):
-        assert rows_in._lines_by_arrow(line, SCHEMA, "UTC") is None
-    assert rows_in._lines_by_arrow(b'{"a": 1}', SCHEMA, "Europe/Berlin") is None
+        assert json_rows.lines_by_arrow(line, SCHEMA, "UTC") is None
+    assert json_rows.lines_by_arrow(b'{"a": 1}', SCHEMA, "Europe/Berlin") is None

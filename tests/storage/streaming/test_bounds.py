@@ -95,7 +95,7 @@ def test_an_insert_that_waits_too_long_is_refused(tmp_path: Path) -> None:
             started = time.monotonic()
             with pytest.raises(OverloadError) as caught:
                 table.insert(rows_of([1_000_000], 1_000_000), "late one")
-            assert 0.25 < time.monotonic() - started < 5
+            assert 0.25 < time.monotonic() - started < 60
             assert caught.value.sqlstate.startswith("53")
             assert "unsealed_mb" in (caught.value.detail or "")
             assert len(ids(table)) == 100_000
