@@ -21,14 +21,26 @@ def spread(seconds: Sequence[float]) -> dict[str, float]:
     return {"median": statistics.median(seconds), "best": min(seconds), "worst": max(seconds)}
 
 
+def commit() -> str | None:
+    """The commit that is measured."""
+    found = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
+    return found.stdout.strip() or None
+
+
+def kept(name: str) -> Mapping[str, Any]:
+    """The figures that were kept last, if they are of this commit; else none."""
+    path = FOLDER / f"{name}.json"
+    found: Mapping[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+    return found if found.get("commit") == commit() else {}
+
+
 def keep(name: str, figures: Mapping[str, Any]) -> Path:
     """Writes the figures with the commit and the machine they belong to."""
     FOLDER.mkdir(exist_ok=True)
     path = FOLDER / f"{name}.json"
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True)
     whole = {
         "benchmark": name,
-        "commit": commit.stdout.strip() or None,
+        "commit": commit(),
         "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "cores": len(os.sched_getaffinity(0)),
         "python": platform.python_version(),

@@ -93,10 +93,10 @@ class Application:
     def _expenditure(self, request: Mapping[str, int]) -> Row:
         names = ("vid", "time", "qid", "day", "xway")
         vid, when, number, day, xway = (request[name] for name in names)
-        found = self.db.sql(f"CALL expenditure({vid}, {day}, {xway})").rows()
-        return vid, when, number, day, xway, sum(toll for (toll,) in found)
+        [(toll,)] = self.db.sql(f"CALL expenditure({vid}, {day}, {xway})").rows()
+        return vid, when, number, day, xway, toll
 
     def balance(self, car: int) -> int:
         """What one car owes now, by the procedure."""
-        found = self.db.sql(f"CALL balance({car})").rows()
-        return int(found[0][0]) if found else 0
+        [(balance,)] = self.db.sql(f"CALL balance({car})").rows()
+        return int(balance)

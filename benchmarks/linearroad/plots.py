@@ -1,21 +1,27 @@
-"""Pictures: response times by expressways (Table III), and the work of each second (Fig. 5)."""
+"""Pictures: response times by expressways and by minute, work, memory and processor, questions.
+
+Table III and Fig. 5 to 8 of streaming tables, in six panels.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pictures import OURS, PEER, picture
+from benchmarks.pictures import OURS, PEER, THIRD, label, picture
 
 Figures = Mapping[str, Any]
 DEADLINE_S = 5.0
-SIZE = (11.0, 4.2)
+SIZE = (15.0, 8.0)
+COLOURS = {"tolls": OURS, "alerts": PEER, "balances": THIRD, "expenditures": "#6a4c93"}
+STYLES = ("-", "--", ":", "-.")
 
 
 def draw(figures: Figures, path: Path) -> Path | None:
     """Writes the picture; None where matplotlib is not installed."""
-    return picture(path, (1, 2), (_by_expressways, _by_second), figures, SIZE)
+    panels = (_by_expressways, _by_second, _questions, _by_minute, _memory, _processor)
+    return picture(path, (2, 3), panels, figures, SIZE)
 
 
 def _by_expressways(axes: Any, figures: Figures) -> None:
@@ -25,21 +31,87 @@ def _by_expressways(axes: Any, figures: Figures) -> None:
     averages = [run["work_average_s"] for run in runs]
     axes.plot(numbers, averages, "o--", color=OURS, label="work of a second, average")
     axes.axhline(DEADLINE_S, color=PEER, linewidth=1, label="deadline")
-    axes.set_yscale("log")
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("expressways")
-    axes.set_ylabel("seconds")
-    axes.set_title("response times at the peak")
+    _logarithmic(axes)
+    label(axes, "response times at the peak", "expressways", "seconds")
     axes.legend(fontsize=8, frameon=False)
 
 
 def _by_second(axes: Any, figures: Figures) -> None:
     for run in figures["runs"]:
-        if "work_s" in run:
+        if run.get("work_s"):
             axes.plot(run["work_s"], linewidth=0.8, label=f"L = {run['expressways']}")
+    _logarithmic(axes)
+    label(axes, "work of each second at the peak", "second of the run", "seconds of work")
+    _legend(axes)
+
+
+def _questions(axes: Any, figures: Figures) -> None:
+    """Average times of one expressway, by how many are asked a minute."""
+    runs = [run for run in figures["with_questions"] if "questions" in run]
+    first = [run for run in runs if run["expressways"] == 1]
+    for indexed, style in ((True, "o-"), (False, "o--")):
+        asked = [run for run in first if run["indexed"] is indexed]
+        for name, colour in zip(("high", "medium", "low"), (OURS, PEER, THIRD), strict=True):
+            told = [run for run in asked if name in run["questions"]]
+            times = [run["questions"][name]["average_s"] for run in told]
+            numbers = [run["questions_per_minute"] for run in told]
+            name = f"{name} selectivity{'' if indexed else ', no index'}"
+            axes.plot(numbers, times, style, color=colour, label=name)
+    axes.set_ylim(bottom=0)
+    label(axes, "one-time questions, L = 1", "questions a minute", "seconds, average")
+    _legend(axes)
+
+
+def _by_minute(axes: Any, figures: Figures) -> None:
+    for run, style in zip(_whole(figures), STYLES, strict=False):
+        for output, times in run["minutes_of_run"]["outputs"].items():
+            name = f"L = {run['expressways']}, {output}"
+            colour = COLOURS[output]
+            _minutes(axes, times["average_s"], style, colour, name)
+            _minutes(axes, times["worst_s"], style, colour, None)
+    axes.axhline(DEADLINE_S, color=PEER, linewidth=1)
+    _logarithmic(axes)
+    label(axes, "whole run: average and worst of each minute", "minute", "response s")
+    _legend(axes)
+
+
+def _memory(axes: Any, figures: Figures) -> None:
+    for run, style in zip(_whole(figures), STYLES, strict=False):
+        memory = run["minutes_of_run"]["memory_mb"]
+        _minutes(axes, memory, style, OURS, f"L = {run['expressways']}")
+    axes.set_ylim(bottom=0)
+    label(axes, "whole run: memory", "minute", "MB")
+    _legend(axes)
+
+
+def _processor(axes: Any, figures: Figures) -> None:
+    for run, style in zip(_whole(figures), STYLES, strict=False):
+        share = run["minutes_of_run"]["cpu_share"]
+        _minutes(axes, share, style, OURS, f"L = {run['expressways']}")
+    axes.set_ylim(bottom=0)
+    label(axes, "whole run: processor", "minute", "seconds of processor a second of traffic")
+    _legend(axes)
+
+
+def _whole(figures: Figures) -> list[Figures]:
+    return [run for run in figures["whole"] if "minutes_of_run" in run]
+
+
+def _minutes(
+    axes: Any, values: Sequence[float | None], style: str, colour: str, name: str | None
+) -> None:
+    """A line over the minutes; the worst of each, without a name, is thin."""
+    known = [(minute, value) for minute, value in enumerate(values, 1) if value is not None]
+    width = 0.6 if name is None else 1.4
+    axes.plot(*zip(*known, strict=True) if known else ([], []), style, color=colour,
+              linewidth=width, label=name)  # fmt: skip
+
+
+def _logarithmic(axes: Any) -> None:
     axes.set_yscale("log")
     axes.yaxis.set_major_formatter("{x:g}")
-    axes.set_xlabel("second of the run")
-    axes.set_ylabel("seconds of work")
-    axes.set_title("work of each second")
-    axes.legend(fontsize=8, frameon=False)
+
+
+def _legend(axes: Any) -> None:
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize=7, frameon=False)

@@ -12,9 +12,9 @@ CREATE CONTINUOUS QUERY balances WITH (mode = 'fold') AS
   SAMPLE INTERVAL '1' SECOND;
 
 CREATE PROCEDURE balance(car INT) AS BEGIN
-  SELECT balance FROM accounts WHERE vid = car;
+  SELECT coalesce(sum(balance), 0L) AS balance FROM accounts WHERE vid = car;
 END;
 
 CREATE PROCEDURE expenditure(car INT, past INT, way INT) AS BEGIN
-  SELECT toll FROM history WHERE vid = car AND day = past AND xway = way;
+  SELECT coalesce(sum(toll), 0L) AS toll FROM history WHERE vid = car AND day = past AND xway = way;
 END;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from headwater.errors import Error
@@ -17,7 +18,7 @@ def names() -> list[str]:
     return sorted(path.parent.name for path in FOLDER.glob("*/run.py"))
 
 
-def main(name: str | None, quick: bool) -> int:
+def main(name: str | None, quick: bool, parts: Sequence[str] = ()) -> int:
     """Runs one benchmark, or all of them and writes their page; 0 when all answers were right."""
     found = names()
     if not found:
@@ -25,14 +26,26 @@ def main(name: str | None, quick: bool) -> int:
     if name is not None and name not in found:
         raise Error(f"there is no benchmark {name}", hint="benchmarks: " + ", ".join(found))
     sys.path.insert(0, str(FOLDER.parent))
+    _check_parts(name, parts)
     report = importlib.import_module("benchmarks.report")
     worst = 0
     for one in [name] if name is not None else found:
         module = importlib.import_module(f"benchmarks.{one}.run")
         began = time.monotonic()
-        worst = max(worst, int(module.main(quick)))
+        worst = max(worst, int(module.main(quick, parts) if parts else module.main(quick)))
         report.keep_tables(one, time.monotonic() - began)
     if name is None:
         results = importlib.import_module("benchmarks.results")
         print(f"\nall results: {results.write(found)}")
     return worst
+
+
+def _check_parts(name: str | None, parts: Sequence[str]) -> None:
+    """Some parts can be run alone, of one benchmark that has parts."""
+    module = importlib.import_module(f"benchmarks.{name}.run") if name and parts else None
+    known: Sequence[str] = getattr(module, "PARTS", ())
+    unknown = [part for part in parts if part not in known]
+    if unknown:
+        which = f"benchmark {name}" if name else "all benchmarks together"
+        hint = "parts: " + ", ".join(known) if known else "run it without --part"
+        raise Error(f"there is no part {', '.join(unknown)} of {which}", hint=hint)

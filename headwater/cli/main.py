@@ -209,9 +209,13 @@ def bench(
         typer.Argument(help="The benchmark, such as start; all without.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer and smaller runs.")] = False,
+    part: Annotated[
+        list[str] | None,
+        typer.Option("--part", help="Only this part, of a benchmark that has some; repeatable."),
+    ] = None,
 ) -> None:
     """Run a benchmark beside its peers."""
-    code = import_module("headwater.cli.bench").main(name, quick)
+    code = import_module("headwater.cli.bench").main(name, quick, part or ())
     raise typer.Exit(code or 0)
 
 

@@ -235,7 +235,8 @@ def _scan_lines(context: Context, scan: PlainScan) -> list[str]:
     lines = ["plain scan, in line (no Spark)", *_source_lines(context, scan)]
     if plan.predicate is not None:
         lines.append(f"rows: {plan.predicate.arrow()}")
-    lines.append("columns: " + ", ".join(name for _, name in plan.columns))
+    kind = "columns" if plan.total is None else "sum"
+    lines.append(f"{kind}: " + ", ".join(name for _, name in plan.columns))
     if plan.order:
         order = ", ".join(f"{o.column}{' DESC' if o.descending else ''}" for o in plan.order)
         lines.append(f"order: {order}")

@@ -21,6 +21,9 @@ MOST_CODES = 2**31 - 2
 DIRECT_RANGE = 1 << 16  # addressed directly in any case
 DIRECT_SPREAD = 8  # … and while the range is at most so many times the number of codes
 SMALLEST_TABLE = 1 << 10
+MANY_ROWS = 1 << 17  # so many new rows at once are looked at before they are inserted
+FIRST_ROWS = 1 << 16
+SAMPLE_ROWS = 1 << 13
 MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 / golden ratio (Fibonacci hashing)
 NO_CODE = -1
 LARGEST_CHUNK_BYTES = 1 << 30  # Arrow's text has 32-bit offsets
@@ -68,6 +71,12 @@ class IntegerCodes:
             self._rebuild(self._count + len(values) // 8)
         codes = self._probe(values)
         fresh = np.flatnonzero(codes < 0)
+        if len(fresh) > MANY_ROWS and _repeat(values[fresh[:: len(fresh) // SAMPLE_ROWS]]):
+            # The first rows have most of the values, and the others find them: that costs a sixth.
+            self._insert(values, codes, fresh[:FIRST_ROWS])
+            rest = fresh[FIRST_ROWS:]
+            codes[rest] = self._probe(values[rest])
+            fresh = rest[codes[rest] < 0]
         if len(fresh):
             self._insert(values, codes, fresh)
         return codes
@@ -211,6 +220,11 @@ class IntegerCodes:
             self._append(values)
             self._direct = None
             self._rebuild(self._count)
+
+
+def _repeat(sample: Vector) -> bool:
+    """Whether some values of a sample are in it twice: then there are not many of them."""
+    return 10 * _distinct_count(sample) < 9 * len(sample)
 
 
 def _distinct_count(values: Vector) -> int:

@@ -1,9 +1,12 @@
 """Recognises plain scans, which need no Spark:
 
     SELECT columns FROM t [alias] [WHERE predicate] [ORDER BY columns] [LIMIT n]
+    SELECT sum(column) AS name FROM t [alias] WHERE column = constant [AND predicate]
+    SELECT coalesce(sum(column), n) AS name FROM t [alias] WHERE column = constant [AND predicate]
 
-with a predicate of `plan/predicate.py`. The grammar is closed: anything else is left to Spark,
-which is the judge of what an expression means.
+with a predicate of `plan/predicate.py`; sums are of whole numbers, over rows with one value of some
+column, because the sum of a whole table is better made by Spark. The grammar is closed: anything else is
+left to Spark, which is the judge of what an expression means.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from headwater.plan.predicate import (
     Or,
     Predicate,
     comparable,
+    conjuncts,
 )
 from headwater.sql.cursor import Cursor
 from headwater.sql.lexer import Kind
@@ -30,6 +34,7 @@ from headwater.sql.literals import Literal, take_literal
 
 SYMBOLS = {"=": "=", "==": "=", "<>": "!=", "!=": "!=", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 LARGEST_LIST = 1000
+TOTALS = ("SUM", "COALESCE")  # functions that a plain scan may begin with
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,13 @@ class OrderBy:
 
 
 @dataclass(frozen=True)
+class Total:
+    """The sum of the one column takes the place of the rows."""
+
+    of_nothing: int | None  # the sum where no row has a value
+
+
+@dataclass(frozen=True)
 class ScanPlan:
     """A plain scan: which columns under which names, which rows, in which order, how many."""
 
@@ -48,6 +60,7 @@ class ScanPlan:
     predicate: Predicate | None
     order: tuple[OrderBy, ...]
     limit: int | None
+    total: Total | None = None
 
 
 class _NotPlain(Exception):
@@ -59,9 +72,12 @@ def plain_source(text: str) -> str | None:
     cursor = Cursor(text)
     if not cursor.accept("SELECT") or cursor.at_any(("DISTINCT", "ALL")):
         return None
+    totals = cursor.at_any(TOTALS)
     while not cursor.at_end and not cursor.at("FROM"):
         token = cursor.take()
-        if token.text in ("(", "[", "{") or token.upper in ("SELECT", "CASE"):
+        if token.text in ("[", "{") or token.upper in ("SELECT", "CASE"):
+            return None
+        if token.text == "(" and not totals:
             return None
     if not cursor.accept("FROM") or not cursor.peek().is_name:
         return None
@@ -79,6 +95,11 @@ def scan_plan(
         return _Reader(text, schema, hidden, time_zone).query()
     except (_NotPlain, SqlSyntaxError):  # `FROM a JOIN b`: JOIN is no alias
         return None
+
+
+def _is_point(predicate: Predicate | None) -> bool:
+    """Whether all rows that are asked for have one value of a column."""
+    return any(isinstance(p, Comparison) and p.op == "=" for p in conjuncts(predicate))
 
 
 class _Reader:
@@ -101,9 +122,13 @@ class _Reader:
         self._source()
         after_source = self.cursor.index
         self.cursor.index = start
-        columns = self._columns()
+        found = self._total()
+        columns, total = (self._columns(), None) if found is None else found
         self.cursor.index = after_source
         predicate = self._disjunction() if self.cursor.accept("WHERE") else None
+        if total is not None:
+            self._need(self.cursor.at_end and _is_point(predicate))
+            return ScanPlan(columns, predicate, (), None, total)
         order = self._order(columns) if self.cursor.accept("ORDER", "BY") else ()
         limit = self._limit() if self.cursor.accept("LIMIT") else None
         self._need(self.cursor.at_end)
@@ -131,6 +156,30 @@ class _Reader:
         else:
             self.qualifiers.add(name.key.rpartition(".")[2])
         self._need(self.cursor.at_end or self.cursor.at_any(stops))
+
+    def _total(self) -> tuple[tuple[tuple[str, str], ...], Total] | None:
+        """The select list, if it is one sum of whole numbers under a name."""
+        start = self.cursor.index
+        defaults = self.cursor.accept("COALESCE", "(")
+        if not self.cursor.accept("SUM", "("):
+            self._need(not defaults)
+            self.cursor.index = start
+            return None
+        column, _ = self._column()
+        self._need(pa.types.is_signed_integer(self.fields[column.lower()].type))
+        self._need(self.cursor.accept(")"))
+        of_nothing: int | None = None
+        if defaults:
+            self._need(self.cursor.accept(","))
+            literal = self._literal()
+            self._need(isinstance(literal.value, int) and pa.types.is_signed_integer(literal.type))
+            self._need(self.cursor.accept(")"))
+            assert isinstance(literal.value, int)
+            of_nothing = literal.value
+        self._need(self.cursor.accept("AS") and self.cursor.peek().is_name)
+        name = str(self.cursor.name())
+        self._need(self.cursor.at("FROM"))
+        return ((column, name),), Total(of_nothing)
 
     def _columns(self) -> tuple[tuple[str, str], ...]:
         columns: list[tuple[str, str]] = []

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
-from headwater.errors import StorageError
+from headwater.errors import DataError, StorageError
 from headwater.plan.predicate import And, Predicate, columns_of, compares_floats, conjuncts
-from headwater.plan.scan import OrderBy, ScanPlan
+from headwater.plan.scan import OrderBy, ScanPlan, Total
 from headwater.sql.types import result_schema
 
 # Damage inside a page is an error, not a wrong row; kernel/spark.py asks the same of Spark.
@@ -82,7 +82,10 @@ def split_for_files(predicate: Predicate | None) -> tuple[Predicate | None, Pred
 
 
 def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:
-    """Order, limit, columns and their names, after the rows have been selected."""
+    """Order, limit, columns and their names, or the sum, after the rows have been selected."""
+    if plan.total is not None:
+        [(column, name)] = plan.columns
+        return pa.table({name: pa.array([total_of(plan.total, table.column(column))], pa.int64())})
     if plan.order:
         table = table.take(sorted_rows(table, plan.order))
     if plan.limit is not None:
@@ -90,6 +93,18 @@ def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:
     arrays = [table.column(column) for column, _ in plan.columns]
     named = pa.Table.from_arrays(arrays, names=[name for _, name in plan.columns])
     return named.cast(result_schema(named.schema))
+
+
+def total_of(total: Total, values: pa.ChunkedArray) -> int | None:
+    """The sum of whole numbers, exactly; an error where it is no BIGINT, as in Spark."""
+    some = values.drop_null().cast(pa.int64()).to_numpy()
+    if not len(some):
+        return total.of_nothing
+    # Halves of 32 bits cannot overflow while they are added.
+    found = (int((some >> 32).sum()) << 32) + int((some & 0xFFFFFFFF).sum())
+    if not -(1 << 63) <= found < 1 << 63:
+        raise DataError("the sum is too large for BIGINT", sqlstate="22003")
+    return found
 
 
 def sorted_rows(table: pa.Table, order: Sequence[OrderBy]) -> pa.Array:

@@ -11,10 +11,11 @@ import pytest
 from typer.testing import CliRunner
 
 from headwater._version import __version__
+from headwater.cli import bench as bench_command
 from headwater.cli import doctor, sql
 from headwater.cli.main import Format, app, run
 from headwater.cli.output import FORMATS
-from headwater.errors import KernelError
+from headwater.errors import Error, KernelError
 
 
 def invoke(*arguments: str) -> Any:
@@ -74,12 +75,25 @@ def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("doctor").exit_code == 0
 
 
+@pytest.mark.parametrize(
+    ("name", "part", "hint"),
+    [("linearroad", "peek", "parts: whole, peak, questions"), ("queue", "peak", "without --part"),
+     (None, "peak", "without --part")],
+)  # fmt: skip
+def test_parts_of_a_benchmark(name: str | None, part: str, hint: str) -> None:
+    """A part that is not there is an error that names those there are, before anything runs."""
+    with pytest.raises(Error, match=f"no part {part}") as caught:
+        bench_command.main(name, True, [part])
+    assert caught.value.hint is not None
+    assert hint in caught.value.hint
+
+
 def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[tuple[Any, ...]] = []
     demo, tour, bench = ModuleType("demo"), ModuleType("tour"), ModuleType("bench")
     demo.main = lambda **options: calls.append(tuple(options.values()))  # type: ignore[attr-defined]
     tour.main = lambda **options: calls.append(tuple(options.items()))  # type: ignore[attr-defined]
-    bench.main = lambda name, quick: calls.append((name, quick)) or 4  # type: ignore[attr-defined]
+    bench.main = lambda *given: calls.append(given) or 4  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "headwater.cli.demo", demo)
     monkeypatch.setitem(sys.modules, "headwater.cli.tour", tour)
     monkeypatch.setitem(sys.modules, "headwater.cli.bench", bench)
@@ -89,13 +103,15 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     assert invoke("demo", "--seconds", "0").exit_code == 2
     assert invoke("demo", "--tour").exit_code == 0
     assert invoke("bench", "start", "--quick").exit_code == 4
+    assert invoke("bench", "linearroad", "--part", "peak", "--part", "whole").exit_code == 4
     assert invoke("bench").exit_code == 4  # `make bench`: all of them
     assert calls == [
         (60.0, None, True, None),
         (None, "local[1]", False, 8081),
         (("master", None),),
-        ("start", True),
-        (None, False),
+        ("start", True, ()),
+        ("linearroad", False, ["peak", "whole"]),
+        (None, False, ()),
     ]
 
 

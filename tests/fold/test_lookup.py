@@ -11,7 +11,7 @@ import pytest
 
 from headwater.errors import NotSupportedError
 from headwater.fold import snapshot
-from headwater.fold.codes import IntegerCodes
+from headwater.fold.codes import FIRST_ROWS, MANY_ROWS, IntegerCodes
 from headwater.fold.lookup import Lookup
 from tests.fold.brute import ALL_TYPES, key, random_array
 
@@ -68,6 +68,20 @@ def test_integers_of_any_spread(spread):
         assert codes.codes(values).tolist() == [model[value] for value in values.tolist()]
         asked = rng.integers(-2 * spread, 2 * spread, 500)
         assert codes.find(asked).tolist() == [model.get(value, -1) for value in asked.tolist()]
+    assert codes.values.tolist() == list(model)
+
+
+@pytest.mark.parametrize("distinct", [1, 3000, 60_000])
+def test_many_rows_of_few_values(distinct: int) -> None:
+    """The first rows are coded before the others; codes are in order of first appearance all the same."""
+    rng = np.random.default_rng(distinct)
+    codes, model = IntegerCodes(), dict[int, int]()
+    for base in (0, distinct // 2):  # the second time half of them are known
+        values = (base + rng.integers(0, distinct, MANY_ROWS + FIRST_ROWS)) << 32
+        values[FIRST_ROWS : 2 * FIRST_ROWS] += 7  # new ones behind the first rows
+        for value in values.tolist():
+            model.setdefault(value, len(model))
+        assert codes.codes(values).tolist() == [model[value] for value in values.tolist()]
     assert codes.values.tolist() == list(model)
 
 

@@ -188,6 +188,11 @@ def test_random_orders(
         assert [i for (i,) in found] == chosen, text
 
 
+SUMS = [
+    (column, where)
+    for column in ("i1", "i2", "i4")
+    for where in ("i4 = 1", "b = TRUE AND i4 > 0", "s = 'nowhere'", "i4 = 1 AND i4 IS NULL")
+]
 SCHEMA = pa.schema(
     [("a", pa.int32()), ("b", pa.string()), ("f", pa.float32()), ("l", pa.list_(pa.int32()))]
 )
@@ -199,6 +204,18 @@ SCHEMA = pa.schema(
         "SELECT a + 1 FROM t",
         "SELECT DISTINCT a FROM t",
         "SELECT count(*) FROM t",
+        "SELECT sum(a) AS s FROM t",
+        "SELECT sum(a) AS s FROM t WHERE a > 1 OR a = 1",
+        "SELECT sum(a) FROM t WHERE a = 1",
+        "SELECT sum(f) AS s FROM t WHERE a = 1",
+        "SELECT sum(DISTINCT a) AS s FROM t WHERE a = 1",
+        "SELECT sum(a) AS s, a FROM t WHERE a = 1",
+        "SELECT sum(a) + 1 AS s FROM t WHERE a = 1",
+        "SELECT sum(a) AS s FROM t WHERE a = 1 GROUP BY b",
+        "SELECT sum(a) AS s FROM t WHERE a = 1 LIMIT 1",
+        "SELECT coalesce(sum(a), NULL) AS s FROM t WHERE a = 1",
+        "SELECT coalesce(sum(a), 1.5) AS s FROM t WHERE a = 1",
+        "SELECT coalesce(a, 1) AS s FROM t WHERE a = 1",
         "SELECT a FROM t WHERE a = 1 + 1",
         "SELECT a FROM t WHERE a = 1.0",
         "SELECT a FROM t WHERE a = '1'",
@@ -237,6 +254,20 @@ SCHEMA = pa.schema(
 )
 def test_what_is_left_to_spark(sql: str) -> None:
     assert plain_source(sql) is None or scan_plan(sql, SCHEMA) is None
+
+
+def test_sums_of_few_rows(db: headwater.Database) -> None:
+    """The type and value that Spark gives, without it; NULL or the default where there is no row."""
+    wanted = [f"sum(CASE WHEN {where} THEN {column} END)" for column, where in SUMS]
+    expected = db.sql(f"SELECT {', '.join(wanted)} FROM t").rows()[0]
+    runs = CountedRuns(db)
+    for (column, where), value in zip(SUMS, expected, strict=True):
+        found = db.sql(f"SELECT sum({column}) AS total FROM t WHERE {where}").arrow()
+        assert found.to_pydict() == {"total": [value]}
+        assert found.schema.field("total").type == pa.int64()
+        found = db.sql(f"SELECT coalesce(SUM(x.{column}), -7) AS s FROM t x WHERE {where}").arrow()
+        assert found.to_pydict() == {"s": [-7 if value is None else value]}
+    assert runs.count == 0
 
 
 def test_long_lists_are_left_to_spark() -> None:

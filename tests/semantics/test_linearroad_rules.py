@@ -213,7 +213,7 @@ def test_the_validator_tells_what_differs() -> None:
     """A wrong value, a missing answer, one too many: each in a line that a reader understands."""
     due = Answers([(1, 5, 30, 200), (2, 5, None, 0), (3, 5, 30, 0)], [(1, 5, 40)])
     came = Answers([(1, 5, 30, 0), (2, 5, None, 0), (4, 5, 30, 0)], [(1, 5, 40), (1, 5, 40)])
-    verdict = compare(due, came, {"tolls": [0.5, 1.5, 7.0]})
+    verdict = compare(due, came, {"tolls": [0.5, 1.5, 7.0], "alerts": [0.5, 0.5]})
     assert verdict.difference_count == 4
     assert not verdict.in_time
     assert str(verdict).splitlines()[:5] == [
@@ -229,6 +229,28 @@ def test_the_validator_tells_what_differs() -> None:
 def test_the_validator_passes_equal_answers_in_any_order() -> None:
     """Answers are a multiset."""
     due = Answers([(1, 5, 30, 200), (2, 5, None, 0)], [], [(1, 2, 3, 4)], [])
-    verdict = compare(due, Answers(due.tolls[::-1], [], due.balances, []), {"alerts": []})
+    times = {"tolls": [0.25, 5.0], "balances": [1.0]}
+    verdict = compare(due, Answers(due.tolls[::-1], [], due.balances, []), times)
     assert verdict.difference_count == 0
     assert verdict.in_time
+    assert verdict.times["tolls"].average_s == 2.625
+
+
+@pytest.mark.parametrize(
+    ("tolls", "told"),
+    [
+        ([0.25, 5.001], "50.000% over 5 s"),
+        ([0.25], "0.000% over 5 s, 1 without a time"),
+        ([0.25] * 3, "0.000% over 5 s, 1 without a time"),
+    ],
+)
+def test_the_validator_wants_the_time_of_every_answer(tolls: list[float], told: str) -> None:
+    """Right answers pass only if each has a time of its own, within the deadline."""
+    due = Answers([(1, 5, 30, 200), (2, 5, None, 0)], [(1, 5, 40)])
+    verdict = compare(due, due, {"tolls": tolls, "alerts": [0.5]})
+    assert verdict.difference_count == 0
+    assert not verdict.in_time
+    assert told in str(verdict)
+    assert compare(due, due, {"tolls": [0.25, 5.001], "alerts": [0.5]}, deadline_s=6.0).in_time
+    assert not compare(due, due, {"tolls": [0.25, 5.0]}).in_time
+    assert not compare(due, due).in_time

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from headwater.errors import StorageError
-from headwater.plan.scan import scan_plan
-from headwater.storage.scan import scan_files, scan_table
+from headwater.errors import DataError, StorageError
+from headwater.plan.scan import Total, scan_plan
+from headwater.storage.scan import scan_files, scan_table, total_of
 
 SCHEMA = pa.schema([("i", pa.int32()), ("d", pa.float64()), ("s", pa.string())])
 
@@ -73,6 +73,27 @@ def test_order_is_stable_and_puts_null_first(tmp_path: Path) -> None:
 
 def test_no_files_no_rows(tmp_path: Path) -> None:
     assert scanned("SELECT i FROM t WHERE i > 1 ORDER BY s LIMIT 3", folder=tmp_path) == []
+
+
+def test_a_sum_takes_the_place_of_the_rows(tmp_path: Path) -> None:
+    """Over files and in memory; NULL adds nothing, and no row gives NULL or the default."""
+    table = rows((2**31 - 1, 1.0, "x"), (2**31 - 1, 1.0, "x"), (None, 1.0, "x"), (5, 1.0, "y"))
+    sql = "SELECT sum(i) AS total FROM t WHERE s = "
+    assert scanned(sql + "'x'", table, folder=tmp_path) == [(2**32 - 2,)]
+    assert scanned(sql + "'z'", table, folder=tmp_path) == [(None,)]
+    assert scanned("SELECT coalesce(sum(i), 0L) AS i FROM t WHERE i = 7", folder=tmp_path) == [(0,)]
+
+
+@pytest.mark.parametrize("last", [0, 1])
+def test_a_sum_beyond_bigint_is_an_error(last: int) -> None:
+    """Exact up to the last number that fits, whatever the order."""
+    numbers = pa.chunked_array([[2**63 - 1, -(2**63), None, 2**62], [2**62, last]], pa.int64())
+    if not last:
+        assert total_of(Total(None), numbers) == 2**63 - 1
+        return
+    with pytest.raises(DataError, match="too large") as caught:
+        total_of(Total(None), numbers)
+    assert caught.value.sqlstate == "22003"
 
 
 def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:

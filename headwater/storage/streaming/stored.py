@@ -400,6 +400,8 @@ class StoredTable:
 
     def build_indexes(self, most: int) -> int:
         """Indexes up to `most` blocks that have no index file yet; how many."""
+        if self.indexes.sidecar is None:  # no index: a snapshot of every table in every round costs
+            return 0
         with self.reading() as snapshot:
             return self.indexes.build(
                 list(snapshot.blocks), lambda b: read_block(snapshot, b), most

@@ -1,14 +1,14 @@
 """Compares the answers of a run with those of the oracle, and tells how long they took.
 
 Answers are compared as multisets, exactly. Times are seconds from the arrival of a report to the
-moment when its answer could be read.
+moment when its answer could be read; each answer has one, or the run did not measure what it claims.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tests.harness.linearroad.oracle import Answers, Row
 
@@ -51,11 +51,14 @@ class Times:
     average_s: float
     worst_s: float
     late_share: float  # of the answers came after the deadline
+    untimed: int = 0  # answers without a time, or times without an answer
+    deadline_s: float = DEADLINE_S
 
     def __str__(self) -> str:
+        lost = f", {self.untimed} without a time" if self.untimed else ""
         return (
             f"{self.count} answers, {self.average_s:.3f} s on average, {self.worst_s:.3f} s at worst, "
-            f"{self.late_share:.3%} over {DEADLINE_S:.0f} s"
+            f"{self.late_share:.3%} over {self.deadline_s:.0f} s{lost}"
         )
 
 
@@ -74,8 +77,8 @@ class Verdict:
 
     @property
     def in_time(self) -> bool:
-        """Whether every answer that was timed came before the deadline."""
-        return all(times.worst_s <= DEADLINE_S for times in self.times.values())
+        """Whether every answer was timed, and came before the deadline."""
+        return bool(self.times) and not any(t.late_share or t.untimed for t in self.times.values())
 
     def __str__(self) -> str:
         lines = []
@@ -91,12 +94,19 @@ class Verdict:
 
 
 def compare(
-    expected: Answers, found: Answers, times: Mapping[str, Iterable[float]] | None = None
+    expected: Answers,
+    found: Answers,
+    times: Mapping[str, Sequence[float]] | None = None,
+    deadline_s: float = DEADLINE_S,
 ) -> Verdict:
-    """The verdict on a run; times are given by output."""
+    """The verdict on a run; times are those of the answers found, by output."""
     counts = {output: len(getattr(expected, output)) for output in OUTPUTS}
     wrong = {o: differences(o, getattr(expected, o), getattr(found, o)) for o in OUTPUTS}
-    measured = {output: summary(list(seconds)) for output, seconds in (times or {}).items()}
+    measured = {}
+    for output in OUTPUTS if times is not None else ():
+        seconds = (times or {}).get(output, ())
+        untimed = abs(len(getattr(found, output)) - len(seconds))
+        measured[output] = replace(summary(seconds, deadline_s), untimed=untimed)
     return Verdict(counts, wrong, measured)
 
 
@@ -119,13 +129,14 @@ def differences(output: str, expected: Iterable[Row], found: Iterable[Row]) -> l
     return result + [Difference(output, None, row) for row in left]
 
 
-def summary(seconds: Sequence[float]) -> Times:
+def summary(seconds: Sequence[float], deadline_s: float = DEADLINE_S) -> Times:
     """Response times in short."""
+    assert all(value >= 0 for value in seconds), "an answer before its report"
     count = len(seconds)
     if not count:
-        return Times(0, 0.0, 0.0, 0.0)
-    late = sum(1 for value in seconds if value > DEADLINE_S)
-    return Times(count, sum(seconds) / count, max(seconds), late / count)
+        return Times(0, 0.0, 0.0, 0.0, deadline_s=deadline_s)
+    late = sum(1 for value in seconds if value > deadline_s) / count
+    return Times(count, sum(seconds) / count, max(seconds), late, deadline_s=deadline_s)
 
 
 def _order(row: Row) -> tuple[tuple[bool, int], ...]:
