@@ -17,19 +17,14 @@ import pyarrow as pa
 from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
 from headwater.execute import (
-    change,
     continuous,
-    copy,
-    explain_continuous,
     functions,
     indexes,
     insert,
     query,
     relations,
-    show,
     sinks,
     sources,
-    streaming_tables,
     subscriptions,
     tables,
     transaction,
@@ -37,6 +32,7 @@ from headwater.execute import (
     views,
 )
 from headwater.execute.context import Context, Running
+from headwater.execute.handlers import handler_of
 from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.execute.relations import RelationColumns
@@ -47,130 +43,20 @@ from headwater.sql import parser
 from headwater.sql.extensions import Emit
 from headwater.sql.masking import masked
 from headwater.sql.permissions import permitted
-from headwater.sql.statements.advance import Advance
-from headwater.sql.statements.alter import (
-    AlterQueryResetLandmark,
-    AlterTableAddColumns,
-    AlterTableDropColumns,
-    AlterTableRename,
-    AlterTableRenameColumn,
-    AlterTableSetRange,
-    AlterViewRefreshStatic,
-)
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.control import ControlQuery, ControlSink, ControlSource
-from headwater.sql.statements.copy import Copy
-from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
-from headwater.sql.statements.create_function import CreateFunction
-from headwater.sql.statements.create_index import CreateIndex
-from headwater.sql.statements.create_materialized_view import CreateMaterializedView
-from headwater.sql.statements.create_procedure import CreateProcedure
-from headwater.sql.statements.create_sink import CreateSink
-from headwater.sql.statements.create_source import CreateSource
-from headwater.sql.statements.create_streaming_table import CreateStreamingTable
-from headwater.sql.statements.create_table import CreateTable
-from headwater.sql.statements.create_token import CreateToken
-from headwater.sql.statements.create_view import CreateView
-from headwater.sql.statements.delete import Delete
-from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
-from headwater.sql.statements.explain import Explain, ExplainObject
-from headwater.sql.statements.flush import Flush
-from headwater.sql.statements.insert import Insert, InsertFromStream
-from headwater.sql.statements.merge import Merge
+from headwater.sql.statements.insert import Insert
 from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
-from headwater.sql.statements.setting import ResetSetting, SetSetting
-from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
-from headwater.sql.statements.truncate import Truncate
-from headwater.sql.statements.update import Update
-from headwater.sql.statements.user import AlterUser, CreateUser, Role
-from headwater.sql.statements.verify import VerifyView
+from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
 T = TypeVar("T")
-Handler = Callable[[Running, Any], Result]
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
-
-
-def drop_relation(running: Running, statement: Drop) -> Result:
-    """DROP TABLE and DROP STREAM: whatever kind of table the name means."""
-    found = running.context.find(statement.name)
-    if found is not None and running.context.streams.find(found.id) is not None:
-        return streaming_tables.drop_streaming_table(running, statement)
-    return tables.drop_table(running, statement)
-
-
-def flush(running: Running, _statement: Flush) -> Result:
-    """FLUSH: everything acknowledged and complete has been processed."""
-    running.context.engine.flush()
-    return Result("FLUSH")
-
-
-HANDLERS: dict[type[Statement], Handler] = {
-    Advance: streaming_tables.advance,
-    AlterTableSetRange: streaming_tables.set_range,
-    CreateStreamingTable: streaming_tables.create_streaming_table,
-    AlterQueryResetLandmark: continuous.reset_landmark,
-    AlterTableAddColumns: tables.add_columns,
-    AlterTableDropColumns: tables.drop_columns,
-    AlterTableRename: tables.rename_table,
-    AlterTableRenameColumn: tables.rename_column,
-    ControlQuery: continuous.control_query,
-    ControlSink: sinks.control_sink,
-    ControlSource: sources.control_source,
-    Copy: copy.copy,
-    CreateContinuousQuery: continuous.create_continuous_query,
-    CreateMaterializedView: continuous.create_materialized_view,
-    CreateIndex: indexes.create_index,
-    CreateFunction: functions.create_function,
-    CreateProcedure: functions.create_procedure,
-    CreateSink: sinks.create_sink,
-    CreateSource: sources.create_source,
-    CreateTable: tables.create_table,
-    CreateView: views.create_view,
-    AlterViewRefreshStatic: views.refresh_static,
-    VerifyView: views.verify_view,
-    Delete: change.delete,
-    Describe: show.describe,
-    Explain: show.explain,
-    ExplainObject: explain_continuous.explain_object,
-    Flush: flush,
-    Insert: insert.insert,
-    InsertFromStream: sources.insert_from_stream,
-    Merge: change.merge,
-    Query: query.run_query,
-    ResetSetting: show.reset_setting,
-    SetSetting: show.set_setting,
-    Show: show.show,
-    ShowSetting: show.show_setting,
-    Subscribe: subscriptions.subscribe_statement,
-    Truncate: tables.truncate,
-    Update: change.update,
-    AlterUser: users.alter_user,
-    CreateToken: users.create_token,
-    CreateUser: users.create_user,
-}
-DROP_HANDLERS: dict[str, Handler] = {
-    "table": drop_relation,
-    "streaming table": drop_relation,
-    "stream": drop_relation,
-    "function": functions.drop_function,
-    "index": indexes.drop_index,
-    "continuous query": continuous.drop_query,
-    "query": continuous.drop_query,
-    "materialized view": continuous.drop_materialized_view,
-    "procedure": functions.drop_procedure,
-    "view": views.drop_view,
-    "sink": sinks.drop_sink,
-    "source": sources.drop_source,
-    "token": users.drop_token,
-    "user": users.drop_user,
-}
 
 
 def connect(
@@ -319,7 +205,7 @@ class Database:
                 return self._run(text, cancellation, depth + 1, role)
 
             return functions.call(running, statement, run, depth)
-        handler = self._handler(statement)
+        handler = handler_of(statement)
         if handler is None:
             raise not_yet(statement)
         return handler(running, statement)
@@ -407,11 +293,6 @@ class Database:
     def setting(self, name: str) -> int | float | bool | str:
         """The value of a setting."""
         return self._context.settings[name]
-
-    def _handler(self, statement: Statement) -> Handler | None:
-        if isinstance(statement, Drop):
-            return DROP_HANDLERS.get(statement.kind.lower())
-        return HANDLERS.get(type(statement))
 
     def _timer(self, cancellation: Cancellation) -> threading.Timer | None:
         seconds = self._context.settings.number("statement_timeout_s")
