@@ -62,7 +62,11 @@ def _answer(query: Query, number: int) -> tuple[float, ...]:
     return number, sum(delays) / len(delays)
 
 
-@pytest.mark.parametrize("query", [Q_B, Q_C, Q_D], ids=lambda query: query.name)
+@pytest.mark.parametrize(
+    "query",
+    [pytest.param(Q_B, marks=pytest.mark.large), Q_C, Q_D],
+    ids=lambda query: query.name,
+)
 def test_all_systems_answer_as_by_hand(query: Query) -> None:
     """Epochs in line and on Spark, iterated queries over both kinds of tables, and DuckDB."""
     expected = by_hand(query)

@@ -84,8 +84,8 @@ def run(seeds: Iterable[int], folder: Path) -> Counter[str]:
 
 @pytest.mark.timeout(600)
 def test_every_epoch_is_the_query_over_its_chunks(tmp_path: Path) -> None:
-    """EQ3, EQ4: 18 queries over three histories."""
-    assert run(SEEDS[:2], tmp_path)["epochs with rows"] > 30
+    """EQ3, EQ4: the queries of one history."""
+    assert run(SEEDS[:1], tmp_path)["epochs with rows"] > 15
 
 
 @pytest.mark.large
