@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from headwater.errors import NotSupportedError, SettingError
 from headwater.sql.names import nearest
 
-KINDS = ("csv", "json", "parquet", "spark", "python", "tcp", "kafka", "postgresql", "demo")
-LATER = ("delta", "http")
+KINDS = ("csv", "json", "parquet", "delta", "spark", "python", "tcp", "kafka", "postgresql", "demo")
+LATER = ("http",)
 
 
 @dataclass(frozen=True)

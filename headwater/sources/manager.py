@@ -20,6 +20,7 @@ from headwater.extras import check_installed, check_kafka_settings, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.csv import Csv
+from headwater.sources.delta import DeltaRunner, check_delta
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
 from headwater.sources.kafka import Kafka, client_settings
@@ -50,6 +51,7 @@ STREAM_KINDS: dict[str, StreamKind] = {
     "spark": SparkFormat(),
 }
 RUNNERS: dict[str, Callable[[Feed, Surroundings], Runner]] = {
+    "delta": DeltaRunner,
     "demo": LinearRoadRunner,
     "postgresql": PostgresqlRunner,
     "python": PythonRunner,
@@ -147,6 +149,8 @@ class Sources:
         elif address.kind != "spark":
             address = Address(address.kind, absolute(address.rest))
             check_folder(address.rest)
+            if address.kind == "delta":
+                check_delta(address.rest)
         with_environment(address, parsed)
         return address, parsed
 

@@ -21,6 +21,7 @@ START = "start"
 STARTS = ("earliest", "next")
 # Options of the kinds that Spark does not read, beside those of all.
 OWN: Mapping[str, tuple[str, ...]] = {
+    "delta": (),
     "python": (),
     "tcp": ("format",),
     "postgresql": ("table",),

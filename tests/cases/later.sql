@@ -1,8 +1,8 @@
 -- Statements of later versions are read, and refused by name; cases move out of here as they come.
 
 -- case: read and named
-CREATE SOURCE src INTO t FROM 'delta:/tmp/x';
---! 0A000 sources of kind delta are not supported yet
+CREATE SOURCE src INTO t FROM 'http://host/x';
+--! 0A000 sources of kind http are not supported yet
 
 BEGIN;
 --! 0A000 BEGIN
