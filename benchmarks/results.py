@@ -95,13 +95,19 @@ def _section(name: str, figures: Figures | None, named: bool) -> list[str]:
         return ["Not run.", ""]
     size = "small sizes" if figures.get("quick") else "full size"
     commit = f", commit {figures['commit'][:10]}" if named else ""
-    took = f", {figures['took_s'] / 60:.0f} minutes" if "took_s" in figures else ""
+    took = f", {_duration(figures)}" if "took_s" in figures else ""
     lines = [f"{figures['at'][:10]}, {size}{commit}{took}.", ""]
     notes = HERE / name / "NOTES.md"
     if notes.exists():
         lines += [notes.read_text().strip(), ""]
     lines += [f"![{plot.stem}](results/{plot.name})\n" for plot in _plots(name)]
     return lines + _tables(figures.get("tables", ()))
+
+
+def _duration(figures: Figures) -> str:
+    """How long it took, all parts of it together."""
+    seconds = sum(figures.get("parts_s", {}).values()) or figures["took_s"]
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} minutes"
 
 
 def _tables(tables: Sequence[Figures]) -> list[str]:

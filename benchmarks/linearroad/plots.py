@@ -76,20 +76,20 @@ def _by_minute(axes: Any, figures: Figures) -> None:
 
 
 def _memory(axes: Any, figures: Figures) -> None:
-    for run, style in zip(_whole(figures), STYLES, strict=False):
-        memory = run["minutes_of_run"]["memory_mb"]
-        _minutes(axes, memory, style, OURS, f"L = {run['expressways']}")
-    axes.set_ylim(bottom=0)
-    label(axes, "whole run: memory", "minute", "MB")
-    _legend(axes)
+    _use_by_minute(axes, figures, "memory_mb", "memory", "MB")
 
 
 def _processor(axes: Any, figures: Figures) -> None:
+    unit = "seconds of processor a second of traffic"
+    _use_by_minute(axes, figures, "cpu_share", "processor", unit)
+
+
+def _use_by_minute(axes: Any, figures: Figures, key: str, what: str, unit: str) -> None:
+    """What the whole runs needed of the machine."""
     for run, style in zip(_whole(figures), STYLES, strict=False):
-        share = run["minutes_of_run"]["cpu_share"]
-        _minutes(axes, share, style, OURS, f"L = {run['expressways']}")
+        _minutes(axes, run["minutes_of_run"][key], style, OURS, f"L = {run['expressways']}")
     axes.set_ylim(bottom=0)
-    label(axes, "whole run: processor", "minute", "seconds of processor a second of traffic")
+    label(axes, f"whole run: {what}", "minute", unit)
     _legend(axes)
 
 

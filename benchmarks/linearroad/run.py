@@ -6,9 +6,9 @@ and more expressways until an answer takes longer than five seconds, and tells w
 rating is the last number before; `questions` asks one-time questions while it runs (L++). Each run has a
 process of its own; questions beside PostgreSQL and DuckDB are in `headwater bench history`.
 
-On two quiet cores `--quick` takes up to three minutes, the full size half an hour, most of it `whole`;
-`--part` runs some of it, and keeps what was measured of the other parts at the same commit. The targets are
-meant for the full size.
+On two quiet cores `--quick` takes up to three minutes, the full size three quarters of an hour, most of it
+`whole`; `--part` runs some of it, and keeps what was measured of the other parts at the same commit. The
+targets are meant for the full size.
 """
 
 from __future__ import annotations

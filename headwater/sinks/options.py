@@ -9,7 +9,8 @@ from typing import Any, cast
 import pyarrow as pa
 
 from headwater.engine.evaluation import TIME
-from headwater.errors import BindError, NotSupportedError, SettingError
+from headwater.errors import BindError, SettingError
+from headwater.sql.addresses import kind_and_rest
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest
@@ -57,25 +58,10 @@ class SinkOptions:
 
 def parse_address(url: str) -> Address:
     """The parts of an address; an error that names the kind if it is not there (yet)."""
-    kind, _, rest = url.partition(":")
-    kind = kind.strip().lower()
-    kind = OTHER_NAMES.get(kind, kind)
-    if kind in LATER:
-        raise NotSupportedError(
-            f"sinks of kind {kind} are not supported yet", hint="kinds: " + ", ".join(KINDS)
-        )
-    if kind not in KINDS:
-        near = nearest(kind, KINDS)
-        raise SettingError(
-            f"there is no kind of sink named {kind!r}",
-            hint=f"did you mean {near}?" if near else "kinds: " + ", ".join(KINDS),
-        )
-    if not rest.strip():
-        raise SettingError(
-            f"the address '{url}' is not complete",
-            hint="write 'csv:/data/out' or 'postgresql://user@host/database'",
-        )
-    return Address(kind, rest.strip(), url.strip())
+    example = "'csv:/data/out' or 'postgresql://user@host/database'"
+    first, colon, rest = url.partition(":")
+    named = OTHER_NAMES.get(first.strip().lower(), first) + colon + rest
+    return Address(*kind_and_rest(named, "sink", KINDS, LATER, example), url.strip())
 
 
 def parse_options(given: Options, kind: str) -> SinkOptions:
