@@ -90,9 +90,10 @@ class Database:
             undo.callback(kernel.close)
             if settings.flag("eager_spark"):
                 kernel.start()
+            folder.check_catalog()
             catalog = Catalog(folder.catalog)
             undo.callback(catalog.close)
-            tables.remove_left_overs(folder, catalog)
+            tables.clear_left_overs(folder, catalog)
             streams = StreamStore(folder.path, catalog, settings)
             undo.callback(streams.close, seal=False)
             engine = Engine(

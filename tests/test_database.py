@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import headwater
+from headwater.cli import check_folder
 from headwater.errors import ClosedError, StorageError
 from headwater.kernel.kernel import Kernel
 from headwater.storage.folder import DataFolder
@@ -199,10 +201,36 @@ def made(folder: Path) -> Path:
 
 def test_a_damaged_catalog(folder: Path) -> None:
     made(folder)
-    (folder / "catalog.db").write_bytes(b"nonsense" * 1000)
+    before = sorted((folder / "tables").iterdir())
+    (folder / "catalog" / "0000000001.wal").write_bytes(b"nonsense" * 1000)
     with pytest.raises(StorageError, match="is damaged") as caught:
         headwater.connect(folder)
     assert caught.value.sqlstate == "XX001"
+    assert sorted((folder / "tables").iterdir()) == before
+
+
+def test_a_missing_catalog_is_not_an_empty_one(folder: Path) -> None:
+    table = made(folder)
+    (folder / "catalog").rename(folder.parent / "elsewhere")
+    with pytest.raises(StorageError, match="is missing") as caught:
+        headwater.connect(folder)
+    assert caught.value.sqlstate == "XX001"
+    assert table.exists()
+    (folder.parent / "elsewhere").rename(folder / "catalog")
+    with headwater.connect(folder) as db:
+        assert len(db.sql("SELECT * FROM t").rows()) == 1000
+
+
+def test_what_no_object_needs_is_put_aside(folder: Path) -> None:
+    """Only a durable DROP removes rows: a folder that the catalog does not know may be somebody's."""
+    table = made(folder)
+    shutil.copytree(table, folder / "tables" / "stranger-77")
+    with headwater.connect(folder) as db:
+        db.sql("DROP TABLE t")
+    assert (folder / "aside" / "stranger-77" / "_delta_log").is_dir()
+    assert list((folder / "tables").iterdir()) == []
+    finding = check_folder.put_aside(folder)
+    assert (finding.status, "stranger-77" in finding.text) == ("warning", True)
 
 
 def test_a_damaged_delta_log(folder: Path) -> None:

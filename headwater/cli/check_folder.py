@@ -17,7 +17,7 @@ from pathlib import Path
 
 from headwater.cli.finding import Finding, ok, problem, size, warning
 
-CATALOG = "catalog.db"
+CATALOG = "catalog"
 LEAST_FREE = 200 << 20
 GOOD_FREE = 2 << 30
 PROBE_BYTES = 4 << 20
@@ -57,17 +57,43 @@ def ownership(path: Path) -> Finding:
     return ok(name, f"{path} is empty")
 
 
-def _catalog(file: Path) -> Finding:
+def _catalog(folder: Path) -> Finding:
+    from headwater.errors import Error
+    from headwater.storage.catalog import read_catalog
+
+    wrong = _format(folder.parent)
+    if wrong is not None:
+        return wrong
     try:
-        with file.open("rb") as stream:
-            head = stream.read(16)
-    except OSError as error:
-        return problem(
-            "data folder", f"{file} cannot be read: {error.strerror}", "check permissions"
-        )
-    if head and not head.startswith(b"SQLite format 3\x00"):
-        return problem("data folder", f"{file} is damaged", "restore the folder from a backup")
-    return _format(file.parent) or ok("data folder", f"{file.parent} is a Headwater database")
+        objects = read_catalog(folder)
+    except Error as error:
+        return problem("data folder", error.message, error.hint or "restore it from a backup")
+    text = f"{folder.parent} is a Headwater database with {len(objects)} objects"
+    return ok("data folder", text)
+
+
+def put_aside(path: Path) -> Finding:
+    """Nothing lies aside that no object of the catalog needs."""
+    from headwater.errors import Error
+    from headwater.storage.catalog import read_catalog
+
+    name, aside = "put aside", path / "aside"
+    try:
+        known = {f"{o.name}-{o.id}" for o in read_catalog(path / CATALOG) if o.kind == "source"}
+    except (Error, OSError):
+        return ok(name, "the catalog does not say")
+    found = sorted(aside.iterdir()) if aside.is_dir() else []
+    sources = path / "sources"
+    found += [p for p in (sources.iterdir() if sources.is_dir() else ()) if p.name not in known]
+    found += sorted((path / "tables").glob("*/_delta_log/*.damaged"))
+    if not found:
+        return ok(name, "nothing")
+    shown = ", ".join(str(p.relative_to(path)) for p in found[:3]) + (" …" if found[3:] else "")
+    return warning(
+        name,
+        f"{shown}: no object of the catalog needs it",
+        "tables in aside/ can be opened as Delta tables; what is not needed can be deleted",
+    )
 
 
 def _format(path: Path) -> Finding | None:
@@ -81,9 +107,9 @@ def _format(path: Path) -> Finding | None:
         return problem("data folder", f"{mark} is missing", "restore the folder from a backup")
     except (OSError, ValueError, KeyError, TypeError):
         return problem("data folder", f"{mark} is damaged", "restore the folder from a backup")
-    if found > FORMAT:
-        text = f"{path} has format {found}, this version reads up to {FORMAT}"
-        return problem("data folder", text, "use the newer Headwater that wrote it")
+    if found != FORMAT:
+        text = f"{path} has format {found}, this version reads {FORMAT}"
+        return problem("data folder", text, "use the Headwater that wrote it")
     return None
 
 

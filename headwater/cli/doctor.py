@@ -59,6 +59,7 @@ def folder_checks(path: str | None) -> list[tuple[str, Check]]:
     folder = Path(path or ".").expanduser()
     own: list[tuple[str, Check]] = [
         ("data folder", partial(check_folder.ownership, folder)),
+        ("put aside", partial(check_folder.put_aside, folder)),
         ("in use", partial(check_folder.opened_by, folder)),
         ("times", partial(check_folder.times, folder)),
     ]

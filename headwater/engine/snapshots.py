@@ -22,6 +22,7 @@ class SnapshotFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self.name = str(path)
         self._writer: threading.Thread | None = None
         self._failure: BaseException | None = None
 

@@ -280,7 +280,8 @@ class ViewPipeline:
         if known is not None and generation != known:
             return False
         if table.definition.kind == "stream" and self._given < end - self.sequence:
-            raise _rows_missing(table.definition.name, end - self.sequence - self._given)
+            count = end - self.sequence - self._given
+            raise _rows_missing(table.definition.name, count, self.snapshot.name)
         self.sequence, self._generation = end, generation
         return True
 
@@ -504,12 +505,13 @@ def _renamed(
     return rows.select(names).rename_columns(spec.schema.names)
 
 
-def _rows_missing(table: str, count: int) -> StorageError:
+def _rows_missing(table: str, count: int, snapshot: str) -> StorageError:
     """A stream keeps what no snapshot holds; if it does not, the snapshot is gone."""
     return StorageError(
         f"{count} rows of stream {table} that the view needs are gone",
-        detail="the snapshot of the view's state is missing or damaged",
-        hint="DROP VIEW and create it again: it then counts from now on; "
+        sqlstate="XX001",
+        detail=f"the snapshot of the view's state, {snapshot}, is missing, damaged or an older copy",
+        hint="put the newest snapshot back; or DROP VIEW and create it again: it then counts from now on; "
         "a view on a STREAMING TABLE is made again from its history",
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -84,13 +83,11 @@ class Context:
         return StateRuns(self.folder.path / "snapshots" / f"pipeline-{number}.runs", self)
 
     def forget_pipelines(self, needed: Iterable[str]) -> None:
-        """Removes the states of pipelines that no view has any more: a crash may have left them."""
+        """Puts the states of pipelines aside that no view has any more: a crash may have left them."""
         kept = {f"pipeline-{number}" for number in needed}
         for path in (self.folder.path / "snapshots").glob("pipeline-*"):
-            if path.stem not in kept and path.is_dir():
-                shutil.rmtree(path, ignore_errors=True)
-            elif path.stem not in kept:
-                path.unlink(missing_ok=True)
+            if path.stem not in kept:
+                self.folder.put_aside(path)
 
     def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
         """Where the state of a continuous query is kept."""

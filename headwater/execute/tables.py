@@ -1,7 +1,7 @@
 """CREATE, DROP, ALTER and TRUNCATE of standard tables.
 
-A table exists once its row is in the catalog. Files are made before that and deleted after the row
-is gone, so that a crash in between leaves only a folder that the next open removes.
+A table exists once it is in the catalog. Files are made before that and deleted after the catalog gave it
+up, so that a crash in between leaves only a folder that the next open removes or puts aside.
 """
 
 from __future__ import annotations
@@ -44,17 +44,22 @@ def open_tables(context: Context) -> None:
         context.tables[item.id] = StandardTable(folder, schema_of(item), context.kept_s)
 
 
-def remove_left_overs(folder: DataFolder, catalog: Catalog) -> None:
-    """Removes folders of tables that were being made or dropped when a process ended."""
-    known = {
-        part.get("folder")
-        for item in catalog.all()
-        for part in (item.definition, *map(item.definition.get, ("results", "table")))
-        if isinstance(part, dict)
-    }
+def clear_left_overs(folder: DataFolder, catalog: Catalog) -> None:
+    """Removes folders of dropped tables that a process left; puts others aside that no object names.
+
+    A folder of the second kind is of a statement that a crash cut short, or of a catalog that is not this
+    folder's: who knows whether its rows are needed.
+    """
+    needed = {name for item in catalog.all() for name in item.folders}
+    dropped = catalog.dropped
     for left in folder.tables.iterdir():
-        if left.name not in known:
+        if left.name in needed:
+            continue
+        if left.name in dropped:
             shutil.rmtree(left, ignore_errors=True)
+        else:
+            folder.put_aside(left)
+    catalog.forget_dropped(name for name in dropped if not (folder.tables / name).exists())
 
 
 def schema_of(item: CatalogObject) -> pa.Schema:

@@ -27,6 +27,7 @@ from headwater.kernel.relation import Relation, Staging
 from headwater.kernel.spark import SparkProcess, spark_process
 from headwater.settings import MEBIBYTE, Settings
 from headwater.sql.types import name_of, quoted, result_schema
+from headwater.storage.footer import check_footers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -168,6 +169,7 @@ class _Lane:
     def _register(self, name: str, relation: Relation) -> None:
         schema = relation.spark_schema()
         if relation.files:
+            check_footers(relation.files)
             frame = self.session.read.schema(schema).parquet(*relation.files)
         else:
             frame = self.session.createDataFrame([], schema)

@@ -25,7 +25,7 @@ from headwater.extras import (
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.kafka import KafkaTarget
-from headwater.sinks.manifest import Manifest, remove_others
+from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import (
     FILE_KINDS,
     Address,
@@ -75,12 +75,11 @@ class Sinks:
     # Life
 
     def open(self) -> None:
-        """Starts all sinks that are not paused, and removes the notes of those that are gone."""
+        """Starts all sinks that are not paused."""
         found = self._catalog.all("sink")
         for item in found:
             if item.definition["state"] != PAUSED:
                 self._start(item)
-        remove_others(self._folder, {_sink_name(item).plain for item in found})
 
     def close(self) -> None:
         """Stops all sinks; they go on at the next open."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Collection
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from crc32c import crc32c
 
 from headwater.errors import StorageError
 from headwater.sinks.target import Progress
@@ -44,8 +45,10 @@ class Manifest:
     def read(self) -> list[Note]:
         """The notes, the newest last; none before the first."""
         try:
-            found = json.loads(self._path.read_text())
-            return [Note(**note) for note in found]
+            sum_, _, text = self._path.read_text().partition("\n")
+            if sum_ != _sum(text):
+                raise ValueError("its checksum does not match")
+            return [Note(**note) for note in json.loads(text)]
         except FileNotFoundError:
             return []
         except (ValueError, TypeError) as error:
@@ -59,7 +62,8 @@ class Manifest:
     def replace(self, *notes: Note) -> None:
         """Writes other notes in place of the ones before; durable when this returns."""
         new = self._path.with_name(self._path.name + ".new")
-        new.write_text(json.dumps([asdict(note) for note in notes]))
+        text = json.dumps([asdict(note) for note in notes])
+        new.write_text(f"{_sum(text)}\n{text}")
         sync_file(new)
         os.replace(new, self._path)
         sync_folder(self._folder)
@@ -69,8 +73,5 @@ class Manifest:
         self._path.unlink(missing_ok=True)
 
 
-def remove_others(folder: Path, names: Collection[str]) -> None:
-    """Forgets all sinks of a folder but those."""
-    for path in folder.glob(f".*{SUFFIX}"):
-        if path.name[1 : -len(SUFFIX)] not in names:
-            path.unlink(missing_ok=True)
+def _sum(text: str) -> str:
+    return f"{crc32c(text.encode()):08x}"

@@ -96,10 +96,6 @@ class Sources:
                 self._forget(item)
             elif item.definition["state"] == "running":
                 self._start(item)
-        known = {self._checkpoint(item).name for item in self._catalog.all("source")}
-        for left in self._folder.iterdir() if self._folder.is_dir() else ():
-            if left.name not in known:
-                shutil.rmtree(left, ignore_errors=True)
 
     def close(self) -> None:
         """Stops all sources; they go on at the next open."""

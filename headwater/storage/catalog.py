@@ -1,21 +1,27 @@
-"""The catalog: which objects there are, in SQLite. The commit of a row here is what makes an
-object exist; files without a row are left-overs and are removed at open.
+"""The catalog: which objects there are. What makes an object exist is a record of a log of its own.
 
-Objects of kinds that stand in FROM share one namespace. All rows are kept in memory too, so that
-looking up a name never touches the disk.
+Owns: the log in the folder `catalog/` (the same kind of log that rows go to: checksums, syncs, a witness),
+the image of all objects that is written into it now and then, and the folders that a DROP gave up.
+Must never: know what a definition means, beyond the folders that it names.
+
+Objects of kinds that stand in FROM share one namespace. All objects are kept in memory too, so that looking
+up a name never touches the disk. A folder that no object names is removed only if a durable record says
+that it was dropped; any other is somebody's data.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import threading
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import BindError, StorageError
+from headwater.storage.disk import Disk
+from headwater.storage.wal import Record, WriteAheadLog, peek
 
 RELATIONS = "relation"
 NAMESPACES = {
@@ -33,7 +39,11 @@ NAMESPACES = {
     "user": "user",
     "token": "token",
 }
-FORMAT = 1
+ADDED, CHANGED, REMOVED, IMAGE = 1, 2, 3, 4
+SEGMENT_BYTES = 1 << 20
+FIRST_SEGMENT_BYTES = 64 << 10
+IMAGE_AFTER_BYTES = 1 << 20  # of changes, and at least four times what the image itself takes
+IMAGE_SHARE = 4
 
 
 @dataclass(frozen=True)
@@ -51,84 +61,131 @@ class CatalogObject:
         """The name as it is compared."""
         return self.name.casefold()
 
+    @property
+    def folders(self) -> frozenset[str]:
+        """The folders of tables that the object needs, its own and those of what it holds."""
+        parts = (self.definition, self.definition.get("results"), self.definition.get("table"))
+        return frozenset(
+            part["folder"] for part in parts if isinstance(part, Mapping) and "folder" in part
+        )
+
+
+class _Objects:
+    """The state that the records of the log add up to."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[tuple[str, str], CatalogObject] = {}
+        self.by_id: dict[int, CatalogObject] = {}
+        self.last_id = 0
+        self.dropped: set[str] = set()
+        self.image_bytes = 0  # of the last image
+        self.changed_bytes = 0  # of the changes since
+
+    def apply(self, kind: int, payload: bytes) -> None:
+        """Takes in one record."""
+        said = json.loads(payload)
+        self.changed_bytes += len(payload)
+        if kind == IMAGE:
+            self.image_bytes, self.changed_bytes = len(payload), 0
+            self.by_name, self.by_id = {}, {}
+            for each in said["objects"]:
+                self._put(CatalogObject(**each))
+            self.last_id, self.dropped = said["last_id"], set(said["dropped"])
+        elif kind == REMOVED:
+            self._take(said)
+        else:
+            made = CatalogObject(**said)
+            if kind == CHANGED:
+                self._take(made.id)
+            self._put(made)
+            self.last_id = max(self.last_id, made.id)
+
+    def _put(self, made: CatalogObject) -> None:
+        self.by_id[made.id] = self.by_name[made.key, NAMESPACES[made.kind]] = made
+        self.dropped -= made.folders
+
+    def _take(self, number: int) -> None:
+        gone = self.by_id.pop(number)
+        del self.by_name[gone.key, NAMESPACES[gone.kind]]
+        self.dropped |= gone.folders
+
+    @property
+    def wants_image(self) -> bool:
+        """Whether the changes since the last image take so much that a new one is worth it."""
+        return self.changed_bytes > max(IMAGE_AFTER_BYTES, IMAGE_SHARE * self.image_bytes)
+
+    def image(self) -> Any:
+        """Everything, as the record that replaces all before it."""
+        objects = [asdict(each) for each in self.by_id.values()]
+        return {"last_id": self.last_id, "dropped": sorted(self.dropped), "objects": objects}
+
 
 class Catalog:
     """All objects of one database; safe to share between threads."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, folder: Path, disk: Disk | None = None) -> None:
+        self._folder = folder
         self.changes = 0  # how often an object came, went or changed since it was opened
-        self._lock = threading.RLock()
+        self._writing = threading.Lock()
+        self._lock = threading.Lock()  # of the objects; never held during a sync
+        self._log = WriteAheadLog(
+            str(folder),
+            disk,
+            segment_bytes=SEGMENT_BYTES,
+            first_segment_bytes=FIRST_SEGMENT_BYTES,
+            spare_segments=0,
+            threads=False,
+        )
         try:
-            if not path.exists():  # passwords of addresses may stand in it
-                path.touch(mode=0o600)
-            self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-            self._open()
-            self._objects = {(o.key, NAMESPACES[o.kind]): o for o in self._load()}
-        except (sqlite3.DatabaseError, ValueError, KeyError) as error:
-            if hasattr(self, "_connection"):
-                self._connection.close()
-            raise damaged(path, str(error)) from error
-
-    def _open(self) -> None:
-        run = self._connection.execute
-        run("PRAGMA journal_mode = WAL")
-        run("PRAGMA synchronous = FULL")
-        found = run("PRAGMA quick_check").fetchone()[0]
-        if found != "ok":
-            raise ValueError(found)
-        version = run("PRAGMA user_version").fetchone()[0]
-        if version > FORMAT:
-            raise ValueError(f"format {version} is newer than {FORMAT}")
-        run(
-            "CREATE TABLE IF NOT EXISTS objects (id INTEGER PRIMARY KEY AUTOINCREMENT,"
-            " kind TEXT NOT NULL, namespace TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL,"
-            " definition TEXT NOT NULL, created_at TEXT NOT NULL, UNIQUE (namespace, key))"
-        )
-        run(f"PRAGMA user_version = {FORMAT}")
-
-    def _load(self) -> Iterator[CatalogObject]:
-        rows = self._connection.execute(
-            "SELECT id, kind, name, definition, created_at FROM objects"
-        )
-        for number, kind, name, definition, created_at in rows:
-            yield CatalogObject(number, kind, name, json.loads(definition), created_at)
+            self._objects = _read(self._folder, self._log.recover())
+        except BaseException:
+            self._log.close()
+            raise
 
     def close(self) -> None:
-        """Closes the file."""
-        with self._lock:
-            self._connection.close()
+        """Closes the log."""
+        with self._writing:
+            self._log.close()
 
     def find(self, name: str, namespace: str = RELATIONS) -> CatalogObject | None:
         """The object of that name, or None."""
         with self._lock:
-            return self._objects.get((name.casefold(), namespace))
+            return self._objects.by_name.get((name.casefold(), namespace))
 
     def all(self, *kinds: str) -> list[CatalogObject]:
         """All objects of the given kinds (or all), by name."""
         with self._lock:
-            found = [o for o in self._objects.values() if not kinds or o.kind in kinds]
-        return sorted(found, key=lambda o: (o.key, o.kind))
+            chosen = [o for o in self._objects.by_id.values() if not kinds or o.kind in kinds]
+        return sorted(chosen, key=lambda o: (o.key, o.kind))
+
+    @property
+    def last_id(self) -> int:
+        """The largest number ever given out."""
+        with self._lock:
+            return self._objects.last_id
 
     def next_id(self) -> int:
         """A number for an object about to be made; never given out again once the object exists."""
+        return self.last_id + 1
+
+    @property
+    def dropped(self) -> frozenset[str]:
+        """Folders of tables that nothing needs any more, because a DROP said so."""
         with self._lock:
-            row = self._connection.execute("SELECT seq FROM sqlite_sequence").fetchone()
-            return (row[0] if row else 0) + 1
+            return frozenset(self._objects.dropped)
+
+    def forget_dropped(self, folders: Iterable[str]) -> None:
+        """These folders are gone; the next image leaves them out."""
+        with self._lock:
+            self._objects.dropped -= set(folders)
 
     def add(self, kind: str, name: str, definition: Mapping[str, Any]) -> CatalogObject:
         """Adds an object; BindError 42P07 if the name is taken."""
-        with self._lock:
+        with self._writing:
             self.check_free(kind, name)
-            cursor = self._connection.execute(
-                "INSERT INTO objects (kind, namespace, name, key, definition, created_at)"
-                " VALUES (?, ?, ?, ?, ?, strftime('%Y-%m-%dT%H:%M:%fZ', 'now')) RETURNING id, created_at",
-                (kind, NAMESPACES[kind], name, name.casefold(), json.dumps(definition)),
-            )
-            number, created_at = cursor.fetchone()
-            made = CatalogObject(number, kind, name, dict(definition), created_at)
-            self._objects[made.key, NAMESPACES[kind]] = made
-            self.changes += 1
+            now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            made = CatalogObject(self.next_id(), kind, name, dict(definition), now)
+            self._write(ADDED, asdict(made))
             return made
 
     def check_free(self, kind: str, name: str) -> None:
@@ -142,38 +199,65 @@ class Catalog:
             )
 
     def remove(self, gone: CatalogObject) -> None:
-        """Removes an object."""
-        with self._lock:
-            self._connection.execute("DELETE FROM objects WHERE id = ?", (gone.id,))
-            self._objects.pop((gone.key, NAMESPACES[gone.kind]), None)
-            self.changes += 1
+        """Removes an object; its folders may be removed when this returns."""
+        with self._writing:
+            if gone.id in self._objects.by_id:
+                self._write(REMOVED, gone.id)
 
     def change(
         self, old: CatalogObject, definition: Mapping[str, Any], name: str | None = None
     ) -> CatalogObject:
         """Gives an object a new definition, and perhaps a new name."""
-        with self._lock:
+        with self._writing:
             new_name = name or old.name
             if new_name.casefold() != old.key:
                 self.check_free(old.kind, new_name)
-            self._connection.execute(
-                "UPDATE objects SET name = ?, key = ?, definition = ? WHERE id = ?",
-                (new_name, new_name.casefold(), json.dumps(definition), old.id),
-            )
-            namespace = NAMESPACES[old.kind]
-            self._objects.pop((old.key, namespace), None)
             new = CatalogObject(old.id, old.kind, new_name, dict(definition), old.created_at)
-            self._objects[new.key, namespace] = new
-            self.changes += 1
+            self._write(CHANGED, asdict(new))
             return new
 
+    def _write(self, kind: int, said: Any) -> None:
+        """Makes a record durable, then takes it in; now and then everything as one record."""
+        payload = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
+        lsn = self._log.append([Record(kind, 0, (payload,))]).wait()
+        with self._lock:
+            self._objects.apply(kind, payload)
+            self.changes += kind != IMAGE
+            image = self._objects.image() if self._objects.wants_image else None
+        if kind == IMAGE:
+            self._log.free(lsn - 1)
+        elif image is not None:
+            self._write(IMAGE, image)
 
-def damaged(path: Path, detail: str) -> StorageError:
+
+def read_catalog(folder: Path) -> list[CatalogObject]:
+    """The objects in the catalog of a folder that may be open elsewhere; nothing is changed."""
+    return list(_read(folder, peek(str(folder))).by_id.values())
+
+
+def _read(folder: Path, records: Iterator[Record]) -> _Objects:
+    """The objects that the records tell of; they begin with the first one ever, or with an image."""
+    objects = _Objects()
+    seen = whole = False
+    for record in records:
+        seen, whole = True, whole or record.lsn == 1 or record.kind == IMAGE
+        if not whole:
+            continue  # an image that replaces it follows
+        try:
+            objects.apply(record.kind, bytes(record.payload[0]))
+        except (ValueError, KeyError, TypeError) as error:
+            raise damaged(folder, f"record {record.lsn}: {error!r}") from error
+    if seen and not whole:
+        raise damaged(folder, "its first records are missing")
+    return objects
+
+
+def damaged(folder: Path, detail: str) -> StorageError:
     """The error for a catalog that cannot be read."""
     return StorageError(
-        f"the catalog {path} is damaged",
+        f"the catalog {folder} is damaged",
         sqlstate="XX001",
         detail=detail,
-        hint="restore the file from a copy; the rows under tables/ are untouched, "
+        hint="put its files back from a copy; the rows under tables/ are untouched, "
         "each folder there is a Delta table that any Delta reader opens",
     )

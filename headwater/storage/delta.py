@@ -20,8 +20,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
+from headwater.storage.delta_sums import DeltaSums
 from headwater.storage.disk import storage_error
 from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.footer import with_sum
 
 CHECKPOINT_INTERVAL = 10
 STATISTICS_COLUMNS = 32
@@ -47,6 +49,9 @@ class DeltaLog:
         self.folder = folder
         self.torn = cut_torn_commit(folder) if cut_torn else None
         self._failure: StorageError | None = None
+        self._sums = DeltaSums(folder)
+        for bad in self._sums.check(without=self.torn):
+            bad.rename(bad.with_name(bad.name + ".damaged"))
         try:
             self._handle = _opened(folder)
         except Exception as error:  # delta-rs raises many types; all mean an unreadable log
@@ -70,6 +75,7 @@ class DeltaLog:
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
         sync_folder(folder.parent)
+        DeltaSums(folder).note(0)
         return cls(folder)
 
     @property
@@ -162,8 +168,10 @@ class DeltaLog:
             self._failure = _commit_error(self.folder, error)
             self._failure.hint = "close and open the database; no acknowledged row is lost"
             raise self._failure from error
-        if self.version % CHECKPOINT_INTERVAL == 0:
+        due = self.version % CHECKPOINT_INTERVAL == 0
+        if due:
             self._checkpoint()
+        self._sums.note(self.version, checkpoint=due)
 
     @property
     def failed(self) -> bool:
@@ -320,7 +328,8 @@ def write_file(folder: Path, table: pa.Table) -> DataFile:
 
 
 def described(folder: Path, path: Path) -> DataFile:
-    """A Parquet file as the log describes it, from the file's own footer."""
+    """A Parquet file as the log describes it, from the file's own footer, whose checksum it is named by."""
+    path = with_sum(path)
     footer = pq.read_metadata(path)
     statistics: dict[str, Any] = {"numRecords": footer.num_rows}
     bounds = _bounds(footer)

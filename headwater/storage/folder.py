@@ -1,12 +1,14 @@
 """The data folder: whose it is, which format, and that one process has it open.
 
-Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog.db`, `tables/` (one Delta table per
-folder), `wal/`, `staging/`. The mark is written before anything else, the lock taken before that.
+Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog/` and `batches/` (logs of objects and of
+batch ids), `wal/` (the log of rows), `tables/` (one Delta table per folder), `staging/`, `aside/` (what
+no object needs and no DROP gave up). The mark is written before anything else, the lock taken before that.
 """
 
 from __future__ import annotations
 
 import fcntl
+import itertools
 import json
 import os
 import shutil
@@ -15,7 +17,7 @@ from pathlib import Path
 
 from headwater.errors import StorageError
 
-FORMAT = 1
+FORMAT = 2
 MARK = "HEADWATER"
 LOCK = "LOCK"
 
@@ -39,8 +41,8 @@ class DataFolder:
 
     @property
     def catalog(self) -> Path:
-        """The catalog's file."""
-        return self.path / "catalog.db"
+        """The folder of the catalog's log."""
+        return self.path / "catalog"
 
     @property
     def tables(self) -> Path:
@@ -102,7 +104,9 @@ class DataFolder:
                     f"{self.path} is not a Headwater folder",
                     sqlstate="58P01",
                     detail=f"it holds {', '.join(others[:3])}{' …' if len(others) > 3 else ''}",
-                    hint="give an empty or new folder",
+                    hint="give an empty or new folder"
+                    if "catalog" not in others
+                    else f"its file {MARK} is missing: put it back from a copy",
                 )
             self._write_mark(mark)
             return
@@ -110,12 +114,21 @@ class DataFolder:
             found = int(json.loads(mark.read_text())["format"])
         except (ValueError, KeyError, TypeError, OSError) as error:
             raise StorageError(
-                f"the file {mark} is damaged", sqlstate="XX001", detail=str(error)
+                f"the file {mark} is damaged",
+                sqlstate="XX001",
+                detail=str(error),
+                hint=f"put it back from a copy; it holds nothing but {json.dumps({'format': FORMAT})}",
             ) from error
+        if found < FORMAT:
+            raise StorageError(
+                f"{self.path} was written by an older Headwater, before its first release",
+                detail=f"its format is {found}, this version reads {FORMAT}",
+                hint="use the older version, or read its tables, which are Delta tables, into a new folder",
+            )
         if found > FORMAT:
             raise StorageError(
                 f"{self.path} was written by a newer Headwater",
-                detail=f"its format is {found}, this version reads up to {FORMAT}",
+                detail=f"its format is {found}, this version reads {FORMAT}",
                 hint="use the newer version",
             )
 
@@ -130,6 +143,32 @@ class DataFolder:
             sync_folder(self.path)
         except OSError as error:
             raise _unwritable(self.path, error) from error
+
+    def check_catalog(self) -> None:
+        """XX001 if there are tables or rows and no catalog at all: an empty one would disown them."""
+        if self.catalog.is_dir() and any(self.catalog.iterdir()):
+            return
+        owned = [*self.tables.iterdir(), *(self.path / "wal").glob("*.wal")]
+        if owned:
+            raise StorageError(
+                f"the catalog {self.catalog} is missing",
+                sqlstate="XX001",
+                detail=f"{owned[0]} belongs to objects that it would name",
+                hint="put the folder back from a copy; nothing has been changed",
+            )
+
+    def put_aside(self, path: Path) -> Path:
+        """Moves what nobody needs out of the way, where `headwater doctor` finds it; its new place."""
+        aside = self.path / "aside"
+        aside.mkdir(mode=0o700, exist_ok=True)
+        for number in itertools.count():
+            target = aside / (f"{path.name}.{number}" if number else path.name)
+            if not target.exists():
+                path.rename(target)
+                sync_folder(path.parent)
+                sync_folder(aside)
+                return target
+        raise AssertionError("unreachable")
 
 
 def sync_folder(path: Path) -> None:

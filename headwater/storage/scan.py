@@ -14,6 +14,7 @@ from headwater.errors import DataError, StorageError
 from headwater.plan.predicate import And, Predicate, columns_of, compares_floats, conjuncts
 from headwater.plan.scan import OrderBy, ScanPlan, Total
 from headwater.sql.types import result_schema
+from headwater.storage.footer import check_footers
 
 # Damage inside a page is an error, not a wrong row; kernel/spark.py asks the same of Spark.
 CHECKED_PARQUET = ds.ParquetFileFormat(
@@ -38,6 +39,7 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
         needed |= columns_of(kept)
     names = [name for name in schema.names if name in needed]
     predicate = None if pushed is None else pushed.arrow()
+    check_footers(files)
     try:
         dataset = ds.dataset(list(files), schema=schema, format=CHECKED_PARQUET)
         if plan.limit is not None and not plan.order and kept is None:

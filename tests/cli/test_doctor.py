@@ -178,16 +178,16 @@ def test_whose_folder(tmp_path: Path) -> None:
     (tmp_path / "photo.jpg").write_text("")
     assert check_folder.ownership(tmp_path).status == "problem"
     assert check_folder.ownership(tmp_path / "photo.jpg").status == "problem"
-    (tmp_path / "catalog.db").write_bytes(b"SQLite format 3\x00")
+    (tmp_path / "catalog").mkdir()
     assert "HEADWATER is missing" in check_folder.ownership(tmp_path).text
     (tmp_path / "HEADWATER").write_text('{"format": 99}')
     newer = check_folder.ownership(tmp_path)
-    assert (newer.status, newer.advice) == ("problem", "use the newer Headwater that wrote it")
+    assert (newer.status, newer.advice) == ("problem", "use the Headwater that wrote it")
     (tmp_path / "HEADWATER").write_text("[]")
     assert "HEADWATER is damaged" in check_folder.ownership(tmp_path).text
-    (tmp_path / "HEADWATER").write_text('{"format": 1}')
+    (tmp_path / "HEADWATER").write_text('{"format": 2}')
     assert "is a Headwater database" in check_folder.ownership(tmp_path).text
-    (tmp_path / "catalog.db").write_bytes(b"garbage")
+    (tmp_path / "catalog" / "0000000001.wal").write_bytes(b"garbage")
     assert "damaged" in check_folder.ownership(tmp_path).text
 
 
@@ -217,8 +217,8 @@ def test_own_locks_do_not_count(tmp_path: Path) -> None:
 def test_a_clock_that_was_set_back(tmp_path: Path) -> None:
     """Files of the future tell it."""
     assert check_folder.times(tmp_path / "new").status == "ok"
-    (tmp_path / "catalog.db").write_text("")
-    written = (tmp_path / "catalog.db").stat().st_mtime
+    (tmp_path / "HEADWATER").write_text("")
+    written = (tmp_path / "HEADWATER").stat().st_mtime
     assert check_folder.times(tmp_path, written + 1).status == "ok"
     assert check_folder.times(tmp_path, written - 3600).status == "warning"
 
@@ -293,7 +293,7 @@ def test_exit_code_and_json(
 def test_every_check_is_named_as_its_finding(tmp_path: Path) -> None:
     names = [name for name, _ in doctor.checks(str(tmp_path))]
     assert [finding.name for finding in doctor.examine(doctor.checks(str(tmp_path)))] == names
-    assert len(doctor.checks(None)) == len(names) - 3
+    assert len(doctor.checks(None)) == len(names) - 4
     assert os.listdir(tmp_path) == []
 
 

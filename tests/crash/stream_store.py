@@ -31,7 +31,7 @@ class Opened:
         folder.mkdir(exist_ok=True)
         self.folder = folder
         self.settings = Settings({**QUIET, **settings}, environment={})
-        self.catalog = Catalog(folder / "catalog.db")
+        self.catalog = Catalog(folder / "catalog")
         try:
             self.store = StreamStore(folder, self.catalog, self.settings)
         except BaseException:

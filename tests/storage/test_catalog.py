@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 
-from headwater.errors import BindError, StorageError
-from headwater.storage.catalog import Catalog
+from headwater.errors import BindError, Error, StorageError
+from headwater.storage import catalog as catalogs
+from headwater.storage.catalog import Catalog, read_catalog
+from tests.crash.power import FailingDisk, PowerDisk, SimulatedCrash, StopAt
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "catalog.db"
+    return tmp_path / "catalog"
 
 
 @pytest.fixture
@@ -27,6 +29,7 @@ def catalog(path: Path) -> Iterator[Catalog]:
 def test_what_is_added_is_found_after_a_restart(path: Path) -> None:
     first = Catalog(path)
     added = first.add("table", "Orders", {"columns": [1, {"x": None}]})
+    assert read_catalog(path) == [added], "also while it is open"
     first.close()
     second = Catalog(path)
     assert second.find("ORDERS") == added
@@ -45,16 +48,18 @@ def test_relations_share_one_namespace_functions_have_their_own(catalog: Catalog
     assert [o.kind for o in catalog.all()] == ["function", "table"]
 
 
-def test_numbers_are_never_given_out_again(catalog: Catalog) -> None:
+def test_numbers_are_never_given_out_again(path: Path) -> None:
     numbers = []
     for _ in range(3):
+        catalog = Catalog(path)
         expected = catalog.next_id()
         item = catalog.add("table", "t", {})
         assert item.id == expected
         catalog.remove(item)
         numbers.append(item.id)
+        assert catalog.all() == []
+        catalog.close()
     assert len(set(numbers)) == 3
-    assert catalog.all() == []
 
 
 def test_change_keeps_the_number_and_checks_the_new_name(catalog: Catalog) -> None:
@@ -75,47 +80,158 @@ def test_names_compare_without_case_in_any_script(catalog: Catalog) -> None:
     assert catalog.find("grösse") == made
 
 
-@pytest.mark.parametrize("damage", ["overwrite", "cut", "text", "kind", "definition", "newer"])
-def test_damage_is_named_and_nothing_is_changed(path: Path, damage: str) -> None:
+def test_a_folder_is_dropped_only_by_a_durable_record(path: Path) -> None:
+    first = Catalog(path)
+    one = first.add("table", "t", {"folder": "t-1"})
+    two = first.add("continuous query", "q", {"results": {"folder": "results_of_q-2"}})
+    moved = first.change(one, {"folder": "t-3"})
+    assert first.dropped == {"t-1"}
+    first.remove(two)
+    first.remove(moved)
+    first.close()
+    second = Catalog(path)
+    assert second.dropped == {"t-1", "t-3", "results_of_q-2"}
+    second.add("table", "t", {"folder": "t-1"})
+    second.forget_dropped({"t-3"})
+    assert second.dropped == {"results_of_q-2"}
+    second.close()
+
+
+def test_an_image_replaces_the_changes_before_it(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(catalogs, "SEGMENT_BYTES", 16 << 10)
+    monkeypatch.setattr(catalogs, "FIRST_SEGMENT_BYTES", 16 << 10)
+    monkeypatch.setattr(catalogs, "IMAGE_AFTER_BYTES", 8 << 10)
+    random = Random(4)
+    catalog, expected = Catalog(path), {}
+    for number in range(600):
+        name = f"t{random.randrange(30)}"
+        if name not in expected:
+            made = catalog.add("table", name, {"folder": f"{name}-{number}", "text": "x" * 80})
+        elif random.random() < 0.6:
+            made = catalog.change(expected[name], {"folder": f"{name}-{number}"})
+        else:
+            catalog.remove(expected.pop(name))
+            continue
+        expected[name] = made
+        if random.random() < 0.05:
+            catalog.close()
+            catalog = Catalog(path)
+        assert len(list(path.glob("*.wal"))) < 9
+    left, last = catalog.dropped, catalog.last_id
+    catalog.close()
+    again = Catalog(path)
+    assert {o.name: o for o in again.all()} == expected
+    assert (again.dropped, again.last_id) == (left, last)
+    again.close()
+
+
+@pytest.mark.parametrize("how", ["zeros", "cut", "text", "missing", "older"])
+def test_damage_is_named_and_nothing_is_changed(path: Path, how: str) -> None:
     catalog = Catalog(path)
     for number in range(50):
         catalog.add("table", f"t{number}", {"columns": ["x" * 200]})
+        if number == 30:
+            older = (path / "0000000001.wal").read_bytes()
     catalog.close()
-    _damage(path, damage)
-    before = path.read_bytes()
-    with pytest.raises(StorageError, match="is damaged") as caught:
+    file = path / "0000000001.wal"
+    content = bytearray(file.read_bytes())
+    if how == "zeros":
+        content[8000:9000] = bytes(1000)
+    elif how == "cut":
+        del content[9000:]
+    elif how == "text":
+        content[:] = b"not a log, " * 500
+    file.write_bytes(older if how == "older" else content)
+    if how == "missing":
+        file.unlink()
+    before = {each: each.read_bytes() for each in path.iterdir()}
+    with pytest.raises(StorageError) as caught:
         Catalog(path)
     assert caught.value.sqlstate == "XX001"
     assert str(path) in caught.value.message
-    assert "Delta table" in (caught.value.hint or "")
-    assert path.read_bytes() == before
+    assert caught.value.hint
+    assert {each: each.read_bytes() for each in path.iterdir()} == before
+
+
+def test_every_flipped_bit_is_noticed_or_harmless(path: Path) -> None:
+    catalog = Catalog(path)
+    expected = [catalog.add("user", f"u{n}", {"role": "reader"}) for n in range(6)]
+    catalog.close()
+    file = path / "0000000001.wal"
+    content = file.read_bytes()
+    used = len(content.rstrip(b"\0"))
+    refused = 0
+    for place in (*range(0, 60), *range(4096, used, 7)):
+        file.write_bytes(content[:place] + bytes([content[place] ^ 4]) + content[place + 1 :])
+        try:
+            again = Catalog(path)
+        except StorageError:
+            refused += 1
+            continue
+        assert again.all() == expected
+        again.close()
+        assert place < 4096
+    assert refused > 100
+
+
+def test_every_step_is_a_crash_point() -> None:
+    """Killed or without power at any step: an object is there or not, and what was told stays."""
+    at, stopped = 0, True
+    while stopped:
+        at += 1
+        disk = PowerDisk()
+        disk.mkdir("/db")
+        disk.fsync_folder("/")
+        told: set[str] = set()
+        stopped = False
+        try:
+            catalog = Catalog(Path("/db/catalog"), StopAt(disk, at, half=at % 2 == 0))
+            for number in range(5):
+                catalog.add("table", f"t{number}", {"folder": f"t{number}-1"})
+                told.add(f"t{number}")
+            catalog.remove(catalog.all()[0])
+            told.discard("t0")
+        except SimulatedCrash:
+            stopped = True
+        disk.power_cut(Random(at)) if at % 3 else disk.kill()
+        found = Catalog(Path("/db/catalog"), disk)
+        names = {o.name for o in found.all()}
+        assert told - {"t0"} <= names <= told | {f"t{len(told)}", "t0"}
+        found.close()
+
+
+@pytest.mark.parametrize("number", [5, 28])
+def test_a_change_that_failed_is_wholly_there_or_not(number: int) -> None:
+    refused: set[str] = set()
+    for at in range(1, 60):
+        disk = PowerDisk()
+        disk.mkdir("/db")
+        failing = FailingDisk(disk, at, number)
+        try:
+            catalog = Catalog(Path("/db/catalog"), failing)
+        except Error:
+            continue
+        kept: list[catalogs.CatalogObject] = []
+        for name in ("a", "b", "c"):
+            try:
+                kept.append(catalog.add("table", name, {}))
+            except StorageError as error:
+                refused.add(error.sqlstate)
+        assert [o for o in catalog.all() if o in kept] == kept
+        catalog.close()
+        again = Catalog(Path("/db/catalog"), disk)
+        assert {each.name for each in kept} <= {each.name for each in again.all()}
+        again.close()
+    assert refused <= {"58030", "53100"}
+    assert refused
 
 
 def test_others_cannot_read_it(path: Path) -> None:
-    """Passwords of addresses may stand in the catalog: it and its log are the owner's alone."""
+    """Passwords of addresses may stand in the catalog: its files are the owner's alone."""
     catalog = Catalog(path)
     catalog.add("source", "s", {"url": "postgresql://u:p@h/d"})
-    modes = {found.stat().st_mode & 0o777 for found in path.parent.glob(f"{path.name}*")}
+    modes = {found.stat().st_mode & 0o777 for found in path.iterdir()}
     catalog.close()
     assert modes == {0o600}
-
-
-def _damage(path: Path, how: str) -> None:
-    content = bytearray(path.read_bytes())
-    if how == "overwrite":
-        content[4096:12288] = b"\xab" * 8192
-        path.write_bytes(content)
-    elif how == "cut":
-        path.write_bytes(content[:5000])
-    elif how == "text":
-        path.write_text("not a database, " * 500)
-    else:
-        connection = sqlite3.connect(path)
-        changes = {
-            "kind": "UPDATE objects SET kind = 'spaceship' WHERE id = 7",
-            "definition": "UPDATE objects SET definition = '{' WHERE id = 7",
-            "newer": "PRAGMA user_version = 99",
-        }
-        connection.execute(changes[how])
-        connection.commit()
-        connection.close()

@@ -24,13 +24,16 @@ import pyarrow.parquet as pq
 from headwater.storage.clock import DIRECT, NO_TICKS, ClockState, Mark, Ticks
 from headwater.storage.delta import DataFile, DeltaLog
 from headwater.storage.disk import storage_error
+from headwater.storage.footer import check_footers, with_sum
 from headwater.storage.interval_index import IntervalIndex
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
 from headwater.storage.streaming.records import Delivery, Stamp
 
 ROW_GROUP_ROWS = 100_000
 GONE = -1
-_NAME = re.compile(r"blocks/(-?\d+)/(-?\d+)_(-?\d+)_(\d+)_(\d+)_(\d+)_(\d+)_([0-9a-f]+)\.parquet")
+_NAME = re.compile(
+    r"blocks/(-?\d+)/(-?\d+)_(-?\d+)_(\d+)_(\d+)_(\d+)_(\d+)_([0-9a-f]+)\.[0-9a-f]{8}\.parquet"
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ class Block:
     @property
     def id(self) -> str:
         """A name that is never given twice."""
-        return Path(self.path).stem.rpartition("_")[2]
+        return Path(self.path).name.rpartition("_")[2].partition(".")[0]
 
 
 def block_of(file: DataFile) -> Block | None:
@@ -81,6 +84,7 @@ def ticks_beyond(
     found = [NO_TICKS]
     for block in blocks:
         if clock is None or block.high > clock:
+            check_footers([str(folder / block.path)])
             rows = pq.read_table(folder / block.path, columns=[definition.time, LATE])
             rows = rows.filter(pc.invert(rows.column(LATE)))
             ticks = definition.ticks(rows.column(definition.time))
@@ -135,12 +139,14 @@ def write(
             row_group_size=ROW_GROUP_ROWS,
             write_page_checksum=True,
         )
+        path = with_sum(path)
         size = path.stat().st_size
     except BaseException as error:
         path.unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise storage_error("write", str(path), error) from error
         raise
+    name = str(path.relative_to(folder))
     file = DataFile(name, size, rows.num_rows, _statistics(definition, rows))
     block = block_of(file)
     assert block is not None

@@ -20,6 +20,7 @@ from pyarrow import acero
 
 from headwater.errors import StorageError
 from headwater.plan.predicate import Comparison, Predicate, columns_of, conjuncts
+from headwater.storage.footer import check_footers
 from headwater.storage.interval_index import Intervals
 from headwater.storage.scan import CHECKED_PARQUET, split_for_files
 from headwater.storage.sidecar import Sidecar
@@ -278,6 +279,7 @@ def _sidecar_reader(
 
 def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCounts) -> Reader:
     def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
+        check_footers([str(path)])
         try:
             fragment = next(iter(ds.dataset(str(path), format=CHECKED_PARQUET).get_fragments()))
             if rows is not None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from headwater.errors import StorageError
 from headwater.settings import MEBIBYTE, Settings
+from headwater.storage.batch_ids import BatchIds
 from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.stored import Limits
@@ -52,7 +51,7 @@ class StreamStore:
         self._settings = settings
         self._catalog = catalog
         self._tables_folder = folder / "tables"
-        self._batches = _BatchIds(folder / "batches.db", settings)
+        self._batches = BatchIds(folder / "batches", lambda: settings.number("dedup_window_s"))
         self._lock = threading.Lock()
         self._tables: dict[int, StreamingTable] = {}
         self._settled: set[int] = set()  # tables with new blocks of sources
@@ -88,6 +87,8 @@ class StreamStore:
                 table = self._tables.get(record.table)
                 if table is not None:
                     table.replay(record)
+                elif record.table > self._catalog.last_id:
+                    raise _unheard_of(folder, record.table)
             if wal.next_lsn <= sealed:
                 raise StorageError(
                     f"the write-ahead log in {folder} ends before rows that are in blocks already",
@@ -153,9 +154,7 @@ class StreamStore:
     def remove(self, number: int) -> StreamingTable | None:
         """Forgets a table."""
         with self._lock:
-            table = self._tables.pop(number, None)
-        self._batches.forget(number)
-        return table
+            return self._tables.pop(number, None)
 
     def find(self, number: int) -> StreamingTable | None:
         """The table of that number."""
@@ -300,6 +299,16 @@ class StreamStore:
                 table.indexes.close()
 
 
+def _unheard_of(folder: Path, number: int) -> StorageError:
+    """Rows of a table that was not dropped, and that the catalog has never known."""
+    return StorageError(
+        f"the catalog in {folder.parent / 'catalog'} is older than the rows in {folder}",
+        sqlstate="XX001",
+        detail=f"there are rows of table {number}, which the catalog does not know yet",
+        hint="put the newest files of the catalog back; nothing has been changed",
+    )
+
+
 def _check_torn(table: StreamingTable, first_lsn: int) -> None:
     """A commit put aside as torn was never synced; then the log still has everything after it."""
     torn = table.torn_commit
@@ -312,72 +321,3 @@ def _check_torn(table: StreamingTable, first_lsn: int) -> None:
             detail=f"the write-ahead log begins at {first_lsn}, blocks go up to {table.sealed_lsn}",
             hint="restore the file from a copy",
         )
-
-
-class _BatchIds:
-    """Batch ids of sealed rows, kept for `dedup_window_s`; those of the log are in the log."""
-
-    def __init__(self, path: Path, settings: Settings) -> None:
-        self._settings = settings
-        self._lock = threading.Lock()
-        self._path = path
-        self._connection = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
-        try:
-            self._run("PRAGMA journal_mode = WAL")
-            self._run("PRAGMA synchronous = FULL")
-            found = self._run("PRAGMA quick_check")[0][0]
-            if found != "ok":
-                raise self._damaged(found)
-            self._run(
-                "CREATE TABLE IF NOT EXISTS batches (table_id INTEGER, batch_id TEXT, at REAL,"
-                " PRIMARY KEY (table_id, batch_id))"
-            )
-        except BaseException:
-            self._connection.close()
-            raise
-
-    def _run(self, text: str, values: Sequence[object] = ()) -> list[Any]:
-        try:
-            return self._connection.execute(text, values).fetchall()
-        except sqlite3.OperationalError as error:
-            full = "full" in str(error)
-            raise StorageError(
-                f"cannot write {self._path}: " + ("the disk is full" if full else str(error)),
-                sqlstate="53100" if full else "58030",
-            ) from error
-        except sqlite3.DatabaseError as error:
-            raise self._damaged(str(error)) from error
-
-    def _damaged(self, detail: str) -> StorageError:
-        return StorageError(
-            f"the file {self._path} is damaged",
-            sqlstate="XX001",
-            detail=detail,
-            hint="restore it from a copy; without it, batches repeated after a restart count twice",
-        )
-
-    def remember(self, ids: Sequence[str], table: int) -> None:
-        now = time.time()
-        oldest = now - self._settings.number("dedup_window_s")
-        with self._lock:
-            self._run("BEGIN")
-            try:
-                for name in ids:
-                    self._run("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", (table, name, now))
-                self._run("DELETE FROM batches WHERE at < ?", (oldest,))
-                self._run("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.rollback()
-                raise
-
-    def known(self, table: int) -> list[str]:
-        rows = self._run("SELECT batch_id FROM batches WHERE table_id = ?", (table,))
-        return [name for (name,) in rows]
-
-    def forget(self, table: int) -> None:
-        with self._lock:
-            self._run("DELETE FROM batches WHERE table_id = ?", (table,))
-
-    def close(self) -> None:
-        self._connection.close()

@@ -10,6 +10,7 @@ on disk. A full disk refuses appends with 53100, and the log goes on when space 
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,9 @@ from headwater.storage.wal import recovery
 from headwater.storage.wal.pool import SegmentPool
 from headwater.storage.wal.queue import AppendQueue, Hook, Ticket, fresh
 from headwater.storage.wal.record import HEADER_BYTES, Record, check
-from headwater.storage.wal.segment import DATA_START, Segment
+from headwater.storage.wal.segment import DATA_START, Segment, decode_header, epoch_of
+from headwater.storage.wal.witness import Witness
+from headwater.storage.wal.witness import check as check_witness
 from headwater.storage.wal.writer import GroupWriter
 
 MEBIBYTE = 1 << 20
@@ -73,7 +76,10 @@ class WriteAheadLog:
         self._pool = SegmentPool(
             folder, self._disk, segment_bytes, first_segment_bytes, spare_segments
         )
-        self._writer = GroupWriter(self._pool, self._disk, first_lsn, self._add_segment)
+        self._witness = Witness(folder, self._disk)
+        self._writer = GroupWriter(
+            self._pool, self._disk, first_lsn, self._add_segment, self._witness.note
+        )
         self._queue = AppendQueue(queue_bytes, append_timeout_s)
         self._group_bytes = group_bytes
         self._append_bytes_max = append_bytes_max
@@ -98,8 +104,17 @@ class WriteAheadLog:
         """
         if self._ready or self._segments:
             raise RuntimeError("recover() is called once")
+        try:
+            yield from self._recovered(from_lsn)
+        except BaseException:
+            self._witness.close()
+            raise
+        self._start()
+
+    def _recovered(self, from_lsn: int | None) -> Iterator[Record]:
         found = [self._pool.segment(epoch) for epoch in self._pool.open()]
         self._segments = found
+        reached = self._witness.open()
         needed = recovery.chain(found, from_lsn) if found else []
         for place, segment in enumerate(needed):
             data = self._disk.read(segment.path)
@@ -112,9 +127,12 @@ class WriteAheadLog:
             else:
                 ending = reader.ending()
                 recovery.check_reaches(ending.next_lsn, from_lsn)
+                check_witness(self._pool.folder, segment.path, ending.next_lsn, reached)
                 self._writer.resume(segment, ending, data)
         recovery.check_reaches(self._writer.next_lsn, from_lsn)
-        self._start()
+        check_witness(
+            self._pool.folder, found[-1].path if found else None, self._writer.next_lsn, reached
+        )
 
     def _start(self) -> None:
         self._ready = True
@@ -288,6 +306,17 @@ class WriteAheadLog:
         if self._ready and not self._use_threads:
             self.flush()
         self._writer.close()
+        self._witness.close()
+
+
+def peek(folder: str, disk: Disk | None = None) -> Iterator[Record]:
+    """The records of a log that may be open elsewhere; nothing is changed, a torn tail is left out."""
+    disk = disk or Disk()
+    for name in disk.listdir(folder):
+        if epoch_of(name) is not None:
+            path = os.path.join(folder, name)
+            data = disk.read(path)
+            yield from recovery.SegmentReader(Segment(path, decode_header(data, path)), data)
 
 
 def _refuse(tickets: Sequence[Ticket], error: BaseException) -> None:

@@ -27,16 +27,22 @@ class Refused(Exception):
 
 
 class GroupWriter:
-    """The end of the log. `rotated` is told each segment that goes live."""
+    """The end of the log. `rotated` is told of segments that go live, `reached` of LSNs that are durable."""
 
     def __init__(
-        self, pool: SegmentPool, disk: Disk, first_lsn: int, rotated: Callable[[Segment], None]
+        self,
+        pool: SegmentPool,
+        disk: Disk,
+        first_lsn: int,
+        rotated: Callable[[Segment], None],
+        reached: Callable[[int], None],
     ) -> None:
         self.next_lsn = first_lsn
         self.groups = 0
         self._pool = pool
         self._disk = disk
         self._rotated = rotated
+        self._reached = reached
         self._file: File | None = None
         self._epoch = 0
         self._offset = 0
@@ -123,6 +129,7 @@ class GroupWriter:
         self._disk.fdatasync(file)
         self._offset, self.next_lsn = end, next_lsn
         self.groups += 1
+        self._reached(next_lsn - 1)
         for ticket in accepted:
             if ticket.on_durable is not None:
                 ticket.on_durable(ticket.lsn)

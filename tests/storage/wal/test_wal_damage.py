@@ -7,7 +7,7 @@ from random import Random
 import pytest
 
 from headwater.errors import StorageError
-from headwater.storage.wal import Record, WriteAheadLog
+from headwater.storage.wal import Record, WriteAheadLog, witness
 from headwater.storage.wal.record import HEADER_BYTES, LAST_OF_APPEND
 from headwater.storage.wal.record import encode_header as encode_record_header
 from headwater.storage.wal.segment import DATA_START, Header, decode_header, encode_header
@@ -69,14 +69,26 @@ def test_damage_before_valid_records_names_file_and_offset() -> None:
     assert disk.contents() == before
 
 
-def test_damage_in_the_last_group_is_a_torn_tail() -> None:
+def test_damage_in_the_last_group_is_known_by_the_witness() -> None:
+    disk, _ = filled(10)
+    flip(disk, "0000000001.wal", DATA_START + 9 * STEP + 50)
+    before = disk.contents()
+    error = refused(disk)
+    assert "0000000001.wal ends at record 9, but record 10 was acknowledged" in error.message
+    assert f"remove {FOLDER}/{witness.NAME}" in (error.hint or "")
+    assert disk.contents() == before
+
+
+def test_without_a_witness_damage_in_the_last_group_is_a_torn_tail() -> None:
     disk, expected = filled(10)
+    disk.unlink(f"{FOLDER}/{witness.NAME}")
     flip(disk, "0000000001.wal", DATA_START + 9 * STEP + 50)
     assert read(disk) == {lsn: c for lsn, c in expected.items() if lsn < 10}
 
 
 def test_damage_in_the_last_group_of_several_cuts_the_rest_of_it() -> None:
     disk, expected = filled(3, appends_per_group=5)
+    disk.unlink(f"{FOLDER}/{witness.NAME}")
     flip(disk, "0000000001.wal", DATA_START + 12 * STEP + 50)
     found = read(disk)
     assert found == {lsn: c for lsn, c in expected.items() if lsn <= 12}
@@ -99,7 +111,7 @@ def test_a_valid_record_with_a_wrong_lsn_does_not_count() -> None:
 
 def test_damage_in_an_earlier_segment() -> None:
     disk, _ = filled(100)
-    assert len(disk.names) == 4
+    assert len(disk.names) == 5, "four segments and the witness"
     flip(disk, "0000000002.wal", DATA_START + 29 * STEP)
     error = refused(disk)
     assert f"0000000002.wal at byte {DATA_START + 29 * STEP}" in error.message
@@ -171,7 +183,7 @@ def test_an_empty_folder_when_records_are_expected() -> None:
 
 def test_random_damage_is_never_read_as_records() -> None:
     random = Random(20)
-    outcomes = {"error": 0, "cut": 0, "same": 0, "unclear": 0}
+    outcomes = {"error": 0, "same": 0, "unclear": 0}
     pristine, expected = filled(90, appends_per_group=1)
     images = pristine.contents()
     for _ in range(400):
@@ -187,17 +199,15 @@ def test_random_damage_is_never_read_as_records() -> None:
             named = error.sqlstate in ("XX001", "0A000") and ".wal" in error.message
             outcomes["error" if named else "unclear"] += 1
             continue
-        # Without an error, at most what one sector at the very end held is gone.
-        assert found.items() <= expected.items()
-        assert len(found) >= len(expected) - 512 // STEP - 2
-        outcomes["same" if found == expected else "cut"] += 1
+        assert found == expected
+        outcomes["same"] += 1
     assert outcomes.pop("unclear") == 0
     assert min(outcomes.values()) > 0, outcomes
 
 
 def damage_once(disk: PowerDisk, random: Random) -> None:
     """Flip a bit, zero a sector, or cut a file short."""
-    path = random.choice(sorted(disk.names))
+    path = random.choice(sorted(path for path in disk.names if path.endswith(".wal")))
     data = disk.inodes[disk.names[path]].data
     used = max(len(bytes(data).rstrip(b"\0")), 100)
     what = random.randrange(4)
@@ -226,3 +236,38 @@ def test_append_before_recovery_is_a_mistake() -> None:
     log = WriteAheadLog(FOLDER, PowerDisk())
     with pytest.raises(RuntimeError, match="recover"):
         log.append([Record(1, 1, (b"x",))])
+
+
+@pytest.mark.parametrize("how", ["older", "missing", "shorter"])
+def test_a_newest_segment_that_lost_records_is_noticed(how: str) -> None:
+    """An older copy, a deleted file and one cut at a record look like a log that never had them."""
+    disk, _ = filled(40)
+    older = bytes(data_of(disk, "0000000001.wal"))
+    disk, _ = filled(100)
+    newest = max(name for name in disk.names if name.endswith(".wal"))
+    if how == "missing":
+        disk.unlink(newest)
+    elif how == "shorter":
+        data_of(disk, newest.rpartition("/")[2])[DATA_START + STEP :] = bytes(100)
+    else:
+        disk, _ = filled(45)
+        data_of(disk, "0000000001.wal")[:] = older
+    before = disk.contents()
+    error = refused(disk)
+    assert "acknowledged" in error.message or "ends here" in (error.detail or "")
+    assert disk.contents() == before
+
+
+@pytest.mark.parametrize("how", ["damaged", "older", "missing", "cut"])
+def test_a_witness_that_says_nothing_takes_nothing_away(how: str) -> None:
+    disk, expected = filled(40)
+    data = data_of(disk, witness.NAME)
+    if how == "damaged":
+        data[6] ^= 1
+    elif how == "older":
+        data[:] = witness.encoded(3)
+    elif how == "cut":
+        del data[5:]
+    else:
+        disk.unlink(f"{FOLDER}/{witness.NAME}")
+    assert read(disk) == expected

@@ -1,0 +1,73 @@
+"""Checksums of Parquet footers, in the names of files.
+
+Pages carry checksums of their own; a footer does not, and a changed bit there can hide a column or skip a row
+group without an error. So a data file that we write ends in `.<crc32c of its footer>.parquet`, and the first
+reader of a process compares. Files of other writers have no such name and are taken as they are.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from crc32c import crc32c
+
+from headwater.errors import StorageError
+
+FILES_REMEMBERED = 65_536
+_NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet")
+_TAIL = struct.Struct("<I4s")
+_MAGIC = b"PAR1"
+
+
+def with_sum(path: Path) -> Path:
+    """Renames a whole Parquet file so that its name carries the checksum of its footer; the new path."""
+    named = path.with_name(f"{path.name.removesuffix('.parquet')}.{_footer_sum(path):08x}.parquet")
+    path.rename(named)
+    return named
+
+
+def check_footers(paths: Iterable[str]) -> None:
+    """XX001 for the first file whose footer is not the one that was written."""
+    for path in paths:
+        _check(path)
+
+
+@lru_cache(FILES_REMEMBERED)
+def _check(path: str) -> None:
+    named = _NAMED.search(path)
+    if named is None:
+        return
+    try:
+        right = _footer_sum(Path(path)) == int(named[1], 16)
+    except (OSError, ValueError) as error:
+        raise _damaged(path, str(error)) from error
+    if not right:
+        raise _damaged(path, "the checksum of its footer does not match")
+
+
+def _footer_sum(path: Path) -> int:
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        file.seek(max(size - _TAIL.size, 0))
+        tail = file.read()
+        if len(tail) < _TAIL.size:
+            raise ValueError("the file is too short")
+        length, magic = _TAIL.unpack(tail)
+        if magic != _MAGIC or length + _TAIL.size > size:
+            raise ValueError("the file does not end with a Parquet footer")
+        file.seek(size - _TAIL.size - length)
+        return int(crc32c(file.read()))
+
+
+def _damaged(path: str, detail: str) -> StorageError:
+    return StorageError(
+        f"the file {path} is damaged",
+        sqlstate="XX001",
+        detail=detail,
+        hint="restore the file from a copy",
+    )
