@@ -83,7 +83,10 @@ class DeltaLog:
 
         folder.mkdir(parents=True)
         configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
-        DeltaTable.create(str(folder), schema, configuration=configuration)
+        if any(_hides_ntz(field.type) for field in schema):
+            _write_first_commit(folder, schema, configuration)
+        else:
+            DeltaTable.create(str(folder), schema, configuration=configuration)
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
@@ -250,10 +253,16 @@ class DeltaLog:
 
     def add_columns(self, fields: Sequence[pa.Field]) -> int:
         """Adds columns that are NULL in all rows there are."""
-        from deltalake import Schema
+        from deltalake import Schema, TableFeatures
 
-        new = Schema.from_arrow(pa.schema(fields)).fields
-        self._handle.alter.add_columns(new)
+        feature = TableFeatures.TimestampWithoutTimezone
+        try:
+            if any(_hides_ntz(field.type) for field in fields):
+                self._handle.alter.add_feature(feature, allow_protocol_versions_increase=True)
+            self._handle.alter.add_columns(Schema.from_arrow(pa.schema(fields)).fields)
+        except Exception as error:
+            self._read_back()
+            raise _commit_error(self.folder, error) from error
         self._read_back()
         self._settle()
         return self.version
@@ -354,6 +363,37 @@ def _whole(lines: list[bytes]) -> bool:
         return False
     wanted = re.search(rf'"{COUNT}":"(\d+)"'.encode(), lines[0])
     return wanted is None or len(lines) > int(wanted.group(1))
+
+
+def _hides_ntz(type_: Any, inside_map: bool = False) -> bool:
+    """Whether a TIMESTAMP_NTZ stands inside of a map, where delta-rs does not look for it."""
+    if pa.types.is_timestamp(type_):
+        return inside_map and type_.tz is None
+    inside_map |= pa.types.is_map(type_)
+    parts = (type_.field(n).type for n in range(type_.num_fields))
+    return any(_hides_ntz(part, inside_map) for part in parts)
+
+
+def _write_first_commit(folder: Path, schema: pa.Schema, configuration: Mapping[str, str]) -> None:
+    """The commit that makes a table, with the feature that TIMESTAMP_NTZ needs."""
+    from deltalake import Schema
+
+    features = ["timestampNtz"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    metadata = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": Schema.from_arrow(schema).to_json(),
+        "partitionColumns": [],
+        "configuration": configuration,
+        "createdTime": int(time.time() * 1000),
+    }
+    lines = [
+        {"protocol": {**protocol, "readerFeatures": features, "writerFeatures": features}},
+        {"metaData": metadata},
+    ]
+    (folder / "_delta_log").mkdir()
+    _commit_file(folder, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
 def _only_adds(commit: Path) -> bool:
