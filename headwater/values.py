@@ -65,7 +65,30 @@ def _python_value(scalar: Any) -> Any:
         return {name: _python_value(value) for name, value in scalar.items()}
     if pa.types.is_nested(scalar.type):
         return [_python_value(item) for item in scalar.values]
-    return pc.cast(scalar, pa.string()).as_py()
+    return far_time_text(scalar)
+
+
+def has_far_times(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> bool:
+    """Whether a column of dates or timestamps has one beyond Python's years."""
+    try:
+        pc.min_max(column).as_py()
+    except (OverflowError, ValueError):
+        return True
+    return False
+
+
+def far_time_text(scalar: Any) -> str:
+    """A date or timestamp beyond Python's years, `+12026-11-17 08:00:00.5Z`; Arrow cuts its year."""
+    import numpy as np
+
+    type_ = scalar.type
+    if not (pa.types.is_timestamp(type_) or pa.types.is_date32(type_)):
+        return str(pc.cast(scalar, pa.string()).as_py())
+    unit: Any = "D" if pa.types.is_date32(type_) else type_.unit
+    text = str(np.datetime64(scalar.value, unit)).replace("T", " ")
+    sign = "" if text.startswith("-") or text.index("-") == 4 else "+"
+    zone = "Z" if pa.types.is_timestamp(type_) and type_.tz is not None else ""
+    return f"{sign}{text}{zone}"
 
 
 def text_of(type_: pa.DataType, machine: bool = False) -> Callable[[Any], str]:

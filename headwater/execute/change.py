@@ -35,7 +35,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.statements.update import Assignment, Update
 from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
-from headwater.storage.rows import check_not_null
+from headwater.storage.door import check
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.table import StreamingTable
@@ -154,7 +154,7 @@ class _StreamTarget:
         """The touched blocks are written again, each row with its time, sequence and lateness."""
         rows = self._running.context.kernel.run(work, self._running.cancellation)
         rows = rows.cast(self.schema)
-        check_not_null(rows, self._table.schema)
+        check(rows, self._table.schema)
         self._replace([self._blocks[path] for path in touched], rows)
 
     def clear(self) -> int:

@@ -19,6 +19,7 @@ from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.query import make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.types import quoted
+from headwater.storage.door import names_far_year
 
 
 def copy(running: Running, statement: Copy) -> Result:
@@ -104,7 +105,7 @@ def _bad_line(path: Path, message: str) -> DataError:
     reason = re.sub(r"^.*?[Rr]ow #\d+:\s*", "", message.splitlines()[0])
     return DataError(
         f"{path}{line} cannot be read: {reason}",
-        sqlstate="22P04",
+        sqlstate="22008" if names_far_year(message) else "22P04",
         hint="nothing was inserted; check the delimiter, HEADER and the columns' types",
     )
 

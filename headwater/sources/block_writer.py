@@ -23,7 +23,7 @@ import pyarrow as pa
 from headwater.errors import DataError, Error
 from headwater.storage.clock import NO_TICKS, Ticks
 from headwater.storage.delta import DataFile
-from headwater.storage.rows import check_not_null
+from headwater.storage.door import check
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.definition import ARRIVAL, LATE, Definition
 from headwater.storage.streaming.micro_batch import PARTITION_SEQUENCES, Written
@@ -149,7 +149,7 @@ class PartitionWriter:
         arrays.append(pa.array(self._sequence(places)))
         self._row_count += count
         rows = pa.Table.from_arrays(arrays, schema=pa.schema(list(schema)[:-1]))
-        check_not_null(rows, definition.schema)
+        check(rows, definition.schema)
         return rows
 
     def _sequence(self, place: Any) -> Any:

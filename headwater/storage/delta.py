@@ -2,7 +2,8 @@
 
 delta-rs syncs nothing, so this module does: data files and their folder before a commit, the
 commit's file and the log's folder after it. A handle is refreshed after each commit, because
-delta-rs does not do so by itself. One writer per table: callers hold the table's lock.
+delta-rs does not do so by itself; that reads the commit back, and one that cannot be read is put
+aside before anything relies on it. One writer per table: callers hold the table's lock.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from headwater.storage.delta_sums import DeltaSums
 from headwater.storage.disk import storage_error
 from headwater.storage.folder import sync_file, sync_folder
 from headwater.storage.footer import with_sum
+from headwater.storage.statistics import misfit
 
 CHECKPOINT_INTERVAL = 10
 STATISTICS_COLUMNS = 32
 LONGEST_TEXT_BOUND = 64
 COUNT = "headwater.actions"  # in a commit's first line: how many lines follow
+TORN, UNREADABLE = ".torn", ".unreadable"  # what is added to the names of commits put aside
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class DeltaLog:
     """The log of one table's files."""
 
     def __init__(self, folder: Path, *, cut_torn: bool = False) -> None:
-        """`cut_torn`: a newest commit that was not whole on disk is put aside (see `torn`)."""
+        """`cut_torn`: a newest commit whose rows others still hold may be put aside (see `torn`)."""
         self.folder = folder
         self.torn = cut_torn_commit(folder) if cut_torn else None
         self._failure: StorageError | None = None
@@ -53,7 +56,7 @@ class DeltaLog:
         for bad in self._sums.check(without=self.torn):
             bad.rename(bad.with_name(bad.name + ".damaged"))
         try:
-            self._handle = _opened(folder)
+            self._handle = self._opened_without_unreadable(cut_torn and self.torn is None)
         except Exception as error:  # delta-rs raises many types; all mean an unreadable log
             raise StorageError(
                 f"the Delta log of {folder} cannot be read",
@@ -63,6 +66,21 @@ class DeltaLog:
             ) from error
         self._sync_commit()  # the process that made it may have died before it did so
 
+    def _opened_without_unreadable(self, cut: bool) -> Any:
+        """A handle; `cut`: without the newest commit, if that only adds rows and cannot be read."""
+        try:
+            return _opened(self.folder)
+        except Exception:
+            newest = _newest_commit(self.folder) if cut else None
+            if newest is None or not _only_adds(newest):
+                raise
+            self.torn = put_aside(newest, UNREADABLE)
+            try:
+                return _opened(self.folder)
+            except Exception:
+                self.torn.rename(newest)  # something else is wrong: leave all as it was
+                raise
+
     @classmethod
     def create(cls, folder: Path, schema: pa.Schema) -> DeltaLog:
         """Makes a new empty table in a new folder."""
@@ -70,7 +88,10 @@ class DeltaLog:
 
         folder.mkdir(parents=True)
         configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
-        DeltaTable.create(str(folder), schema, configuration=configuration)
+        if any(_hides_ntz(field.type) for field in schema):
+            _write_first_commit(folder, schema, configuration)
+        else:
+            DeltaTable.create(str(folder), schema, configuration=configuration)
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
@@ -129,6 +150,7 @@ class DeltaLog:
                 detail=self._failure.detail,
                 hint=self._failure.hint,
             )
+        self._check(added)
         now = int(time.time() * 1000)
         try:
             self._sync_data(added)
@@ -156,13 +178,54 @@ class DeltaLog:
         except Exception as error:
             if not _made(self.folder, before + 1, mark):
                 raise _commit_error(self.folder, error) from error
+        self._read_back(mark)
         self._settle()
         return self.version
+
+    def _check(self, added: Sequence[DataFile]) -> None:
+        """StorageError for statistics that Delta readers would refuse; nothing was written then."""
+        schema = self.schema if added else None
+        for file in added:
+            assert schema is not None
+            wrong = misfit(file.statistics, schema)
+            if wrong is not None:
+                raise _unreadable(
+                    self.folder,
+                    ValueError(f"statistics of {file.path}: {wrong}"),
+                    "nothing was committed; no acknowledged row is lost",
+                )
+
+    def _read_back(self, mark: str = "") -> None:
+        """Reads the commit that was just written; one that cannot be read must not stay."""
+        try:
+            self._handle.update_incremental()
+            return
+        except Exception as error:
+            failure = error
+        try:
+            self._handle = _read(_table(self.folder))  # the handle alone may have been at fault
+        except Exception:
+            self._undo(mark, failure)
+            raise _unreadable(
+                self.folder, failure, "it was put aside; no acknowledged row is lost"
+            ) from failure
+
+    def _undo(self, mark: str, failure: Exception) -> None:
+        """Puts our commit aside; if that cannot be done, no other may follow it."""
+        newest = _newest_commit(self.folder)
+        try:
+            if newest is None or mark.encode() not in newest.read_bytes():
+                raise failure  # somebody committed after it
+            put_aside(newest, UNREADABLE)
+            self._handle = _read(_table(self.folder))
+        except Exception as error:
+            hint = f"move {newest} out of the folder, then open the database again"
+            self._failure = _unreadable(self.folder, error, hint)
+            raise self._failure from failure
 
     def _settle(self) -> None:
         """Makes the commit that is there durable; if that fails, no other may follow it."""
         try:
-            self._handle.update_incremental()
             self._sync_commit()
         except Exception as error:
             self._failure = _commit_error(self.folder, error)
@@ -198,13 +261,18 @@ class DeltaLog:
 
     def add_columns(self, fields: Sequence[pa.Field]) -> int:
         """Adds columns that are NULL in all rows there are."""
-        from deltalake import Schema
+        from deltalake import Schema, TableFeatures
 
-        new = Schema.from_arrow(pa.schema(fields)).fields
-        self._handle.alter.add_columns(new)
-        self._handle.update_incremental()
-        sync_file(_commit_file(self.folder, self.version))
-        sync_folder(self.folder / "_delta_log")
+        feature = TableFeatures.TimestampWithoutTimezone
+        try:
+            if any(_hides_ntz(field.type) for field in fields):
+                self._handle.alter.add_feature(feature, allow_protocol_versions_increase=True)
+            self._handle.alter.add_columns(Schema.from_arrow(pa.schema(fields)).fields)
+        except Exception as error:
+            self._read_back()
+            raise _commit_error(self.folder, error) from error
+        self._read_back()
+        self._settle()
         return self.version
 
     def _sync_data(self, added: Sequence[DataFile]) -> None:
@@ -223,14 +291,18 @@ def sync_files(folder: Path, names: Iterable[str]) -> None:
 
 def _opened(folder: Path) -> Any:
     """A handle; a checkpoint that a power cut left unfinished is removed, the commits are there."""
-    from deltalake import DeltaTable
-
     try:
-        return _read(DeltaTable(folder))
+        return _read(_table(folder))
     except Exception:
         if not _drop_bad_checkpoints(folder) and not _set_checkpoints_aside(folder):
             raise
-        return _read(DeltaTable(folder))
+        return _read(_table(folder))
+
+
+def _table(folder: Path) -> Any:
+    from deltalake import DeltaTable
+
+    return DeltaTable(folder)
 
 
 def _read(handle: Any) -> Any:
@@ -275,14 +347,19 @@ def cut_torn_commit(folder: Path) -> Path | None:
     Such a commit was never synced, so nothing relies on it yet. A commit is torn if its last line is
     not whole or lines are missing at its end; any other damage is not.
     """
-    newest = max((folder / "_delta_log").glob(f"{'[0-9]' * 20}.json"), default=None)
+    newest = _newest_commit(folder)
     if newest is None or int(newest.stem) == 0:
         return None
     if _whole(newest.read_bytes().splitlines()):
         return None
-    aside = newest.with_suffix(".json.torn")
-    newest.rename(aside)
-    sync_folder(newest.parent)
+    return put_aside(newest, TORN)
+
+
+def put_aside(commit: Path, why: str) -> Path:
+    """Takes a commit out of the log, durably; where it is now."""
+    aside = commit.with_name(commit.name + why)
+    commit.rename(aside)
+    sync_folder(commit.parent)
     return aside
 
 
@@ -294,6 +371,48 @@ def _whole(lines: list[bytes]) -> bool:
         return False
     wanted = re.search(rf'"{COUNT}":"(\d+)"'.encode(), lines[0])
     return wanted is None or len(lines) > int(wanted.group(1))
+
+
+def _hides_ntz(type_: Any, inside_map: bool = False) -> bool:
+    """Whether a TIMESTAMP_NTZ stands inside of a map, where delta-rs does not look for it."""
+    if pa.types.is_timestamp(type_):
+        return inside_map and type_.tz is None
+    inside_map |= pa.types.is_map(type_)
+    parts = (type_.field(n).type for n in range(type_.num_fields))
+    return any(_hides_ntz(part, inside_map) for part in parts)
+
+
+def _write_first_commit(folder: Path, schema: pa.Schema, configuration: Mapping[str, str]) -> None:
+    """The commit that makes a table, with the feature that TIMESTAMP_NTZ needs."""
+    from deltalake import Schema
+
+    features = ["timestampNtz"]
+    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    metadata = {
+        "id": str(uuid.uuid4()),
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": Schema.from_arrow(schema).to_json(),
+        "partitionColumns": [],
+        "configuration": configuration,
+        "createdTime": int(time.time() * 1000),
+    }
+    lines = [
+        {"protocol": {**protocol, "readerFeatures": features, "writerFeatures": features}},
+        {"metaData": metadata},
+    ]
+    (folder / "_delta_log").mkdir()
+    _commit_file(folder, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def _only_adds(commit: Path) -> bool:
+    """Whether a commit is one of ours that adds rows, and does nothing else."""
+    try:
+        lines = [json.loads(line) for line in commit.read_bytes().splitlines()]
+    except (ValueError, OSError):
+        return False
+    kinds = [kind for line in lines for kind in line]
+    ours = any(COUNT in line.get("commitInfo", ()) for line in lines)
+    return ours and set(kinds) <= {"commitInfo", "add", "txn"}
 
 
 def _made(folder: Path, version: int, mark: str) -> bool:
@@ -316,8 +435,21 @@ def _commit_error(folder: Path, error: Exception) -> StorageError:
     )
 
 
+def _unreadable(folder: Path, error: Exception, hint: str) -> StorageError:
+    return StorageError(
+        f"a commit to {folder} could not be read back",
+        sqlstate="58030",
+        detail=str(error).splitlines()[0][:300],
+        hint=hint,
+    )
+
+
 def _commit_file(folder: Path, version: int) -> Path:
     return folder / "_delta_log" / f"{version:020d}.json"
+
+
+def _newest_commit(folder: Path) -> Path | None:
+    return max((folder / "_delta_log").glob(f"{'[0-9]' * 20}.json"), default=None)
 
 
 def write_file(folder: Path, table: pa.Table) -> DataFile:

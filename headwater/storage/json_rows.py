@@ -19,6 +19,7 @@ import pyarrow.json as pa_json
 from headwater.errors import DataError, NotSupportedError
 from headwater.sql.literals import timestamp
 from headwater.sql.types import name_of
+from headwater.storage.door import names_far_year
 
 
 def read_lines(
@@ -113,7 +114,7 @@ def typed(
                 wanted = name_of(schema.field(name).type)
                 raise DataError(
                     f"row {number}: {_shown(value)} is no value of column {name} {wanted}",
-                    sqlstate="22018",
+                    sqlstate="22008" if names_far_year(str(value)) else "22018",
                     detail="nothing was inserted",
                 ) from error
         made.append(found)

@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater.errors import BindError, DataError
 from headwater.sql.names import nearest
 from headwater.sql.types import canonical, is_list, name_of
+from headwater.storage.door import check
 
 LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to more is infinite in a FLOAT
 
@@ -33,7 +34,7 @@ def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
             column = pa.chunked_array([pa.nulls(given.num_rows, field.type)])
         arrays.append(_converted(column, field))
     table = pa.Table.from_arrays(arrays, schema=pa.schema([f.with_nullable(True) for f in schema]))
-    check_not_null(table, schema)
+    check(table, schema)
     return table
 
 
@@ -44,7 +45,7 @@ def as_batch(rows: Any, schema: pa.Schema) -> pa.RecordBatch:
         return short
     if isinstance(rows, (list, tuple)) and rows and isinstance(rows[0], (dict, tuple, list)):
         found = _from_python(list(rows), schema)
-        check_not_null(found, schema)
+        check(found, schema)
         columns = found.columns
     else:
         columns = as_table(rows, schema).columns
@@ -77,9 +78,11 @@ def _few_plain_rows(rows: Any, schema: pa.Schema) -> pa.RecordBatch | None:
             return None
         plain.append(row)
     try:
-        return pa.RecordBatch.from_struct_array(pa.array(plain, struct))
+        batch = pa.RecordBatch.from_struct_array(pa.array(plain, struct))
     except (pa.ArrowException, OverflowError, ValueError):
         return None  # the long way names the row and the column
+    check(batch, schema)
+    return batch
 
 
 def _flat(column: Any) -> pa.Array:
@@ -264,9 +267,10 @@ def _converted(column: pa.ChunkedArray[Any], field: pa.Field[Any]) -> pa.Chunked
     try:
         return column.cast(field.type, safe=not pa.types.is_floating(field.type))
     except (pa.ArrowException, NotImplementedError) as error:
+        far = "out of bounds timestamp" in str(error)
         raise DataError(
             f"column {field.name}: a value does not fit {name_of(field.type)}",
-            sqlstate="22003",
+            sqlstate="22008" if far else "22003",
             detail=str(error).splitlines()[0],
         ) from error
 
@@ -329,20 +333,4 @@ def _is_bytes(type_: pa.DataType) -> bool:
 def _is_number(type_: pa.DataType) -> bool:
     return bool(
         pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_)
-    )
-
-
-def check_not_null(table: pa.Table, schema: pa.Schema) -> None:
-    """DataError 23502 if a NOT NULL column holds a NULL."""
-    for field in schema:
-        if not field.nullable and table.column(field.name).null_count:
-            raise null_value(field.name)
-
-
-def null_value(column: str) -> DataError:
-    """The error for a NULL in a NOT NULL column."""
-    return DataError(
-        f"NULL in column {column}, which is NOT NULL",
-        sqlstate="23502",
-        hint="nothing was written; give a value for every row",
     )

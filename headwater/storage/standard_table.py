@@ -18,8 +18,8 @@ import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
 from headwater.storage.delta import DataFile, DeltaLog, described, write_file
+from headwater.storage.door import check, check_file, has_required, null_value
 from headwater.storage.garbage import Garbage
-from headwater.storage.rows import check_not_null, null_value
 
 
 @dataclass(frozen=True)
@@ -127,9 +127,11 @@ class StandardTable:
                 self._snapshot = snapshot
 
     def written(self, paths: Sequence[Path]) -> list[DataFile]:
-        """Files that Spark wrote under the table's folder, described and checked for NULLs."""
+        """Files that Spark wrote under the table's folder, described and checked as all rows are."""
+        for path in paths:
+            check_file(path, self.schema)
         files = [described(self.folder, path) for path in paths]
-        required = [f for f in self.schema if not f.nullable]
+        required = [f for f in self.schema if has_required(f)]
         for file in files:
             if required and file.row_count:
                 self._check_required(file, required)
@@ -145,9 +147,7 @@ class StandardTable:
                 raise null_value(field.name)
         if unknown:
             names = [field.name for field in unknown]
-            check_not_null(
-                pq.read_table(self.folder / file.path, columns=names), pa.schema(unknown)
-            )
+            check(pq.read_table(self.folder / file.path, columns=names), pa.schema(unknown))
 
     def collect_garbage(self) -> None:
         """Deletes removed files that nobody needs any more."""

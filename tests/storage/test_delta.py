@@ -136,3 +136,38 @@ def test_add_columns(table: Path) -> None:
     log.add_columns([pa.field("x", pa.list_(pa.int32()))])
     assert log.schema.names == ["a", "s", "d", "x"]
     assert DeltaLog(table).version == 1
+
+
+NTZ_IN_MAPS = [
+    pa.map_(pa.string(), pa.struct([("n", pa.timestamp("us"))])),
+    pa.map_(pa.timestamp("us"), pa.int32()),
+    pa.list_(pa.struct([("m", pa.map_(pa.string(), pa.list_(pa.timestamp("us"))))])),
+]
+
+
+@pytest.mark.parametrize("type_", NTZ_IN_MAPS, ids=str)
+def test_a_timestamp_without_a_zone_may_hide_in_a_map(tmp_path: Path, type_: pa.DataType) -> None:
+    """delta-rs does not look there when it says which features a table needs."""
+    schema = pa.schema([("v", type_), ("a", pa.int32())])
+    made = DeltaLog.create(tmp_path / "made", schema)
+    assert made.schema.names == ["v", "a"]
+    changed = DeltaLog.create(tmp_path / "changed", pa.schema([("a", pa.int32())]))
+    changed.add_columns([pa.field("v", type_)])
+    for log in (made, changed):
+        rows = pa.table({"v": pa.nulls(1, type_), "a": pa.array([1], pa.int32())})
+        log.commit([write_file(log.folder, rows.select(log.schema.names))])
+        again = DeltaLog(log.folder)
+        assert [f.row_count for f in again.files()] == [1]
+        assert again.schema.field("v").type == made.schema.field("v").type
+
+
+def test_columns_that_cannot_be_added_leave_the_log_as_it_was(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(delta, "_hides_ntz", lambda _: False)
+    log = DeltaLog(table)
+    with pytest.raises(StorageError):
+        log.add_columns([pa.field("v", NTZ_IN_MAPS[0])])
+    assert DeltaLog(table).schema.names == ["a", "s", "d"]
+    log.commit([write_file(table, rows(1))])
+    assert [f.row_count for f in DeltaLog(table).files()] == [1]

@@ -21,8 +21,7 @@ from headwater.sql.types import name_of
 JSON = "application/json"
 LINES = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
-# Times as Arrow writes them, and how long such a text is in the years that Python knows.
-MOMENTS = {pa.timestamp("us", "UTC"): 27, pa.timestamp("us"): 26}
+MOMENTS = (pa.timestamp("us", "UTC"), pa.timestamp("us"))  # Arrow writes them almost as we do
 PART_BYTES = 256 << 10  # of Arrow, which are encoded and sent together
 
 
@@ -74,10 +73,9 @@ def _plain_values(column: Any) -> list[Any]:
         return list(column.to_pylist())
     if types.is_float64(type_) and pc.all(pc.is_finite(column)).as_py() is not False:
         return list(column.to_pylist())
-    if type_ in MOMENTS:
+    if type_ in MOMENTS and not values.has_far_times(column):
         texts = column.cast(pa.string()).to_pylist()
-        if all(text is None or len(text) == MOMENTS[type_] for text in texts):
-            return [None if text is None else _iso(text) for text in texts]
+        return [None if text is None else _iso(text) for text in texts]
     convert = values.json_of(type_)
     return [convert(value) for value in values.python_values(column)]
 

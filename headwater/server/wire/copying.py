@@ -19,6 +19,7 @@ from headwater.errors import DataError, Error, NotSupportedError, OverloadError
 from headwater.server.wire import encode, lines
 from headwater.server.wire.lines import END, RowEnds
 from headwater.sql.statements.copy import Copy
+from headwater.storage.door import names_far_year
 
 CHUNK = 4 << 20  # bytes of text that are read together
 TRUE = ["t", "true", "TRUE", "True", "1", "on", "yes", "y"]
@@ -109,7 +110,7 @@ class IncomingRows:
         where = f"line {line}" if found else f"line {line} or a later one"
         return DataError(
             f"COPY {self.statement.table}, {where}: {reason}",
-            sqlstate="22P04",
+            sqlstate="22008" if names_far_year(message) else "22P04",
             hint="nothing was inserted; check the delimiter, HEADER and the columns' types",
         )
 

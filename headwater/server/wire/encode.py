@@ -18,6 +18,7 @@ from headwater.errors import BindError
 from headwater.server.wire import types, values
 from headwater.server.wire.replies import Field
 from headwater.sql.types import is_list
+from headwater.values import has_far_times, python_values
 
 TEXT, BINARY = 0, 1
 Cells: TypeAlias = pa.Array  # of binary, NULL where the value is NULL
@@ -127,8 +128,8 @@ def as_text(column: pa.Array) -> pa.Array:
         return pc.if_else(column, "t", "f")
     if pa.types.is_floating(type_):
         return _float_text(column)
-    if pa.types.is_timestamp(type_):
-        return _timestamp_text(column)
+    if pa.types.is_timestamp(type_) or pa.types.is_date(type_):
+        return _time_text(column)
     if types.pg_type(type_).name == "bytea":
         return _hex_text(column.cast(pa.binary()))
     if pa.types.is_decimal(type_):
@@ -144,7 +145,7 @@ def as_text(column: pa.Array) -> pa.Array:
 
 
 def _mapped(column: pa.Array, function: Any) -> pa.Array:
-    cells = [None if v is None else function(v) for v in column.to_pylist()]
+    cells = [None if v is None else function(v) for v in python_values(column)]
     return pa.array(cells, pa.string())
 
 
@@ -166,6 +167,14 @@ def _float_text(column: pa.Array) -> pa.Array:
     ):
         texts = pc.if_else(pc.equal(texts, ours), theirs, texts)
     return texts
+
+
+def _time_text(column: pa.Array) -> pa.Array:
+    """Dates and timestamps; in years that Arrow would cut off, one by one."""
+    if has_far_times(column):
+        return pa.array([values.far_time_text(v) for v in column], pa.string())
+    is_date = pa.types.is_date(column.type)
+    return column.cast(pa.string()) if is_date else _timestamp_text(column)
 
 
 def _timestamp_text(column: pa.Array) -> pa.Array:
@@ -213,7 +222,7 @@ def as_binary(column: pa.Array) -> Cells:
     type_ = column.type
     slow = values.slow_binary(type_)
     if slow is not None:
-        cells = [None if v is None else slow(v) for v in column.to_pylist()]
+        cells = [None if v is None else slow(v) for v in python_values(column)]
         return pa.array(cells, pa.binary())
     if is_list(type_):
         return _array_binary(column)

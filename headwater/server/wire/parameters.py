@@ -17,10 +17,12 @@ from uuid import UUID
 from headwater.errors import DataError
 from headwater.server.wire import types, values
 from headwater.sql.literals import sql_text
+from headwater.storage.door import names_far_year
 
 BINARY = 1
 EPOCH = datetime(2000, 1, 1)
 INTEGERS = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I", "regclass": "!I"}
+TIMES = frozenset({"date", "timestamp", "timestamptz"})
 FLOATS = {"float4": "!f", "float8": "!d"}
 _WORDS = {"t": True, "true": True, "1": True, "on": True, "yes": True, "y": True}
 _WORDS |= {"f": False, "false": False, "0": False, "off": False, "no": False, "n": False}
@@ -64,9 +66,12 @@ def parameter_text(data: bytes | None, oid: int, format_: int) -> str:
         return _from_binary(name, data) if format_ == BINARY else _from_text(name, data.decode())
     except (ValueError, OverflowError, struct.error, InvalidOperation) as error:
         shown = data.hex() if format_ == BINARY else data.decode(errors="replace")
+        far = name.lstrip("_") in TIMES and (
+            isinstance(error, OverflowError) or names_far_year(shown)
+        )
         raise DataError(
             f"a parameter is no {name}: {shown[:80]!r}",
-            sqlstate="22P03" if format_ == BINARY else "22P02",
+            sqlstate="22008" if far else "22P03" if format_ == BINARY else "22P02",
             detail=str(error) or None,
         ) from error
 

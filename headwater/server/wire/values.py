@@ -8,13 +8,15 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Callable
-from datetime import date, datetime, time, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
+from headwater import values
 from headwater.server.wire import types
+from headwater.values import json_of
 
 POSTGRES_DAYS = 10_957  # from 1970-01-01 to 2000-01-01
 POSTGRES_MICROSECONDS = POSTGRES_DAYS * 86_400_000_000
@@ -96,33 +98,25 @@ def _interval_binary(value: Any) -> bytes:
     return struct.pack("!qii", microseconds, days, months)
 
 
-def _plain(value: Any) -> Any:
-    """A value that json can write."""
-    if isinstance(value, bytes):
-        return value.hex()
-    if isinstance(value, (datetime, date, time)):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return float(value)
-    return str(value)
+def json_text(type_: pa.DataType) -> Callable[[Any], str]:
+    """Nested values as JSON, as everywhere: a map is an object, decimals and NaN are texts."""
+    plain = json_of(type_)
+    encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+    return lambda value: encode(plain(value))
 
 
-def json_text(value: Any, type_: pa.DataType) -> str:
-    """A nested value as JSON; a map is an object."""
-    return json.dumps(_unfolded(value, type_), default=_plain, ensure_ascii=False)
-
-
-def _unfolded(value: Any, type_: pa.DataType) -> Any:
-    if value is None:
+def far_time_text(scalar: Any) -> str | None:
+    """A date or timestamp of any year as PostgreSQL writes it, `0044-03-15 BC` for one before 1."""
+    if not scalar.is_valid:
         return None
-    if pa.types.is_map(type_):
-        return {str(k): _unfolded(v, type_.item_type) for k, v in value}
-    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
-        return [_unfolded(v, type_.value_type) for v in value]
-    if pa.types.is_struct(type_):
-        fields = [type_.field(i) for i in range(type_.num_fields)]
-        return {f.name: _unfolded(value[f.name], f.type) for f in fields}
-    return value
+    text = values.far_time_text(scalar)
+    zoned = text.endswith("Z")
+    day, _, clock = text.removesuffix("Z").removeprefix("+").partition(" ")
+    year, month_and_day = day[:-6], day[-6:]
+    before = int(year) < 1
+    day = f"{1 - int(year) if before else int(year):04d}{month_and_day}"
+    clock = clock.rstrip("0").rstrip(".") if "." in clock else clock
+    return day + (f" {clock}" if clock else "") + ("+00" if zoned else "") + (" BC" * before)
 
 
 def element_text(value: str) -> str:
@@ -169,7 +163,7 @@ def slow_text(type_: pa.DataType) -> Callable[[Any], str] | None:
     if types.pg_type(type_).name == "interval":
         return interval_text
     if types.pg_type(type_).name == "json":
-        return lambda value: json_text(value, type_)
+        return json_text(type_)
     return None
 
 
@@ -181,5 +175,6 @@ def slow_binary(type_: pa.DataType) -> Encoder | None:
     if name == "interval":
         return _interval_binary
     if name == "json":
-        return lambda value: json_text(value, type_).encode()
+        text = json_text(type_)
+        return lambda value: text(value).encode()
     return None

@@ -22,10 +22,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from headwater.storage.clock import DIRECT, NO_TICKS, ClockState, Mark, Ticks
-from headwater.storage.delta import DataFile, DeltaLog
+from headwater.storage.delta import STATISTICS_COLUMNS, DataFile, DeltaLog
 from headwater.storage.disk import storage_error
 from headwater.storage.footer import check_footers, with_sum
 from headwater.storage.interval_index import IntervalIndex
+from headwater.storage.statistics import null_count
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
 from headwater.storage.streaming.records import Delivery, Stamp
 
@@ -161,7 +162,8 @@ def _statistics(definition: Definition, rows: pa.Table) -> Mapping[str, Any]:
         "minValues": {definition.time: _json(low), SEQUENCE: int(sequence.min())},
         "maxValues": {definition.time: _json(high), SEQUENCE: int(sequence.max())},
     }
-    nulls = {name: rows.column(name).null_count for name in rows.column_names[:32]}
+    names = rows.column_names[:STATISTICS_COLUMNS]
+    nulls = {name: null_count(rows.column(name)) for name in names}
     return {"numRecords": rows.num_rows, **bounds, "nullCount": nulls}
 
 

@@ -23,6 +23,7 @@ from headwater.storage.arrival import ArrivalClock
 from headwater.storage.clock import NO_TICKS, TableClock, Ticks
 from headwater.storage.clock import Stamp as ClockStamp
 from headwater.storage.delta import DataFile, DeltaLog
+from headwater.storage.door import FIRST_TIME, LAST_TIME
 from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
@@ -44,7 +45,6 @@ from headwater.storage.streaming.tail import TailBatch
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
-FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
 HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
