@@ -474,7 +474,8 @@ class ContinuousQuery:
     def _check_versions(self, held: HeldTables) -> None:
         """A table below the folds that changed: what was folded is folded again from the stored rows."""
         now = {name: held.relations.get(name) for name in self.plan.stream_tables}
-        if self._folded and now != self._versions:
+        moved = any(fold.is_elsewhere for fold in self._own_folds)
+        if self._folded and (moved or now != self._versions):
             self._folded = False
             self.forget_snapshot()
         self._versions = now

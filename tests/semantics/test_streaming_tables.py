@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -156,7 +157,8 @@ class History:
     def _tune(self) -> None:
         """Small blocks, and memory for all, some or none of them."""
         for table in self.opened.store.all():
-            table.limits = replace(
+            table.bounds = partial(
+                replace,
                 table.limits,
                 block_rows=self.random.choice((3, 10, 40)),
                 compact_files=self.random.choice((2, 3)),

@@ -27,6 +27,7 @@ from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
+from headwater.storage.streaming.limits import Limits
 from headwater.storage.streaming.read import Wanted, select
 from headwater.storage.streaming.records import (
     ADVANCE,
@@ -39,12 +40,13 @@ from headwater.storage.streaming.records import (
     names_payload,
     read_record,
 )
-from headwater.storage.streaming.stored import Limits, StoredTable
+from headwater.storage.streaming.stored import StoredTable
 from headwater.storage.streaming.tail import TailBatch
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
 FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # years 1 to 9999
+LOOK_AGAIN_S = 0.25  # a writer that waits for room looks at the bounds so often: SET may raise them
 HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
@@ -102,14 +104,14 @@ class StreamingTable(StoredTable):
         self,
         definition: Definition,
         folder: Path,
-        limits: Limits,
+        bounds: Callable[[], Limits],
         kept_s: Callable[[], float],
         wake: Callable[[], None],
         known_ids: Iterable[str] = (),
         sources: Iterable[str] = (),
         visibility: threading.Lock | None = None,
     ) -> None:
-        super().__init__(definition, folder, limits, kept_s, sources)
+        super().__init__(definition, folder, bounds, kept_s, sources)
         self.folded_by: dict[str, Callable[[], int]] = {}  # how far each pipeline of views is
         self.kept = True  # whether rows are kept: a stream without readers keeps none
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
@@ -249,12 +251,12 @@ class StreamingTable(StoredTable):
             if refusal is None:
                 return
             self._wake()
-            until = time.monotonic() + self.limits.insert_timeout_s
+            began = time.monotonic()
             while (refusal := self._fullness()) is not None:
-                left = until - time.monotonic()
+                left = began + self.limits.insert_timeout_s - time.monotonic()
                 if left <= 0:
                     raise refusal
-                self._room.wait(left)
+                self._room.wait(min(left, LOOK_AGAIN_S))
 
     def _fullness(self) -> OverloadError | None:
         """Why there is no room for more rows; None if there is."""
