@@ -78,7 +78,7 @@ class ContinuousQuery:
     wish: str = "auto"
     priority: int = 0
     max_wait_s: float | None = None
-    state: str = "running"  # "running" | "paused" | "failed"
+    state: str = "running"  # "running" | "paused" | "retrying" | "failed"
     error: BaseException | None = None
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
@@ -534,10 +534,9 @@ class ContinuousQuery:
             self.forget_snapshot()  # stored rows have begun to change while it was made
 
     def _settle_promise(self) -> None:
-        """Waits for a snapshot that is written beside; one that failed is told, and never counts."""
+        """Waits for a snapshot that is written beside; one that failed never counts."""
         promised, self._promised = self._promised, None
-        if promised is not None and self.snapshot is not None:
-            self.snapshot.settle()
+        if promised is not None and self.snapshot is not None and self.snapshot.came_about():
             self._kept_from = promised
 
     def forget_snapshot(self) -> None:

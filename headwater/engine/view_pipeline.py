@@ -424,6 +424,7 @@ class ViewPipeline:
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old."""
         if time.monotonic() - self._kept_at >= period_s:
+            self._kept_at = time.monotonic()  # also if there is no room for it
             self.put_away()
 
     def rows_will_change(self) -> None:

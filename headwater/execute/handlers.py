@@ -13,6 +13,7 @@ from headwater.execute import (
     continuous,
     copy,
     explain_continuous,
+    flush,
     functions,
     indexes,
     insert,
@@ -79,12 +80,6 @@ def drop_relation(running: Running, statement: Drop) -> Result:
     return tables.drop_table(running, statement)
 
 
-def flush(running: Running, _statement: Flush) -> Result:
-    """FLUSH: everything acknowledged and complete has been processed."""
-    running.context.engine.flush()
-    return Result("FLUSH")
-
-
 HANDLERS: dict[type[Statement], Handler] = {
     Advance: streaming_tables.advance,
     AlterTableSetRange: streaming_tables.set_range,
@@ -113,7 +108,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     Describe: show.describe,
     Explain: show.explain,
     ExplainObject: explain_continuous.explain_object,
-    Flush: flush,
+    Flush: flush.flush,
     Insert: insert.insert,
     InsertFromStream: sources.insert_from_stream,
     Merge: change.merge,

@@ -56,6 +56,10 @@ class StreamRunner(Runner):
         self.after_commit: Callable[[int], None] | None = None  # for tests of crashes
 
     def run(self) -> None:
+        """Runs the stream; a micro-batch that found no room on the disk is repeated by Spark."""
+        self.patiently(self._stream)
+
+    def _stream(self) -> None:
         """Starts the stream and waits for its end."""
         if not self._begin():
             return
