@@ -147,6 +147,12 @@ TABLE: tuple[Setting, ...] = (
         minimum=0.1,
     ),
     Setting(
+        "max_clock_ahead_s",
+        86_400.0,
+        "rows further than this beyond the wall clock and the table's clock are refused; 0: never",
+        minimum=0,
+    ),
+    Setting(
         "sidecar_mb", 2048, "uncompressed copies of indexed blocks on disk, per table", minimum=0
     ),
     Setting(

@@ -226,6 +226,10 @@ class Engine:
             self._dirty |= {table.definition.id: now for table in query.tables}
             self._work.notify_all()
 
+    def let_go_of(self, table: StreamingTable) -> None:
+        """What is still needed of a table is asked again: its clock was set back."""
+        self._let_go_of(table)
+
     def _withdraw(self, key: str) -> None:
         self._scheduler.withdraw(key)
         self._offered.discard(key)

@@ -569,6 +569,14 @@ class ContinuousQuery:
     holds = True  # RANGE waits for it
 
     @property
+    def reached(self) -> int | None:
+        """The furthest tick that it has gone beyond."""
+        ticks = [reader.cursor.tick for reader in self.readers if reader.cursor is not None]
+        return max(
+            [*ticks, *([] if self.sampling.after is None else [self.sampling.after])], default=None
+        )
+
+    @property
     def remembers(self) -> bool:
         """Whether functions with state are called."""
         return bool(self.functions)

@@ -444,6 +444,12 @@ class UpdateQuery:
     holds = True  # RANGE waits for it
 
     @property
+    def reached(self) -> int | None:
+        """The furthest tick that it has gone beyond."""
+        places = [*self._source.cursors, *self._low]
+        return max((cursor.tick for cursor in places if cursor is not None), default=None)
+
+    @property
     def held_after(self) -> int | None:
         """The tick after which rows may be read again."""
         ticks = [cursor.tick for cursor in self._low if cursor is not None]

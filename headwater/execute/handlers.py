@@ -23,6 +23,7 @@ from headwater.execute import (
     sources,
     streaming_tables,
     subscriptions,
+    table_clock,
     tables,
     users,
     views,
@@ -36,6 +37,8 @@ from headwater.sql.statements.alter import (
     AlterTableDropColumns,
     AlterTableRename,
     AlterTableRenameColumn,
+    AlterTableSetClock,
+    AlterTableSetMaxClockAhead,
     AlterTableSetRange,
     AlterViewRefreshStatic,
 )
@@ -82,6 +85,8 @@ def drop_relation(running: Running, statement: Drop) -> Result:
 
 HANDLERS: dict[type[Statement], Handler] = {
     Advance: streaming_tables.advance,
+    AlterTableSetClock: table_clock.set_clock,
+    AlterTableSetMaxClockAhead: table_clock.set_max_ahead,
     AlterTableSetRange: streaming_tables.set_range,
     CreateStreamingTable: streaming_tables.create_streaming_table,
     AlterQueryResetLandmark: continuous.reset_landmark,

@@ -171,6 +171,7 @@ class StreamRunner(Runner):
             handout.closed,
             handout.sole,
             table.limits.block_rows,
+            handout.limit,
         )
         rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
         found = [read_report(row["report"], bytes(row["ticks"])) for row in rows]

@@ -10,7 +10,7 @@ import random
 import threading
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -285,6 +285,17 @@ def insert_timeout_s(db: Database, _: Path) -> None:
     assert time.monotonic() - began < 20  # the default is 30
     queue: Any = db._context.streams._wal._queue
     assert queue._timeout_s() == 0.1
+
+
+@check
+def max_clock_ahead_s(db: Database, _: Path) -> None:
+    db.sql("CREATE STREAMING TABLE t (at TIMESTAMP NOT NULL) TIMESTAMP BY at")
+    ahead = [(datetime.now(UTC) + timedelta(minutes=10),)]
+    db.sql("SET max_clock_ahead_s = 60")
+    with pytest.raises(headwater.Error, match="too far ahead"):
+        db.insert("t", ahead)
+    db.sql("RESET max_clock_ahead_s")
+    db.insert("t", ahead)
 
 
 @check

@@ -22,6 +22,7 @@ class Limits:
     queue_rows: int
     recent_bytes: int
     insert_timeout_s: float
+    clock_ahead_s: float
     compact_files: int
     sidecar_bytes: int
 
@@ -52,6 +53,7 @@ class LiveLimits:
             queue_rows=settings.integer("view_queue_rows"),
             recent_bytes=settings.integer("recent_mb") * MEBIBYTE,
             insert_timeout_s=settings.number("insert_timeout_s"),
+            clock_ahead_s=settings.number("max_clock_ahead_s"),
             compact_files=settings.integer("compact_files"),
             sidecar_bytes=settings.integer("sidecar_mb") * MEBIBYTE,
         )

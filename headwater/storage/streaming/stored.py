@@ -60,6 +60,8 @@ class StoredTable:
         self._wide: set[str] = set()  # of few rows, but too many bytes to be joined with others
         self._visible = self._sealed = state
         self._version = self._log.version
+        self._kept_s = kept_s
+        self._hidden_since: dict[int, float] = {}  # by compartment: when RANGE first hid it whole
         self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
         self._holding = 0  # views that are being made
@@ -226,8 +228,11 @@ class StoredTable:
             (self.folder / block.path).unlink(missing_ok=True)
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
-        """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
-        oldest, held = self._oldest(clock), self._first_held
+        """The rows that somebody may still read; what `trim` hides need not be written.
+
+        Nor what RANGE hides, unless such rows are kept for a while: the clock may be set back.
+        """
+        oldest, held = self._horizon if self._kept_s() else self._oldest(clock), self._first_held
         if oldest is None or not rows.num_rows:
             return rows
         needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
@@ -317,7 +322,11 @@ class StoredTable:
             held -= 0 if gone is None else gone.nbytes
 
     def expire(self) -> int:
-        """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
+        """Drops compartments that RANGE hides whole, one commit each; how many (ST10).
+
+        Not before RANGE has hidden them for `removed_files_kept_s`: a clock that a wrong row moved
+        can be set back until then. A restart counts anew.
+        """
         if self._horizon is not None:
             self._drop_below(self._horizon)
         if self.definition.range_ticks is None:
@@ -331,7 +340,10 @@ class StoredTable:
             oldest = self._oldest(clock)
             assert oldest is not None
             kept = {b.compartment for b in self.blocks if b.high >= oldest or self._is_held(b)}
-            gone = sorted({b.compartment for b in self.blocks} - kept)
+            hidden, now = {b.compartment for b in self.blocks} - kept, time.monotonic()
+            self._hidden_since = {c: self._hidden_since.get(c, now) for c in hidden}
+            kept_s = self._kept_s()
+            gone = sorted(c for c, since in self._hidden_since.items() if now - since >= kept_s)
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)
             return len(gone)
