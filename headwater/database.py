@@ -18,6 +18,7 @@ from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
 from headwater.execute import (
     continuous,
+    flush,
     functions,
     indexes,
     insert,
@@ -337,9 +338,12 @@ class Database:
         views.wake_views(self._context)
 
     def flush(self) -> None:
-        """Waits until everything acknowledged and complete has been processed; closes nothing."""
+        """Waits until everything acknowledged and complete has been processed; closes nothing.
+
+        An error names queries, views, sources and sinks that have failed.
+        """
         self._check_open()
-        self._context.engine.flush()
+        flush.flush_all(self._context)
 
     def subscribe(
         self,

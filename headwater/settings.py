@@ -12,8 +12,13 @@ import re
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import TypeVar, Union
 
 from headwater.errors import SettingError
+
+# A bound that is given once, or asked for whenever it is needed: then `SET` acts at once.
+Number = TypeVar("Number", int, float)
+Live = Union[Number, Callable[[], Number]]  # noqa: UP007  # mypy takes no other generic alias
 
 type_names = {int: "an integer", float: "a number", bool: "true or false", str: "text"}
 
@@ -140,6 +145,12 @@ TABLE: tuple[Setting, ...] = (
         30.0,
         "how long an insert waits at a bound before it is refused",
         minimum=0.1,
+    ),
+    Setting(
+        "max_clock_ahead_s",
+        86_400.0,
+        "rows further than this beyond the wall clock and the table's clock are refused; 0: never",
+        minimum=0,
     ),
     Setting(
         "sidecar_mb", 2048, "uncompressed copies of indexed blocks on disk, per table", minimum=0
@@ -269,10 +280,10 @@ class Settings:
         self._set(name, value)
 
     def _set(self, name: str, value: object) -> None:
-        self.changes += 1
         if name.startswith("spark."):
             with self._lock:
                 self.spark[name] = str(value).lower() if isinstance(value, bool) else str(value)
+                self.changes += 1
             return
         setting = BY_NAME.get(name)
         if setting is None:
@@ -281,6 +292,7 @@ class Settings:
         with self._lock:
             self._values[name] = parsed
             self.explicit.add(name)
+            self.changes += 1  # after the value: what is computed from now on is right
 
     def __getitem__(self, name: str) -> int | float | bool | str:
         with self._lock:
@@ -304,6 +316,11 @@ class Settings:
 
     def __iter__(self) -> Iterator[tuple[Setting, int | float | bool | str]]:
         return ((setting, self[setting.name]) for setting in TABLE)
+
+
+def current(bound: Live[Number]) -> Number:
+    """The value of a bound at this moment."""
+    return bound() if callable(bound) else bound
 
 
 def shown(name: str, value: str) -> str:

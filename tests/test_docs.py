@@ -38,7 +38,8 @@ def statement_kinds() -> list[str]:
              "ControlQuery": "PAUSE", "ControlSink": "PAUSE", "ControlSource": "PAUSE",
              "ExplainObject": "EXPLAIN",
              "InsertFromStream": "FROM STREAM", "CreateStreamingTable": "CREATE STREAMING TABLE",
-             "AlterTableSetRange": "SET RANGE", "AlterQueryResetLandmark": "RESET LANDMARK",
+             "AlterTableSetRange": "SET RANGE", "AlterTableSetClock": "SET CLOCK TO",
+             "AlterTableSetMaxClockAhead": "SET MAX_CLOCK_AHEAD", "AlterQueryResetLandmark": "RESET LANDMARK",
              "AlterViewRefreshStatic": "REFRESH STATIC", "AlterTableAddColumns": "ADD COLUMN",
              "AlterTableDropColumns": "DROP COLUMN", "AlterTableRename": "RENAME TO",
              "AlterTableRenameColumn": "RENAME COLUMN"}  # fmt: skip

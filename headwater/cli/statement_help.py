@@ -174,9 +174,10 @@ TOPICS: tuple[Topic, ...] = (
     ),
     Topic(
         "ALTER TABLE",
-        "changes the columns or the name of a table, or how long rows are kept",
+        "changes the columns or the name of a table, how long rows are kept, or its clock",
         "ALTER TABLE t ADD COLUMN c TYPE | RENAME COLUMN a TO b | DROP COLUMN c | RENAME TO u\n"
-        "ALTER TABLE t SET RANGE interval | FOREVER",
+        "ALTER TABLE t SET RANGE interval | FOREVER\n"
+        "ALTER TABLE t SET CLOCK TO time | SET MAX_CLOCK_AHEAD interval | DEFAULT",
         "ALTER TABLE readings SET RANGE INTERVAL '7' DAY;",
     ),
     Topic(

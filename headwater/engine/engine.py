@@ -2,7 +2,8 @@
 
 Owns: the registered queries, the scheduler's lock, and who waits for whom. Commits of tables only raise a
 flag here; workers pull the rows, ask the scheduler what to fire, and fire it. An error inside a query
-stops that query and nothing else. The decisions are the scheduler's, the baskets' and the queries' own.
+stops that query and nothing else; one that may pass, such as a full disk, until its next attempt. The
+decisions are the scheduler's, the baskets' and the queries' own.
 """
 
 from __future__ import annotations
@@ -11,17 +12,24 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.factory import Factory
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.retries import Retries
 from headwater.engine.scheduler import Scheduler
 from headwater.engine.sharing import Sharing
 from headwater.engine.update_query import UpdateQuery, monotonic_us
 from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
+from headwater.errors import StorageError
+from headwater.storage.disk import may_pass
 from headwater.storage.streaming.table import StreamingTable
 
+Act = Literal["pull", "fire", "retry"]
+
+FLUSH_ATTEMPTS = 2  # the first may meet an error of the past
 IDLE_S = 5.0
 ARRIVAL_MARGIN_S = 0.0005
 CLOSE_PATIENCE_S = 30.0
@@ -37,6 +45,7 @@ class Engine:
         self._work = threading.Condition(self._lock)
         self._quiet = threading.Condition(self._lock)
         self._scheduler = Scheduler()
+        self._retries = Retries()
         self._sharing = Sharing()
         self._queries: dict[str, Factory] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
@@ -131,6 +140,7 @@ class Engine:
                 return None
             self._scheduler.remove(key)
             self._offered.discard(key)
+            self._retries.forget(key)
             self._unread(key)
             self._wait_for(key)
         query.leave()
@@ -198,6 +208,7 @@ class Engine:
         """No firing starts any more; what is complete waits."""
         with self._lock:
             query.state = "paused"
+            self._retries.forget(query.name.casefold())
             self._withdraw(query.name.casefold())
             self._wait_for(query.name.casefold())
         query.leave()
@@ -205,6 +216,7 @@ class Engine:
     def resume(self, query: Factory) -> None:
         """Goes on where the query stands, also after an error."""
         with self._lock:
+            self._retries.forget(query.name.casefold())
             self._wait_for(query.name.casefold())
         query.attach()
         query.share(self._sharing)
@@ -213,6 +225,10 @@ class Engine:
             now = time.perf_counter()
             self._dirty |= {table.definition.id: now for table in query.tables}
             self._work.notify_all()
+
+    def let_go_of(self, table: StreamingTable) -> None:
+        """What is still needed of a table is asked again: its clock was set back."""
+        self._let_go_of(table)
 
     def _withdraw(self, key: str) -> None:
         self._scheduler.withdraw(key)
@@ -230,16 +246,22 @@ class Engine:
                 task = self._next_task()
                 if task is None:
                     return
-            pull, name = task
+            act, name = task
             query = self._queries.get(name)
-            if pull:
+            if act == "retry":
+                self._retry(name, query)
+            elif act == "pull":
                 self._pull(name, query)
             else:
                 self._fire(name, query)
 
-    def _next_task(self) -> tuple[bool, str] | None:
-        """What to do next: pull rows for a query, or fire one; None at the end. Holds the lock."""
+    def _next_task(self) -> tuple[Act, str] | None:
+        """What to do next, with which query; None at the end. Holds the lock."""
         while not self._closing:
+            tried = self._retries.take(time.monotonic())
+            if tried is not None:
+                self._pulling.add(tried)
+                return "retry", tried
             for number, since in self._dirty.items():
                 for name in self._readers.get(number, ()):
                     self._again.add(name)
@@ -250,14 +272,14 @@ class Engine:
                     self._again.discard(name)
                     if name in self._queries and self._queries[name].state == "running":
                         self._pulling.add(name)
-                        return True, name
+                        return "pull", name
             now = time.monotonic()
             fired = self._scheduler.next(now)
             if fired is not None:
                 fired = self._stalest(fired)
                 self._offered.discard(fired)
                 self._running.add(fired)
-                return False, fired
+                return "fire", fired
             self._quiet.notify_all()
             self._work.wait(self._patience(now))
             self._look_at_wall()
@@ -286,6 +308,8 @@ class Engine:
         """How long nothing can become due without a commit."""
         wake = self._scheduler.wake_at(now)
         waits = [IDLE_S] if wake is None else [max(wake - now, 0.0)]
+        retry = self._retries.wake_at()
+        waits += [] if retry is None else [max(retry - now, 0.0)]
         wall = time.time()
         for query in self._queries.values():
             due = self._arrival_due(query)
@@ -321,13 +345,40 @@ class Engine:
             self._pulling.discard(name)
             if failure is not None and query is not None:
                 self._fail(query, failure)
-            elif (enough or early) and self._queries.get(name) is query and query is not None:
+            elif not (enough or early):
+                self._is_well(name, query)
+            elif self._queries.get(name) is query and query is not None:
                 held_back = query.max_wait_s is not None and not self._hurrying
                 self._scheduler.offer(name, time.monotonic(), enough=not held_back)
                 if not held_back:
                     self._offered.add(name)
             self._quiet.notify_all()
             self._work.notify()
+
+    def _retry(self, name: str, query: Factory | None) -> None:
+        """A query whose error may be over takes up its place again."""
+        failure: BaseException | None = None
+        try:
+            if query is not None and query.state == "retrying":
+                query.attach()
+                query.share(self._sharing)
+        except BaseException as error:
+            failure = error
+        with self._lock:
+            self._pulling.discard(name)
+            if query is not None and failure is not None:
+                self._fail(query, failure)
+            elif query is not None and query.state == "retrying":
+                query.state, query.careful = "running", False
+                self._again.add(name)
+            self._quiet.notify_all()
+            self._work.notify()
+
+    def _is_well(self, name: str, query: Factory | None) -> None:
+        """Whatever failed before is over; holds the lock."""
+        if query is not None and query.state == "running":
+            query.error = None
+            self._retries.forget(name)
 
     def _tick(self, query: Factory) -> None:
         """Closes arrival times up to now, where an instant has come that no row has closed yet."""
@@ -345,10 +396,11 @@ class Engine:
         try:
             if query is not None and query.state == "running":
                 query.fire()
-                query.put_away_if_due(self._snapshot_s())
+                self._put_away(query)
                 self._let_go(query)
         except BaseException as error:
-            retried = query is not None and not query.careful and self._try_carefully(query)
+            alone = query is not None and not query.careful and not may_pass(error)
+            retried = alone and query is not None and self._try_carefully(query)
             failure = None if retried else error
         with self._lock:
             self._running.discard(name)
@@ -356,10 +408,19 @@ class Engine:
             if query is not None and failure is not None:
                 self._fail(query, failure)
             elif query is not None and name in self._queries:
+                self._is_well(name, query)
                 self._again.add(name)  # more may have come, or be left, since
             self._scheduler.finished(name, now, now - started)
             self._quiet.notify_all()
             self._work.notify()
+
+    def _put_away(self, query: Factory) -> None:
+        """A snapshot that finds no room is one less: the one before holds, the next comes in time."""
+        try:
+            query.put_away_if_due(self._snapshot_s())
+        except (StorageError, OSError) as error:
+            if not may_pass(error):
+                raise
 
     def _try_carefully(self, query: Factory) -> bool:
         """After an error in a firing: again instant by instant, so that good ones are answered."""
@@ -402,18 +463,25 @@ class Engine:
             table.hold(min(held, default=None))
 
     def _fail(self, query: Factory, error: BaseException) -> None:
-        """An error inside a query stops that query; holds the lock."""
-        query.state, query.error = "failed", error
+        """An error inside a query stops that query, for good or for a while; holds the lock."""
+        name, passing = query.name.casefold(), may_pass(error)
+        query.state, query.error = "retrying" if passing else "failed", error
         query.leave()
-        if query.name.casefold() in self._queries:
-            self._withdraw(query.name.casefold())
-        if self.on_failure is not None:
+        if self._queries.get(name) is query:
+            self._withdraw(name)
+            if passing:
+                self._retries.failed(name, time.monotonic())
+        if not passing and self.on_failure is not None:
             self.on_failure(query)
 
     # Waiting
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Waits until everything complete at the call has been answered; False if time ran out."""
+        """Waits until everything complete at the call has been answered; False if time ran out.
+
+        What waits for its next attempt gets it now; what fails then goes on waiting.
+        """
+        attempts = FLUSH_ATTEMPTS
         until = None if timeout_s is None else time.monotonic() + timeout_s
         with self._lock:
             if not self._started:
@@ -421,12 +489,17 @@ class Engine:
             self._hurrying += 1
             try:
                 self._again.update(self._queries)
-                self._work.notify_all()
-                return self._wait_until_quiet(until)
+                quiet = self._wait_until_quiet(until)
+                while quiet and attempts and self._retries.wake_at() is not None:
+                    attempts -= 1
+                    self._retries.hurry(time.monotonic())
+                    quiet = self._wait_until_quiet(until)
+                return quiet
             finally:
                 self._hurrying -= 1
 
     def _wait_until_quiet(self, until: float | None) -> bool:
+        self._work.notify_all()
         while not self._is_quiet():
             left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
             if left <= 0:
@@ -440,7 +513,9 @@ class Engine:
         waiting = any(
             name in self._queries and self._queries[name].state == "running" for name in self._again
         )
-        busy = self._dirty or self._pulling or self._running or self._offered
+        retry = self._retries.wake_at()
+        tried = retry is not None and retry <= time.monotonic()
+        busy = self._dirty or self._pulling or self._running or self._offered or tried
         return not (busy or waiting)
 
     def close(self) -> None:

@@ -16,7 +16,7 @@ class Factory(Protocol):
     tables: Sequence[StreamingTable]
     priority: int
     max_wait_s: float | None
-    state: str  # "running" | "paused" | "failed"
+    state: str  # "running" | "paused" | "retrying" | "failed"
     error: BaseException | None
     careful: bool  # an error is told at once; else the firing is tried again, instant by instant
     wall_due: int | None  # when the wall clock brings something to do, in µs

@@ -121,6 +121,7 @@ class FoldRun:
     _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
     _last: tuple[list[Rows], HeldTables] | None = None  # of a join in line: what it took last
     _reads_day: bool = False
+    _began_in_line: bool = True
     _today: tuple[date, frozenset[str], FoldSpec] | None = None
 
     def __post_init__(self) -> None:
@@ -133,8 +134,8 @@ class FoldRun:
         spec, plan = self.spec, self.spec.plan
         if plan.kind == "join":
             assert self.panes is not None
-            inline = self.world.settings.integer("inline_rows") > 0
-            self.merge = join_merge(spec, self.panes, self.windows, inline)
+            self._began_in_line = self._may_be_in_line
+            self.merge = join_merge(spec, self.panes, self.windows, self._began_in_line)
         elif plan.kind == "ring":
             self.merge = self._ring()
         elif plan.kind == "rows":
@@ -148,13 +149,22 @@ class FoldRun:
             self.merge = PaneMerge(spec.aggregation, self.panes, self.windows[0])
 
     @property
+    def _may_be_in_line(self) -> bool:
+        return self.world.settings.integer("inline_rows") > 0
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Whether its state is not where `inline_rows` says now: it must be made again there."""
+        return self.spec.plan.kind == "join" and self._began_in_line != self._may_be_in_line
+
+    @property
     def tier(self) -> str:
         """Where the next small chunk is folded."""
         if self.spec.plan.kind == "ring":
             return "in line"
         if self.spec.plan.kind == "join":
             return "in line" if isinstance(self.merge, InlineMerge) else "Spark"
-        inline = self.spec.pipeline is not None and self.world.settings.integer("inline_rows") > 0
+        inline = self.spec.pipeline is not None and self._may_be_in_line
         return "in line" if inline else "Spark"
 
     def _ring(self) -> RingMerge:

@@ -78,7 +78,7 @@ class ContinuousQuery:
     wish: str = "auto"
     priority: int = 0
     max_wait_s: float | None = None
-    state: str = "running"  # "running" | "paused" | "failed"
+    state: str = "running"  # "running" | "paused" | "retrying" | "failed"
     error: BaseException | None = None
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
@@ -474,7 +474,8 @@ class ContinuousQuery:
     def _check_versions(self, held: HeldTables) -> None:
         """A table below the folds that changed: what was folded is folded again from the stored rows."""
         now = {name: held.relations.get(name) for name in self.plan.stream_tables}
-        if self._folded and now != self._versions:
+        moved = any(fold.is_elsewhere for fold in self._own_folds)
+        if self._folded and (moved or now != self._versions):
             self._folded = False
             self.forget_snapshot()
         self._versions = now
@@ -533,10 +534,9 @@ class ContinuousQuery:
             self.forget_snapshot()  # stored rows have begun to change while it was made
 
     def _settle_promise(self) -> None:
-        """Waits for a snapshot that is written beside; one that failed is told, and never counts."""
+        """Waits for a snapshot that is written beside; one that failed never counts."""
         promised, self._promised = self._promised, None
-        if promised is not None and self.snapshot is not None:
-            self.snapshot.settle()
+        if promised is not None and self.snapshot is not None and self.snapshot.came_about():
             self._kept_from = promised
 
     def forget_snapshot(self) -> None:
@@ -567,6 +567,14 @@ class ContinuousQuery:
         return None
 
     holds = True  # RANGE waits for it
+
+    @property
+    def reached(self) -> int | None:
+        """The furthest tick that it has gone beyond."""
+        ticks = [reader.cursor.tick for reader in self.readers if reader.cursor is not None]
+        return max(
+            [*ticks, *([] if self.sampling.after is None else [self.sampling.after])], default=None
+        )
 
     @property
     def remembers(self) -> bool:

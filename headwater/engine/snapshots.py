@@ -14,6 +14,7 @@ from typing import Any
 
 from headwater.errors import StorageError
 from headwater.fold.snapshot import Snapshotted, detached, dump, load, write
+from headwater.storage.disk import may_pass
 from headwater.storage.folder import sync_folder
 
 
@@ -58,6 +59,19 @@ class SnapshotFile:
         failure, self._failure = self._failure, None
         if failure is not None:
             raise failure
+
+    def came_about(self) -> bool:
+        """Waits for what is written beside; False if there was no room for it.
+
+        That is not told: the snapshot before holds, and the next comes in time.
+        """
+        try:
+            self.settle()
+        except (StorageError, OSError) as error:
+            if not may_pass(error):
+                raise
+            return False
+        return True
 
     def _try_put(self, state: dict[str, Any], position: dict[str, Any]) -> None:
         try:

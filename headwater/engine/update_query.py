@@ -121,7 +121,7 @@ class UpdateQuery:
         """An empty queue; gives the places from which it is filled."""
         now, spec = self.clock(), self.spec
         self.mode: Mode = "append" if spec.behind_us is not None else spec.mode
-        self.sizer = BatchSizer(self.world.settings.number("update_target_ms") / 1000)
+        self.sizer = BatchSizer(self._target_s)
         self._switch = None if spec.behind_us is None else LoadSwitch(spec.behind_us)
         self._load = Load(now)
         self._random = np.random.default_rng(SEED)
@@ -144,6 +144,11 @@ class UpdateQuery:
         """The keys that have results, and the times of these."""
         known = self.newest.stored()
         return [known.column(name).combine_chunks() for name in self.spec.key], times_of(known)
+
+    @property
+    def _target_s(self) -> float:
+        """How long a firing should take."""
+        return self.world.settings.number("update_target_ms") / 1000
 
     @property
     def _reader(self) -> str:
@@ -349,6 +354,7 @@ class UpdateQuery:
         if not self._warm and self.tier == "Spark":
             self._warm = True  # it started workers
             return
+        self.sizer.target_s = self._target_s
         self.sizer.observe(count, seconds)
         if self.sizer.row_s is not None:
             with self._lock:
@@ -436,6 +442,12 @@ class UpdateQuery:
 
     remembers = False
     holds = True  # RANGE waits for it
+
+    @property
+    def reached(self) -> int | None:
+        """The furthest tick that it has gone beyond."""
+        places = [*self._source.cursors, *self._low]
+        return max((cursor.tick for cursor in places if cursor is not None), default=None)
 
     @property
     def held_after(self) -> int | None:

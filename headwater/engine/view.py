@@ -137,7 +137,7 @@ class ContinuousView:
                 pipeline.catch_up(ends[pipeline.place.table.definition.id])
             if not any(pipeline.changed for pipeline in self.pipelines):
                 break  # else a DELETE came between two of them
-        if self.state == "failed":
+        if self.state in ("failed", "retrying"):
             self.state, self.error = "running", None
 
     def read(self) -> Version:

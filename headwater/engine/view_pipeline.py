@@ -140,6 +140,7 @@ class ViewPipeline:
         self._replaced: int | None = None  # the generation whose stored rows are being replaced
         self._kept_at = 0.0
         self._caught_up = False
+        self._began_at = 0  # how many rows the table had when folding began: those hold nobody back
         self._given = 0  # rows of the table that this catching up has seen
         self.oldest: int | None = None  # the smallest T that was folded
 
@@ -154,6 +155,7 @@ class ViewPipeline:
             self.members[member] = spec
             if grown:
                 self._begin()
+                self._hold_writers()
             return True
 
     def leave(self, member: str) -> None:
@@ -198,6 +200,7 @@ class ViewPipeline:
         )
         self.runs.drop()
         self.sequence = self.place.start.sequence
+        self._began_at = self.place.table.state.next_sequence
         self._generation = self.oldest = None
 
     # Start
@@ -209,6 +212,7 @@ class ViewPipeline:
             self._unite()
             self._go_back()
             self.runs.clean()
+            self._hold_writers()
 
     def _go_back(self) -> None:
         """To the last snapshot, or to the start: the rows since then are all there."""
@@ -268,9 +272,14 @@ class ViewPipeline:
             if not self._caught_up:
                 self._caught_up = True
                 self.recovery_s = time.perf_counter() - started
-                if self.place.at_insert and self.members:  # else it holds no writer back
-                    self.place.table.folded_by[self.number] = lambda: self.sequence
+                self._hold_writers()
         self.place.table.made_room()
+
+    def _hold_writers(self) -> None:
+        """Writers wait while too many rows wait here; not for rows that were there when it began."""
+        if self.place.at_insert and self.members:
+            folded_by = self.place.table.folded_by
+            folded_by[self.number] = lambda: max(self.sequence, self._began_at)
 
     def _fold_new(self, end: int | None) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
@@ -416,6 +425,7 @@ class ViewPipeline:
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old."""
         if time.monotonic() - self._kept_at >= period_s:
+            self._kept_at = time.monotonic()  # also if there is no room for it
             self.put_away()
 
     def rows_will_change(self) -> None:

@@ -13,6 +13,7 @@ from headwater.execute import (
     continuous,
     copy,
     explain_continuous,
+    flush,
     functions,
     indexes,
     insert,
@@ -22,6 +23,7 @@ from headwater.execute import (
     sources,
     streaming_tables,
     subscriptions,
+    table_clock,
     tables,
     users,
     views,
@@ -35,6 +37,8 @@ from headwater.sql.statements.alter import (
     AlterTableDropColumns,
     AlterTableRename,
     AlterTableRenameColumn,
+    AlterTableSetClock,
+    AlterTableSetMaxClockAhead,
     AlterTableSetRange,
     AlterViewRefreshStatic,
 )
@@ -79,14 +83,10 @@ def drop_relation(running: Running, statement: Drop) -> Result:
     return tables.drop_table(running, statement)
 
 
-def flush(running: Running, _statement: Flush) -> Result:
-    """FLUSH: everything acknowledged and complete has been processed."""
-    running.context.engine.flush()
-    return Result("FLUSH")
-
-
 HANDLERS: dict[type[Statement], Handler] = {
     Advance: streaming_tables.advance,
+    AlterTableSetClock: table_clock.set_clock,
+    AlterTableSetMaxClockAhead: table_clock.set_max_ahead,
     AlterTableSetRange: streaming_tables.set_range,
     CreateStreamingTable: streaming_tables.create_streaming_table,
     AlterQueryResetLandmark: continuous.reset_landmark,
@@ -113,7 +113,7 @@ HANDLERS: dict[type[Statement], Handler] = {
     Describe: show.describe,
     Explain: show.explain,
     ExplainObject: explain_continuous.explain_object,
-    Flush: flush,
+    Flush: flush.flush,
     Insert: insert.insert,
     InsertFromStream: sources.insert_from_stream,
     Merge: change.merge,

@@ -24,7 +24,7 @@ from headwater.storage.streaming.definition import Definition, duration_ticks
 from headwater.storage.streaming.table import StreamingTable
 
 DEFAULT_COMPARTMENTS = 8
-OPTIONS = ("compartments", "max_clock_step")
+OPTIONS = ("compartments", "max_clock_ahead", "max_clock_step")
 
 
 def create_streaming_table(running: Running, statement: CreateStreamingTable) -> Result:
@@ -71,6 +71,7 @@ def _definition(statement: CreateStreamingTable, folder: str) -> Definition:
         else tuple(column_of(name, schema, statement.text).name for name in key),
         compartments=options.get("compartments", DEFAULT_COMPARTMENTS),
         max_step_ticks=options.get("max_clock_step"),
+        max_ahead_ticks=options.get("max_clock_ahead"),
         folder=folder,
         comment=statement.comment,
     )
@@ -114,6 +115,14 @@ def _options(statement: CreateStreamingTable, time_type: pa.DataType) -> dict[st
     return found
 
 
+def _check_wall_clock(time_type: pa.DataType) -> None:
+    if pa.types.is_integer(time_type):
+        raise SettingError(
+            "max_clock_ahead is for times that the wall clock tells, not for integers",
+            hint="max_clock_step bounds how far one insert moves the clock",
+        )
+
+
 def _option(name: str, value: Any, time_type: pa.DataType) -> int:
     if name == "compartments":
         if not isinstance(value, int) or isinstance(value, bool) or not 1 <= value <= 10_000:
@@ -121,6 +130,8 @@ def _option(name: str, value: Any, time_type: pa.DataType) -> int:
         return value
     if not isinstance(value, Duration):
         raise SettingError(f"{name} is an interval", hint=f"{name} = INTERVAL '1' HOUR")
+    if name == "max_clock_ahead":
+        _check_wall_clock(time_type)
     return duration_ticks(time_type, value.microseconds)
 
 

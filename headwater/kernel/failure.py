@@ -20,7 +20,10 @@ from headwater.errors import (
     SqlSyntaxError,
     StorageError,
 )
+from headwater.storage.disk import storage_error
 
+NO_SPACE = "No space left on device"  # as Java and Python say it
+FULL_HINT = "free some space; what waits for it goes on by itself"
 Mapper = Callable[[int], int]
 
 # Columns that UPDATE, DELETE and MERGE add to address rows; no user wrote them.
@@ -41,6 +44,10 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     """The error as one of ours; `text` is the user's statement, positions are mapped back to it."""
     if isinstance(error, Error):
         return error
+    if isinstance(error, OSError) and error.errno and not isinstance(error, ConnectionError):
+        return storage_error("use", str(error.filename or "a file"), error)
+    if NO_SPACE in str(error):
+        return StorageError("the disk is full", sqlstate="53100", hint=FULL_HINT)
     condition = _call(error, "getCondition")
     state = _call(error, "getSqlState")
     message = str(error)

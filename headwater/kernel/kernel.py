@@ -198,7 +198,7 @@ class Kernel:
         self._groups: dict[int, str] = {}  # by thread: the group of its last Spark jobs
         self.staging = Staging(
             staging_folder,
-            settings.integer("staging_mb") * MEBIBYTE,
+            lambda: settings.integer("staging_mb") * MEBIBYTE,
             shared_memory=settings.text("master").startswith("local"),
         )
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.kernel.cache import scratch_folder
+from headwater.settings import Live, current
 from headwater.sql.types import canonical, name_of
 from headwater.storage.disk import storage_error
 
@@ -54,7 +55,7 @@ def _spark_type(type_: pa.DataType) -> str:
 class Staging:
     """Writes rows where Spark can read them, and removes them when they are released."""
 
-    def __init__(self, fallback: Path, limit_bytes: int, *, shared_memory: bool) -> None:
+    def __init__(self, fallback: Path, limit_bytes: Live[int], *, shared_memory: bool) -> None:
         self._lock = threading.Lock()
         self._numbers = itertools.count()
         self._limit_bytes = limit_bytes
@@ -88,7 +89,7 @@ class Staging:
 
     def _fits(self, memory: Path, size: int) -> bool:
         with self._lock:
-            if self._used_bytes + size > self._limit_bytes:
+            if self._used_bytes + size > current(self._limit_bytes):
                 return False
         return shutil.disk_usage(memory).free > 2 * size
 

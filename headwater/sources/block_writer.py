@@ -45,6 +45,7 @@ class Task:
     closed: int | None
     sole: bool
     block_rows: int
+    limit: int | None = None  # rows beyond it move no clock
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,11 @@ class PartitionWriter:
         self._low = low if self._low is None else min(self._low, low)
         known = np.unique(np.concatenate((self._ticks, ticks)))
         if self._task.sole:
-            released = known[-1] - self._definition.watermark_ticks
+            near = known if self._task.limit is None else known[known <= self._task.limit]
+            if not near.size:
+                self._ticks = known
+                return
+            released = near[-1] - self._definition.watermark_ticks
             known = known[max(int(np.searchsorted(known, released, side="right")) - 1, 0) :]
         self._ticks = known
 

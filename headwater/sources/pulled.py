@@ -69,8 +69,13 @@ class PulledRunner(Runner):
         try:
             if isinstance(found, list):
                 found = [self.named(row) for row in found]
-            count = len(found)
-            self.feed.table.insert(found, source=self.feed.key)
+            rows, count, before = found, len(found), self.delivered_rows
+
+            def insert() -> None:
+                if self.delivered_rows == before:  # else an attempt before was stored all the same
+                    self.feed.table.insert(rows, source=self.feed.key)
+
+            self.patiently(insert)  # an iterator gives its rows once
             self.delivered(count)
         finally:
             self.busy = False

@@ -21,11 +21,14 @@ from headwater.kernel.failure import translate
 from headwater.kernel.kernel import Kernel
 from headwater.sources.address import Address
 from headwater.sources.options import SourceOptions
+from headwater.storage.disk import may_pass
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.store import StreamStore
 from headwater.storage.streaming.table import StreamingTable
 
 POLL_S = 0.05
+FIRST_PAUSE_S = 0.1  # between attempts; it doubles up to the longest
+LONGEST_PAUSE_S = 30.0
 SERVERS = ("kafka", "postgresql", "tcp")
 RATE_BATCHES = 10
 STOP_PATIENCE_S = 20.0
@@ -114,6 +117,29 @@ class Runner(ABC):
             self._fall_silent()
             self.on_end()
         self.around.tell_changed()
+
+    def patiently(self, act: Callable[[], None]) -> None:
+        """Does it; after a full disk or a failed system call of ours again, after a pause that grows.
+
+        The clock waits for the source meanwhile, or its rows would be late.
+        """
+        pause_s = FIRST_PAUSE_S
+        while not self.stopping.is_set():
+            before = self._last_row_at
+            try:
+                act()
+                return
+            except Exception as error:
+                found = translate(error, "")
+                if self.stopping.is_set() or not may_pass(found):
+                    raise
+            self.error, self.state = found, "retrying"
+            self.around.tell_changed()
+            pause_s = FIRST_PAUSE_S if self._last_row_at != before else pause_s
+            self.stopping.wait(pause_s)
+            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
+            self.error, self.state = None, "running"
+            self.watch_idle()
 
     @abstractmethod
     def run(self) -> None:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from headwater.errors import DataError, Error, KernelError, StorageError
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
+from headwater.sources.checkpoint import Checkpoint
 from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
-from headwater.storage.folder import sync_file, sync_folder
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Written
 
@@ -53,11 +51,15 @@ class StreamRunner(Runner):
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None
-        self._synced: dict[Path, float] = {}
+        self._checkpoint = Checkpoint(feed.checkpoint)
         self.reports: list[Report] = []  # of the last micro-batch
         self.after_commit: Callable[[int], None] | None = None  # for tests of crashes
 
     def run(self) -> None:
+        """Runs the stream; a micro-batch that found no room on the disk is repeated by Spark."""
+        self.patiently(self._stream)
+
+    def _stream(self) -> None:
         """Starts the stream and waits for its end."""
         if not self._begin():
             return
@@ -121,7 +123,7 @@ class StreamRunner(Runner):
         progress = table.state.progress.get(self.feed.key)
         if progress is not None and progress.batch is not None and number <= progress.batch:
             return  # committed before, though Spark does not know: the process ended in between
-        self._sync_checkpoint()
+        self._checkpoint.sync()
         partitions = frame.rdd.getNumPartitions()
         for _ in range(ATTEMPTS):
             written = self._try(frame, number, partitions)
@@ -169,6 +171,7 @@ class StreamRunner(Runner):
             handout.closed,
             handout.sole,
             table.limits.block_rows,
+            handout.limit,
         )
         rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
         found = [read_report(row["report"], bytes(row["ticks"])) for row in rows]
@@ -179,22 +182,6 @@ class StreamRunner(Runner):
                 micro_batch.discard(table.folder, written.files)
                 raise report
         return written
-
-    def _sync_checkpoint(self) -> None:
-        """Makes Spark's note of what this micro-batch holds durable, which Spark itself does not.
-
-        Otherwise, after a power cut, the same number could stand for other rows.
-        """
-        folders: set[Path] = set()
-        for folder, _, names in os.walk(self.feed.checkpoint):
-            for path in (Path(folder) / name for name in names):
-                changed = path.stat().st_mtime
-                if self._synced.get(path) != changed:
-                    sync_file(path)
-                    self._synced[path] = changed
-                    folders.update((path.parent, path.parent.parent))
-        for inside in folders:
-            sync_folder(inside)
 
 
 def _stop(query: StreamingQuery) -> None:

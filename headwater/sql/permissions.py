@@ -40,6 +40,8 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
     all_statements.AlterTableDropColumns: "admin",
     all_statements.AlterTableRename: "admin",
     all_statements.AlterTableRenameColumn: "admin",
+    all_statements.AlterTableSetClock: "admin",
+    all_statements.AlterTableSetMaxClockAhead: "admin",
     all_statements.AlterTableSetRange: "admin",
     all_statements.AlterUser: "admin",
     all_statements.AlterViewRefreshStatic: "admin",

@@ -2,7 +2,8 @@
 
 Owns: the table's clock c, its closed mark L, the marks of its sources and the ticks of the rows
 that wait for the watermark. A pure state machine: events in, stamps out.
-Must never: read or write anything, look at the wall clock, start a thread, or turn c or L back.
+Must never: read or write anything, look at the wall clock, start a thread, or turn c or L back; `back`
+makes another clock.
 It has no lock: the caller calls it in commit order.
 
 This is the input manager of ST2 ("a streaming table is written in timestamp order", Streaming
@@ -61,6 +62,14 @@ class ClockState:
     clock: int | None = None
     closed: int | None = None
     marks: Mapping[str, Mark] = field(default_factory=dict)
+
+    def back(self, tick: int) -> ClockState:
+        """The state with the clock set back to a tick, as if a row at it had been the furthest."""
+        marks = {
+            name: Mark(_nearest(mark.seen, tick), _nearest(mark.advanced, tick), mark.live)
+            for name, mark in self.marks.items()
+        }
+        return ClockState(tick, tick - 1, marks)
 
     def to_json(self) -> dict[str, Any]:
         """Plain dicts, numbers and None."""
@@ -154,8 +163,11 @@ class TableClock:
 
     # Events
 
-    def rows(self, ticks: Ticks, source: str = DIRECT) -> Stamp:
-        """One insert: its rows' T, ascending (not checked). Wakes an idle source."""
+    def rows(self, ticks: Ticks, source: str = DIRECT, limit: int | None = None) -> Stamp:
+        """One insert: its rows' T, ascending (not checked). Wakes an idle source.
+
+        Rows beyond the limit move no mark: they wait until others get there.
+        """
         if ticks.dtype != np.int64:
             raise ValueError(f"ticks are int64, not {ticks.dtype}")
         mark = self._mark(source)
@@ -163,8 +175,9 @@ class TableClock:
             return self._stamp(source)
         late_count = self.late_count(ticks)
         seen = mark.seen
-        if late_count < len(ticks):
-            seen = _furthest(seen, self._bounded(int(ticks[-1]), mark))
+        near = _count_until(ticks, limit) if limit is not None else len(ticks)
+        if late_count < near:
+            seen = _furthest(seen, self._bounded(int(ticks[near - 1]), mark))
         self._marks[source] = Mark(seen, mark.advanced, source != DIRECT)
         self._release(ticks[late_count:])
         return self._stamp(source, late_count)
@@ -209,6 +222,15 @@ class TableClock:
         self._forget(name)
         self._release(NO_TICKS)
         return self._stamp(DIRECT)
+
+    def back(self, tick: int, ticks: Ticks) -> tuple[TableClock, Stamp]:
+        """Another clock, set back to a tick; `ticks`: of all stored rows beyond it that came in time.
+
+        Those wait again. What was late stays late.
+        """
+        state = self.state().back(tick)
+        made = TableClock.restore(state, ticks, watermark=self._watermark, max_step=self._max_step)
+        return made, made._stamp(DIRECT)
 
     # Recovery
 
@@ -415,6 +437,10 @@ def _furthest(one: int | None, other: int | None) -> int | None:
     if one is None or other is None:
         return one if other is None else other
     return max(one, other)
+
+
+def _nearest(one: int | None, bound: int) -> int | None:
+    return None if one is None else min(one, bound)
 
 
 def _largest(ticks: Iterable[int | None]) -> int | None:

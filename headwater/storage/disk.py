@@ -36,6 +36,7 @@ MEANINGS: dict[int, tuple[str, str, str | None]] = {
     errno.ENFILE: ("53000", "too many open files in the system", "raise fs.file-max"),
 }
 DISK_FULL = "53100"
+PASSING = (DISK_FULL, "58030", "53000")  # what may be over when it is tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +65,18 @@ def _fail(action: str, path: str, error: OSError) -> NoReturn:
 def is_full(error: BaseException) -> bool:
     """Whether the error says that the disk is full."""
     return isinstance(error, StorageError) and error.sqlstate == DISK_FULL
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether a later attempt may succeed: the disk was full, or a system call failed for now."""
+    if isinstance(error, OSError) and not isinstance(error, ConnectionError):
+        return MEANINGS.get(error.errno or 0, ("58030",))[0] in PASSING
+    by_system = isinstance(
+        error.__cause__, OSError
+    )  # else it says that something is wrong for good
+    return isinstance(error, StorageError) and error.sqlstate in (
+        PASSING if by_system else PASSING[:1]
+    )
 
 
 class Disk:

@@ -22,6 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from crc32c import crc32c
 
+from headwater.settings import Live, current
 from headwater.storage.derived import Handles, block_digest, remove_quietly, write_temporary
 from headwater.storage.disk import Disk, storage_error
 
@@ -40,7 +41,7 @@ class Sidecar:
     """The sidecars of one table; many readers and writers at once."""
 
     def __init__(
-        self, folder: str | Path, limit_bytes: int, open_files: int, disk: Disk | None = None
+        self, folder: str | Path, limit_bytes: Live[int], open_files: int, disk: Disk | None = None
     ) -> None:
         self._folder = str(folder)
         self._limit_bytes = limit_bytes
@@ -65,10 +66,16 @@ class Sidecar:
         """Whether there is a file for the block; `read` may still find it damaged."""
         return block_digest(block_id) in self._files
 
+    def fit(self) -> None:
+        """Lets the oldest files go if the limit has been lowered."""
+        if self._total_bytes > current(self._limit_bytes):
+            with self._lock:
+                self._shrink()
+
     def write(self, block_id: str, table: pa.Table) -> bool:
         """Keeps the rows; False if they alone are larger than the limit. Replaces an older file."""
         content = _serialised(block_id, table)
-        if content.size > self._limit_bytes:
+        if content.size > current(self._limit_bytes):
             return False
         digest, crc = block_digest(block_id), crc32c(content)
         file = _File(f"{digest}-{crc:08x}.arrow", content.size, crc)
@@ -151,7 +158,8 @@ class Sidecar:
             remove_quietly(self._path(file))
 
     def _shrink(self) -> None:
-        while self._total_bytes > self._limit_bytes:
+        limit_bytes = current(self._limit_bytes)
+        while self._total_bytes > limit_bytes:
             self._forget(next(iter(self._files)))
 
     def _table(self, block_id: str) -> pa.Table | None:

@@ -14,6 +14,7 @@ import os
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,7 +62,7 @@ def opened(folder: str, **settings: object) -> Opened:
         if found.catalog.find(name) is None:
             found.create(name, SCHEMA, watermark_ticks=5 if name == "b" else 0)
         table = found.table(name)
-        table.limits = replace(table.limits, block_rows=200, compact_files=3)
+        table.bounds = partial(replace, table.limits, block_rows=200, compact_files=3)
     return found
 
 

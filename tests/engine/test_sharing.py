@@ -164,7 +164,9 @@ def test_an_error_stays_with_its_query(table: headwater.Database) -> None:
     fill(table, 0, 8)
     assert query_of(table, "b").shares.with_whom(0) == ["a"]
     insert(table, (1, 2**62, 8), (1, 2**62, 8), (1, 2**62, 8))
-    fill(table, 9, 14)
+    for at in range(9, 14):
+        insert(table, (at % 3, at % 7, at))
+        table._context.engine.flush()
     assert query_of(table, "a").state == "failed"
     assert query_of(table, "b").state == "running"
     assert results(table, "b") == results(table, "judge")

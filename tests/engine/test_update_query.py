@@ -129,7 +129,8 @@ def test_windows_that_hold_too_many_rows_stop_the_query() -> None:
         text = "SELECT k, count(*) AS n FROM s [INTERVAL 1 HOUR] GROUP BY k SAMPLE INTERVAL 1 HOUR"
         db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES")
         db.insert("s", [(1, n) for n in range(3000)])
-        db.flush()
+        with pytest.raises(headwater.Error, match="query q has failed"):
+            db.flush()
         state, error = db.sql("SELECT state, error FROM headwater.queries").rows()[0]
         assert state == "failed"
         assert "hold too many rows" in error

@@ -12,6 +12,7 @@ HEAD = """# Settings
 A setting comes from, in rising order: its default, the environment (`HEADWATER_INLINE_ROWS`),
 `connect(settings={…})` or `--set name=value`, and `SET name = value`. `SHOW name` shows one,
 `SHOW SETTINGS` and the table `headwater.settings` show all, `RESET name` gives the default back.
+What can be set at any time acts at once, on tables, views, queries and connections that are there.
 Names that start with `spark.` go to Spark as they are: those that start with `spark.sql.` at any time,
 the others at `connect()`.
 

@@ -81,6 +81,20 @@ class Model:
         self.closed = t if self.closed is None else max(self.closed, t)
         self._hide()
 
+    def set_clock(self, t: int) -> bool:
+        """ALTER TABLE … SET CLOCK TO t; False if it is refused."""
+        if self.clock is None or t > self.clock:
+            return False
+        self.clock, self.closed = t, t - 1
+        self.seen = None if self.seen is None else min(self.seen, t)
+        self.wait_again()
+        return True
+
+    def wait_again(self) -> None:
+        """The waiting rows are those beyond the clock that came in time."""
+        assert self.clock is not None
+        self.waiting = [row.t for row in self.rows if row.t > self.clock and not row.late]
+
     def _hide(self) -> None:
         for row in self.rows:
             row.was_hidden |= not self._in_range(row)

@@ -1,8 +1,9 @@
 """Random histories of streaming tables against a model in plain Python (tests/semantics/streaming_model.py).
 
-Inserts in and out of order, retries, advances, seals, compactions, expiries, index builds, changes,
-ALTER SET RANGE, clean and unclean restarts; after each step clocks, late counts, scans and windows
-of every table equal the model. A failure names its seed: `check(seed, steps)` repeats it.
+Inserts in and out of order, rows from the far future, retries, advances, clocks set back, seals,
+compactions, expiries, index builds, changes, ALTER SET RANGE, clean and unclean restarts; after each
+step clocks, late counts, scans and windows of every table equal the model.
+A failure names its seed: `check(seed, steps)` repeats it.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -32,6 +34,7 @@ from headwater.sql.text import Name, Span
 from headwater.storage.streaming import indexes
 from headwater.storage.streaming.definition import DAY
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
+from headwater.storage.streaming.set_clock import set_clock
 from headwater.storage.streaming.stored import read_block
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import window_rows
@@ -128,6 +131,7 @@ class History:
     def __init__(self, seed: int, folder: Path) -> None:
         self.random = Random(seed)
         self.folder = folder
+        self.kept_s = self.random.choice((0, 600))
         self.opened = self._open()
         self.subjects = [Subject(self.random, self.opened, n) for n in range(2)]
         self._tune()
@@ -137,6 +141,8 @@ class History:
             (40, self.insert),
             (4, self.retry),
             (6, self.advance),
+            (2, self.leap),
+            (3, self.set_clock),
             (9, self.seal),
             (5, self.compact),
             (3, self.expire),
@@ -151,12 +157,13 @@ class History:
         ]
 
     def _open(self) -> Opened:
-        return Opened(self.folder, removed_files_kept_s=0)
+        return Opened(self.folder, removed_files_kept_s=self.kept_s)
 
     def _tune(self) -> None:
         """Small blocks, and memory for all, some or none of them."""
         for table in self.opened.store.all():
-            table.limits = replace(
+            table.bounds = partial(
+                replace,
                 table.limits,
                 block_rows=self.random.choice((3, 10, 40)),
                 compact_files=self.random.choice((2, 3)),
@@ -206,6 +213,37 @@ class History:
         tick = subject.now + self.random.choice((-3, -1, 0, 1, 3, 9)) * subject.unit
         subject.model.advance(tick)
         table.advance(value_of(subject.kind, tick))
+
+    def leap(self) -> None:
+        """One row from the far future."""
+        subject, table = self.pick()
+        _, values = subject.row()
+        far = subject.now + self.random.choice((300, 3000)) * subject.unit
+        if subject.kind != "smallint":
+            self._insert(subject, table, [(far, values)], None)
+
+    def set_clock(self) -> None:
+        """ALTER TABLE … SET CLOCK TO …: nothing that RANGE hid is gone, if files are kept."""
+        subject, table = self.pick()
+        model = subject.model
+        tick = subject.now + self.random.choice((-90, -20, -3, -1, 0, 0, 0, 2)) * subject.unit
+        if not model.set_clock(tick):
+            with pytest.raises(DataError, match="cannot be set back"):
+                set_clock(table, tick)
+            return
+        set_clock(table, tick)
+        gone = self._gone(subject)
+        assert not gone or not self.kept_s, "a row is gone that only a clock had hidden"
+        model.remove(gone)
+        model.wait_again()
+        subject.now = tick
+
+    def _gone(self, subject: Subject) -> list[Row]:
+        """Rows that are in range and have been dropped, since they were not once."""
+        with self.opened.table(subject.name).reading() as snapshot:
+            found = set(select(snapshot, Wanted(("id",))).rows.column("id").to_pylist())
+        shown = subject.model.visible()
+        return [r for r in shown if r.was_hidden and r.values["id"] not in found]
 
     def seal(self) -> None:
         if self.random.random() < 0.3:
@@ -289,11 +327,7 @@ class History:
             self.opened.set_range(table, ticks)
         model.set_range(ticks)
         # Rows that RANGE had hidden may be back or gone for good.
-        table = self.opened.table(subject.name)
-        with table.reading() as snapshot:
-            found = set(select(snapshot, Wanted(("id",))).rows.column("id").to_pylist())
-        shown = model.visible()
-        model.remove([r for r in shown if r.was_hidden and r.values["id"] not in found])
+        model.remove(self._gone(subject))
 
     def restart(self) -> None:
         self.opened.close()
@@ -308,7 +342,7 @@ class History:
     def read_as_delta(self) -> None:
         """Any Delta reader sees the sealed rows; blocks that RANGE hides may still be there."""
         subject, table = self.pick()
-        with table.upkeep:  # removed_files_kept_s is 0: no file may go meanwhile
+        with table.upkeep:  # removed_files_kept_s may be 0: no file may go meanwhile
             self.opened.store.seal(table)
             found = DeltaTable(table.folder).to_pyarrow_table(columns=["id", "_seq"])
         numbers = found.column("id").to_pylist()

@@ -245,7 +245,8 @@ def test_an_error_stops_the_query_after_the_good_keys_and_a_newer_row_replaces_t
         )
         db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, CAST(v AS INT) AS i FROM s WITH UPDATES")
         db.insert("s", [(1, "a", "1"), (2, "b", "x"), (3, "c", "3")])
-        db.flush()
+        with pytest.raises(headwater.Error, match="query q has failed"):
+            db.flush()
         assert db.sql("SELECT state FROM headwater.queries").rows() == [("failed",)]
         assert db.sql("SELECT * FROM q").rows() == [("a", 1, 1)]
         db.insert("s", [(4, "b", "2")])

@@ -77,6 +77,7 @@ def written(
             handout.closed,
             handout.sole,
             block_rows,
+            handout.limit,
         )
         writer = PartitionWriter(task, number)
         for batch in part.to_batches(max_chunksize=7):

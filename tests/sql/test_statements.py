@@ -21,6 +21,8 @@ from headwater.sql.statements.alter import (
     AlterTableDropColumns,
     AlterTableRename,
     AlterTableRenameColumn,
+    AlterTableSetClock,
+    AlterTableSetMaxClockAhead,
     AlterTableSetRange,
     AlterViewRefreshStatic,
 )
@@ -308,6 +310,10 @@ def test_alter() -> None:
     assert read(AlterViewRefreshStatic, "ALTER VIEW v REFRESH STATIC").name == "v"
     assert read(AlterTableSetRange, "ALTER TABLE t SET RANGE FOREVER").range is None
     assert read(AlterTableSetRange, "ALTER TABLE t SET RANGE INTERVAL '1' SECOND").range == SECOND
+    assert read(AlterTableSetClock, "ALTER TABLE t SET CLOCK TO 17").time == 17
+    ahead = "ALTER TABLE t SET MAX_CLOCK_AHEAD"
+    assert read(AlterTableSetMaxClockAhead, f"{ahead} DEFAULT").ahead is None
+    assert read(AlterTableSetMaxClockAhead, f"{ahead} INTERVAL '1' SECOND").ahead == SECOND
     for text in ("ADD COLUMN a INT", "ADD COLUMNS (a INT)", "ADD a INT", "ADD COLUMN (a INT)"):
         (column,) = read(AlterTableAddColumns, f"ALTER TABLE t {text}").columns
         assert (column.name, column.type) == ("a", pa.int32())

@@ -17,6 +17,7 @@ from headwater.server.wire import replies
 from headwater.server.wire.messages import MessageReader, ProtocolError
 from headwater.server.wire.scram import MECHANISM, Exchange, LoginError, Verifier
 from headwater.server.wire.states import TABLE, Reaction, State
+from headwater.settings import Live
 
 NEWEST_MINOR = 0
 
@@ -75,7 +76,7 @@ Action = (
 class Machine:
     """One connection's protocol."""
 
-    def __init__(self, largest_message: int, *, tls: bool = False) -> None:
+    def __init__(self, largest_message: Live[int], *, tls: bool = False) -> None:
         self.state = State.STARTUP
         self.user = ""
         self._reader = MessageReader(largest_message)

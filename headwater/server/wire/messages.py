@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from headwater.errors import Error
+from headwater.settings import Live, current
 
 PROTOCOL_3 = 3
 SSL_REQUEST, GSS_REQUEST, CANCEL_REQUEST = 80877103, 80877104, 80877102
@@ -291,7 +292,7 @@ def read_startup(body: bytes) -> Message:
 class MessageReader:
     """Cuts a stream of bytes into messages."""
 
-    def __init__(self, largest: int = 64 * MEBIBYTE) -> None:
+    def __init__(self, largest: Live[int] = 64 * MEBIBYTE) -> None:
         self._largest = largest
         self._data = bytearray()
         self._place = 0
@@ -359,7 +360,7 @@ class MessageReader:
         length = int.from_bytes(data[start + 1 : start + 5])
         if kind not in READERS:
             raise ProtocolError(f"there is no message of type {chr(kind)!r}")
-        largest = self._largest if READERS[kind][1] else SMALL
+        largest = current(self._largest) if READERS[kind][1] else SMALL
         if not 4 <= length <= largest:
             raise ProtocolError(
                 f"a message of {length} bytes is too long or too short",

@@ -168,6 +168,10 @@ class WireServer:
             }
         return {f"wire.{name}": value for name, value in found.items()}
 
+    def largest_message(self) -> int:
+        """How many bytes a message may have."""
+        return int(self.database.setting("message_mb")) * MEBIBYTE
+
     def cancel(self, process: int, secret: bytes) -> None:
         """Cancels what a connection does, if the key is right."""
         found = self.connections.get(process)
@@ -180,8 +184,7 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, server: WireServer) -> None:
         self._server = server
-        largest = int(server.database.setting("message_mb")) * MEBIBYTE
-        self.machine = Machine(largest, tls=server.options.tls is not None)
+        self.machine = Machine(server.largest_message, tls=server.options.tls is not None)
         self.secret = secrets.token_bytes(SECRET_BYTES)
         self.ended = asyncio.Event()
         self.login: Login | None = None

@@ -28,6 +28,10 @@ class LinearRoadRunner(Runner):
         self._ride = parse_ride(feed.options.demo)
 
     def run(self) -> None:
+        """Inserts until the traffic ends; from where the table has it after a full disk."""
+        self.patiently(self._ride_on)
+
+    def _ride_on(self) -> None:
         """Inserts the reports of one second after the other, each when it is due."""
         check_columns(self.feed.table.definition.schema)
         traffic = self._traffic()

@@ -9,6 +9,8 @@ from headwater.sql.statements.alter import (
     AlterTableDropColumns,
     AlterTableRename,
     AlterTableRenameColumn,
+    AlterTableSetClock,
+    AlterTableSetMaxClockAhead,
     AlterTableSetRange,
     AlterViewRefreshStatic,
 )
@@ -51,6 +53,8 @@ __all__ = [
     "AlterTableDropColumns",
     "AlterTableRename",
     "AlterTableRenameColumn",
+    "AlterTableSetClock",
+    "AlterTableSetMaxClockAhead",
     "AlterTableSetRange",
     "AlterUser",
     "AlterViewRefreshStatic",

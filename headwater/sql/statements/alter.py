@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from headwater.sql.cursor import Cursor
-from headwater.sql.duration import Duration
+from headwater.sql.duration import Duration, parse_duration
 from headwater.sql.statements.advance import Instant, parse_instant
 from headwater.sql.statements.base import Column, Statement, if_exists, parse_column, parse_columns
 from headwater.sql.statements.create_streaming_table import parse_range
@@ -34,6 +34,22 @@ class AlterTableSetRange(Statement):
 
     name: Name
     range: Duration | None  # None: FOREVER
+
+
+@dataclass(frozen=True)
+class AlterTableSetClock(Statement):
+    """`ALTER TABLE t SET CLOCK TO ts`."""
+
+    name: Name
+    time: Instant
+
+
+@dataclass(frozen=True)
+class AlterTableSetMaxClockAhead(Statement):
+    """`ALTER TABLE t SET MAX_CLOCK_AHEAD interval | DEFAULT`."""
+
+    name: Name
+    ahead: Duration | None  # None: as the setting says
 
 
 @dataclass(frozen=True)
@@ -92,17 +108,30 @@ def parse_table(cursor: Cursor) -> Statement:
     name = cursor.path("a table")
     match cursor.choice("SET", "ADD", "RENAME", "DROP"):
         case "SET":
-            if not cursor.at("RANGE"):
-                cursor.fail("RANGE", words=("RANGE",))
-            range_ = parse_range(cursor)
-            cursor.finish()
-            return AlterTableSetRange(cursor.text, name, range_)
+            return _set(cursor, name)
         case "ADD":
             return _add(cursor, name)
         case "RENAME":
             return _rename(cursor, name)
         case _:
             return _drop(cursor, name)
+
+
+def _set(
+    cursor: Cursor, name: Name
+) -> AlterTableSetRange | AlterTableSetClock | AlterTableSetMaxClockAhead:
+    if cursor.at("RANGE"):
+        range_ = parse_range(cursor)
+        cursor.finish()
+        return AlterTableSetRange(cursor.text, name, range_)
+    if cursor.choice("RANGE", "CLOCK", "MAX_CLOCK_AHEAD") == "CLOCK":
+        cursor.expect("TO")
+        time = parse_instant(cursor)
+        cursor.finish()
+        return AlterTableSetClock(cursor.text, name, time)
+    ahead = None if cursor.accept("DEFAULT") else parse_duration(cursor, zero=True)
+    cursor.finish()
+    return AlterTableSetMaxClockAhead(cursor.text, name, ahead)
 
 
 def _add(cursor: Cursor, name: Name) -> AlterTableAddColumns:

@@ -203,7 +203,11 @@ class TableState:
         self, lsn: int, stamp: Stamp, source: str, delivery: Delivery | None = None
     ) -> TableState:
         """The state after one more record."""
-        marks, progress = dict(self.time.marks), dict(self.progress)
+        known = self.time
+        if stamp.back:
+            assert stamp.time.clock is not None
+            known = known.back(stamp.time.clock)
+        marks, progress = dict(known.marks), dict(self.progress)
         if stamp.removed:
             marks.pop(source, None)
             marks[DIRECT] = stamp.mark  # what was the source's is part of it now

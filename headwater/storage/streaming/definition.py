@@ -45,6 +45,7 @@ class Definition:
     max_step_ticks: int | None
     folder: str
     comment: str | None = None
+    max_ahead_ticks: int | None = None  # None: as max_clock_ahead_s says; 0: no bound
     step_ticks: int | None = None  # every T is a multiple of it: of a view that is sampled by time
 
     @property
@@ -61,6 +62,11 @@ class Definition:
     def by_arrival(self) -> bool:
         """Whether T is the time of arrival."""
         return self.time_column is None
+
+    @property
+    def has_wall_clock(self) -> bool:
+        """Whether T, given by the user, can be compared with the wall clock."""
+        return not self.by_arrival and not pa.types.is_integer(self.time_type)
 
     @property
     def hidden(self) -> frozenset[str]:
@@ -107,6 +113,7 @@ class Definition:
             "update_key": None if self.update_key is None else list(self.update_key),
             "compartments": self.compartments,
             "max_step_ticks": self.max_step_ticks,
+            "max_ahead_ticks": self.max_ahead_ticks,
             "folder": self.folder,
             "comment": self.comment,
             "step_ticks": self.step_ticks,
@@ -131,6 +138,7 @@ class Definition:
             update_key=None if key is None else tuple(key),
             compartments=saved["compartments"],
             max_step_ticks=saved["max_step_ticks"],
+            max_ahead_ticks=saved.get("max_ahead_ticks"),
             folder=saved["folder"],
             comment=saved["comment"],
             step_ticks=saved.get("step_ticks"),

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.plan.predicate import Predicate
+from headwater.settings import Live
 from headwater.storage.sidecar import Sidecar
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.value_index import ValueIndex, estimate, rows_for
@@ -27,7 +28,7 @@ OPEN_FILES = 512
 class TableIndexes:
     """All value indexes of one table."""
 
-    def __init__(self, folder: Path, sidecar_bytes: int) -> None:
+    def __init__(self, folder: Path, sidecar_bytes: Live[int]) -> None:
         self._folder = folder
         self._sidecar_bytes = sidecar_bytes
         self._lock = threading.Lock()
@@ -74,6 +75,8 @@ class TableIndexes:
     def build(self, blocks: Sequence[Block], read: Callable[[Block], pa.Table], most: int) -> int:
         """Indexes up to `most` blocks that lack a file, the newest first; how many were done."""
         indexes, sidecar = list(self._indexes.values()), self._sidecar
+        if sidecar is not None:
+            sidecar.fit()
         done = 0
         for block in reversed(blocks) if indexes else ():
             wanting = [index for index in indexes if not index.has(block.path)]

@@ -64,6 +64,7 @@ class Handout:
     arrival_us: int
     closed: int | None  # L: rows up to here are late
     sole: bool  # no other source holds the clock, so its own watermark alone decides
+    limit: int | None = None  # rows beyond it move no clock
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,8 @@ def _handout(table: StreamingTable, source: str, partitions: int) -> Handout:
     base = table._next_sequence
     table._next_sequence = end = base + partitions * PARTITION_SEQUENCES
     sole = _sole(table, source)
-    return Handout(definition, clock, source, base, end, arrival, clock.closed, sole)
+    limit = table.furthest_tick
+    return Handout(definition, clock, source, base, end, arrival, clock.closed, sole, limit)
 
 
 def _settle_refusals(table: StreamingTable) -> None:
@@ -156,7 +158,7 @@ class _Entry:
         payload = (self.buffer, names, self.delivery.pack())
         return Record(BLOCKS, self.table.definition.id, payload)
 
-    def decide(self, _lsn: int) -> None:
+    def decide(self, lsn: int) -> None:
         """In commit order, before the write."""
         table, late = self.table, self.written.late_count
         _settle_refusals(table)
@@ -172,6 +174,7 @@ class _Entry:
         # The blocks' names hold their sequence numbers, so the stamp counts no rows.
         self.stamp = Stamp(table._next_sequence, arrival, found, table._late_total, 0, dropped)
         self.buffer[:] = self.stamp.pack()
+        table._decided_lsn = lsn
 
     def _check(self) -> None:
         """Whether all that executors decided still holds."""
@@ -188,7 +191,7 @@ class _Entry:
         if self.table.definition.by_arrival:
             return ClockStamp(0, arrival, arrival - 1, arrival, None, False)
         if len(self.written.ticks) or not self.written.row_count:
-            return clock.rows(self.written.ticks, self.handout.source)
+            return clock.rows(self.written.ticks, self.handout.source, self.handout.limit)
         return clock.awake(self.handout.source)  # late rows only: they move no mark
 
     def show(self, lsn: int) -> None:
@@ -231,7 +234,7 @@ class _EventEntry:
         payload = (self.buffer, names_payload(None, self.source))
         return Record(SOURCE, self.table.definition.id, payload)
 
-    def decide(self, _lsn: int) -> None:
+    def decide(self, lsn: int) -> None:
         """In commit order, before the write."""
         table = self.table
         _settle_refusals(table)
@@ -242,6 +245,7 @@ class _EventEntry:
             table._next_sequence, arrival, found, table._late_total, 0, False, removed
         )
         self.buffer[:] = self.stamp.pack()
+        table._decided_lsn = lsn
 
     def show(self, lsn: int) -> None:
         """In commit order, after the sync."""

@@ -22,7 +22,7 @@ ROWS, ADVANCE, SOURCE, BARRIER, BLOCKS = 1, 2, 3, 4, 5
 _STAMP = struct.Struct("<qqqqqqqiiB")
 _NAMES = struct.Struct("<HH")
 _NONE = -(1 << 63)
-LIVE, LATE_DROPPED, REMOVED = 1, 2, 4
+LIVE, LATE_DROPPED, REMOVED, BACK = 1, 2, 4, 8
 STAMP_BYTES = _STAMP.size
 LONGEST_NAME = 1000
 
@@ -38,6 +38,7 @@ class Stamp:
     row_count: int
     late_dropped: bool = False
     removed: bool = False  # the source is gone
+    back: bool = False  # the clock was set back
 
     @property
     def next_sequence(self) -> int:
@@ -60,7 +61,10 @@ class Stamp:
             self.late_total,
             time.late_count,
             self.row_count,
-            LIVE * time.live | LATE_DROPPED * self.late_dropped | REMOVED * self.removed,
+            LIVE * time.live
+            | LATE_DROPPED * self.late_dropped
+            | REMOVED * self.removed
+            | BACK * self.back,
         )
 
 
@@ -69,9 +73,8 @@ def unpack_stamp(data: memoryview) -> Stamp:
     base, arrival, *marks, late_total, late, rows, flags = _STAMP.unpack_from(data)
     clock, closed, seen, advanced = (None if mark == _NONE else mark for mark in marks)
     time = ClockStamp(late, clock, closed, seen, advanced, bool(flags & LIVE))
-    return Stamp(
-        base, arrival, time, late_total, rows, bool(flags & LATE_DROPPED), bool(flags & REMOVED)
-    )
+    told = (bool(flags & flag) for flag in (LATE_DROPPED, REMOVED, BACK))
+    return Stamp(base, arrival, time, late_total, rows, *told)
 
 
 def names_payload(batch_id: str | None, source: str) -> bytes:

@@ -12,7 +12,7 @@ from headwater.settings import MEBIBYTE, Settings
 from headwater.storage.batch_ids import BatchIds
 from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming.definition import Definition
-from headwater.storage.streaming.stored import Limits
+from headwater.storage.streaming.limits import LiveLimits
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.wal import LogState, WriteAheadLog
 
@@ -79,7 +79,7 @@ class StreamStore:
         wal = WriteAheadLog(
             str(folder),
             segment_bytes=self._settings.integer("wal_segment_mb") * MEBIBYTE,
-            append_timeout_s=self._settings.number("insert_timeout_s"),
+            append_timeout_s=lambda: self._settings.number("insert_timeout_s"),
             first_lsn=sealed + 1,
         )
         try:
@@ -119,27 +119,12 @@ class StreamStore:
         return StreamingTable(
             definition,
             self._tables_folder / definition.folder,
-            self._limits(definition.kind),
+            LiveLimits(self._settings, RESULT_ROWS if definition.kind == "results" else None),
             lambda: self._settings.number("removed_files_kept_s"),
             self._wanted.set,
             self._batches.known(definition.id),
             sources,
             self.visibility,
-        )
-
-    def _limits(self, kind: str) -> Limits:
-        settings = self._settings
-        most = RESULT_ROWS if kind == "results" else settings.integer("block_rows")
-        return Limits(
-            block_rows=most,
-            block_bytes=settings.integer("block_mb") * MEBIBYTE,
-            block_age_s=settings.number("block_age_s"),
-            unsealed_bytes=settings.integer("unsealed_mb") * MEBIBYTE,
-            queue_rows=settings.integer("view_queue_rows"),
-            recent_bytes=settings.integer("recent_mb") * MEBIBYTE,
-            insert_timeout_s=settings.number("insert_timeout_s"),
-            compact_files=settings.integer("compact_files"),
-            sidecar_bytes=settings.integer("sidecar_mb") * MEBIBYTE,
         )
 
     def add(self, definition: Definition) -> StreamingTable:
@@ -212,6 +197,7 @@ class StreamStore:
         self._compact(table)
         table.expire()
         table.collect_garbage()
+        table.fit_memory()
         while table.build_indexes(INDEX_BLOCKS_PER_ROUND):
             self._wanted.set()
             # Further behind than its bound, an index is built before anything else is sealed:

@@ -10,7 +10,6 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,25 +20,11 @@ from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import SEQUENCE, Definition
 from headwater.storage.streaming.indexes import TableIndexes
+from headwater.storage.streaming.limits import Limits
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
 
 JOINED_BLOCKS = 4  # blocks are joined up to so many times `block_mb`, and to `block_rows`
-
-
-@dataclass(frozen=True)
-class Limits:
-    """Bounds of one table, from the settings."""
-
-    block_rows: int
-    block_bytes: int
-    block_age_s: float
-    unsealed_bytes: int
-    queue_rows: int
-    recent_bytes: int
-    insert_timeout_s: float
-    compact_files: int
-    sidecar_bytes: int
 
 
 class StoredTable:
@@ -49,15 +34,15 @@ class StoredTable:
         self,
         definition: Definition,
         folder: Path,
-        limits: Limits,
+        bounds: Callable[[], Limits],
         kept_s: Callable[[], float],
         sources: Iterable[str] = (),
     ) -> None:
         self.definition = definition
         self.folder = folder
-        self.limits = limits
+        self.bounds = bounds  # asked for whenever one is needed
         self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
-        self.indexes = TableIndexes(folder, limits.sidecar_bytes)
+        self.indexes = TableIndexes(folder, lambda: self.limits.sidecar_bytes)
         self._log = DeltaLog(folder, cut_torn=True)
         state = block_files.sealed_state(self._log, sources)
         self._held_us: int | None = None  # the arrival clock stands here for a micro-batch
@@ -71,9 +56,12 @@ class StoredTable:
         self._blocks = block_files.interval_index(found)
         self._tail = Tail(definition)
         self._memory: dict[str, pa.Table] = {}
+        self._fitted = 0  # the bound that memory was last fitted to
         self._wide: set[str] = set()  # of few rows, but too many bytes to be joined with others
         self._visible = self._sealed = state
         self._version = self._log.version
+        self._kept_s = kept_s
+        self._hidden_since: dict[int, float] = {}  # by compartment: when RANGE first hid it whole
         self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
         self._holding = 0  # views that are being made
@@ -82,6 +70,11 @@ class StoredTable:
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
         self._garbage.find_left_overs(used, self._version)
+
+    @property
+    def limits(self) -> Limits:
+        """The bounds in force."""
+        return self.bounds()
 
     @property
     def torn_commit(self) -> Path | None:
@@ -235,8 +228,11 @@ class StoredTable:
             (self.folder / block.path).unlink(missing_ok=True)
 
     def _unexpired(self, rows: pa.Table, clock: int | None) -> pa.Table:
-        """The rows that somebody may still read; what RANGE or `trim` hides need not be written."""
-        oldest, held = self._oldest(clock), self._first_held
+        """The rows that somebody may still read; what `trim` hides need not be written.
+
+        Nor what RANGE hides, unless such rows are kept for a while: the clock may be set back.
+        """
+        oldest, held = self._horizon if self._kept_s() else self._oldest(clock), self._first_held
         if oldest is None or not rows.num_rows:
             return rows
         needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
@@ -309,17 +305,28 @@ class StoredTable:
             self._memory[block.path] = rows
         self._forget_old()
 
+    def fit_memory(self) -> None:
+        """Lets blocks leave memory if `recent_mb` has been lowered."""
+        if self.limits.recent_bytes < self._fitted:
+            with self._lock:
+                self._forget_old()
+
     def _forget_old(self) -> None:
         """Lets the oldest blocks leave memory until the rest fits (ST7)."""
+        self._fitted = self.limits.recent_bytes
         held = sum(rows.nbytes for rows in self._memory.values())
-        for block in self._blocks.snapshot() if held > self.limits.recent_bytes else ():
-            if held <= self.limits.recent_bytes:
+        for block in self._blocks.snapshot() if held > self._fitted else ():
+            if held <= self._fitted:
                 return
             gone = self._memory.pop(block.path, None)
             held -= 0 if gone is None else gone.nbytes
 
     def expire(self) -> int:
-        """Drops compartments that RANGE hides whole, one commit each; how many (ST10)."""
+        """Drops compartments that RANGE hides whole, one commit each; how many (ST10).
+
+        Not before RANGE has hidden them for `removed_files_kept_s`: a clock that a wrong row moved
+        can be set back until then. A restart counts anew.
+        """
         if self._horizon is not None:
             self._drop_below(self._horizon)
         if self.definition.range_ticks is None:
@@ -333,7 +340,10 @@ class StoredTable:
             oldest = self._oldest(clock)
             assert oldest is not None
             kept = {b.compartment for b in self.blocks if b.high >= oldest or self._is_held(b)}
-            gone = sorted({b.compartment for b in self.blocks} - kept)
+            hidden, now = {b.compartment for b in self.blocks} - kept, time.monotonic()
+            self._hidden_since = {c: self._hidden_since.get(c, now) for c in hidden}
+            kept_s = self._kept_s()
+            gone = sorted(c for c, since in self._hidden_since.items() if now - since >= kept_s)
             for compartment in gone:
                 self.replace([b for b in self.blocks if b.compartment == compartment], None)
             return len(gone)

@@ -28,6 +28,7 @@ from headwater.storage.rows import as_batch
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
+from headwater.storage.streaming.limits import Limits
 from headwater.storage.streaming.read import Wanted, select
 from headwater.storage.streaming.records import (
     ADVANCE,
@@ -40,11 +41,12 @@ from headwater.storage.streaming.records import (
     names_payload,
     read_record,
 )
-from headwater.storage.streaming.stored import Limits, StoredTable
+from headwater.storage.streaming.stored import StoredTable
 from headwater.storage.streaming.tail import TailBatch
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
+LOOK_AGAIN_S = 0.25  # a writer that waits for room looks at the bounds so often: SET may raise them
 HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
@@ -65,10 +67,12 @@ class _Commit:
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
     stamp: Stamp | None = None
     rejected: int = 0  # late rows for which the whole insert was refused
+    lenient: bool = False  # rows far ahead are taken, and wait
 
-    def decide(self, _lsn: int) -> None:
+    def decide(self, lsn: int) -> None:
         """In commit order, before the write: sequence numbers, lateness, the clock."""
         self.stamp = self.table._decide(self)
+        self.table._decided_lsn = lsn
         self.buffer[:] = self.stamp.pack()
 
     def take_back(self, _lsn: int) -> None:
@@ -102,16 +106,17 @@ class StreamingTable(StoredTable):
         self,
         definition: Definition,
         folder: Path,
-        limits: Limits,
+        bounds: Callable[[], Limits],
         kept_s: Callable[[], float],
         wake: Callable[[], None],
         known_ids: Iterable[str] = (),
         sources: Iterable[str] = (),
         visibility: threading.Lock | None = None,
     ) -> None:
-        super().__init__(definition, folder, limits, kept_s, sources)
+        super().__init__(definition, folder, bounds, kept_s, sources)
         self.folded_by: dict[str, Callable[[], int]] = {}  # how far each pipeline of views is
         self.kept = True  # whether rows are kept: a stream without readers keeps none
+        self.is_setting_clock = False  # inserts wait meanwhile
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
         self._wal: WriteAheadLog | None = None
         self._wake = wake
@@ -121,6 +126,9 @@ class StreamingTable(StoredTable):
         self._arrival = ArrivalClock(state.arrival_us)
         self._next_sequence = state.next_sequence
         self._late_total = state.late_total
+        self._decided_lsn = (
+            state.lsn
+        )  # of the last record that was decided: it may not be visible yet
         now = time.monotonic()
         self._ids = dict.fromkeys(known_ids, now)  # by batch id: when it was stored
         self._taken_back = False
@@ -148,7 +156,9 @@ class StreamingTable(StoredTable):
         self._arrival = ArrivalClock(stamp.arrival_us)
         if found.batch_id is not None:
             self._ids[found.batch_id] = time.monotonic()
-        if stamp.removed:
+        if stamp.back:
+            self._clock, _ = self._set_back(stamp.time.clock)
+        elif stamp.removed:
             self._clock.replay_removal(stamp.time, found.source)
         else:
             ticks = NO_TICKS
@@ -170,25 +180,36 @@ class StreamingTable(StoredTable):
     def _restored_clock(self, state: TableState) -> TableClock:
         return TableClock.restore(
             state.time,
-            self._waiting_ticks(),
+            self._waiting_ticks(state.time.clock),
             watermark=self.definition.watermark_ticks,
             max_step=self.definition.max_step_ticks,
         )
 
-    def _waiting_ticks(self) -> Ticks:
-        """Ticks of stored rows that a watermark still holds back."""
+    def _set_back(self, tick: int | None) -> tuple[TableClock, ClockStamp]:
+        """The clock at an earlier tick; every row that was decided is visible."""
+        assert tick is not None
+        return self._clock.back(tick, self._waiting_ticks(tick))
+
+    def _waiting_ticks(self, clock: int | None) -> Ticks:
+        """Ticks of stored rows beyond the clock: a watermark holds them back."""
         if self.definition.by_arrival:
             return NO_TICKS
-        with self.reading() as snapshot:
-            low = None if snapshot.clock is None else snapshot.clock + 1
+        with self.reading() as found:
+            low = None if clock is None else clock + 1
+            snapshot = replace(found, clock=clock)  # RANGE hides what lies behind this clock
             rows = select(snapshot, Wanted((self.definition.time, LATE), low=low)).rows
         rows = rows.filter(pa.compute.invert(rows.column(LATE)))
         return np.sort(self.definition.ticks(rows.column(self.definition.time)))
 
     # Inserts
 
-    def insert(self, rows: Any, batch_id: str | None = None, source: str = "") -> int:
-        """Adds rows; returns once they are durable. 0 if the batch was there already."""
+    def insert(
+        self, rows: Any, batch_id: str | None = None, source: str = "", *, lenient: bool = False
+    ) -> int:
+        """Adds rows; returns once they are durable. 0 if the batch was there already.
+
+        Rows too far ahead of the clocks are refused; of a source, or where it is lenient, they wait.
+        """
         batch = as_batch(rows, self.definition.schema)
         if batch_id is not None and len(batch_id.encode()) > LONGEST_NAME:
             raise DataError(f"a batch id has at most {LONGEST_NAME} bytes", sqlstate="22001")
@@ -196,14 +217,14 @@ class StreamingTable(StoredTable):
             return 0
         self._wait_for_room()
         batch, ticks = self._prepared(batch)
-        commit = _Commit(self, batch, ticks, batch_id, source)
+        commit = _Commit(self, batch, ticks, batch_id, source, lenient=lenient or bool(source))
         try:
             self._append(commit, ROWS)
         except RepeatedBatch:
             self.barrier()  # the first one may be in the same group: wait until it is durable
             if batch_id in self._ids:
                 return 0
-            return self.insert(batch, batch_id, source)  # a full disk refused the first one
+            return self.insert(batch, batch_id, source, lenient=lenient)  # the first was refused
         except DataError:
             if commit.rejected:
                 self._count_late(commit.rejected, source)
@@ -249,16 +270,18 @@ class StreamingTable(StoredTable):
             if refusal is None:
                 return
             self._wake()
-            until = time.monotonic() + self.limits.insert_timeout_s
+            began = time.monotonic()
             while (refusal := self._fullness()) is not None:
-                left = until - time.monotonic()
+                left = began + self.limits.insert_timeout_s - time.monotonic()
                 if left <= 0:
                     raise refusal
-                self._room.wait(left)
+                self._room.wait(min(left, LOOK_AGAIN_S))
 
     def _fullness(self) -> OverloadError | None:
         """Why there is no room for more rows; None if there is."""
         name = self.definition.name
+        if self.is_setting_clock:
+            return OverloadError(f"the clock of {name} is being set", hint="try again")
         if self._tail.bytes > self.limits.unsealed_bytes:
             return OverloadError(
                 f"too many rows of {name} wait to be written to blocks",
@@ -336,6 +359,7 @@ class StreamingTable(StoredTable):
         """Goes on from the last record that is durable; every such one is visible by now."""
         state = self.state
         self._next_sequence, self._late_total = state.next_sequence, state.late_total
+        self._decided_lsn = state.lsn
         self._clock = self._restored_clock(state)
         self._taken_back = False
 
@@ -345,6 +369,7 @@ class StreamingTable(StoredTable):
             self._restore()
         if not self.definition.by_arrival:
             self._refuse_late(commit)
+            self._refuse_ahead(commit)
 
     def _tell_clock(self, commit: _Commit, arrival: int) -> ClockStamp:
         if commit.event is not None:
@@ -352,7 +377,25 @@ class StreamingTable(StoredTable):
         if self.definition.by_arrival:
             return ClockStamp(0, arrival, arrival - 1, arrival, None, False)
         self._refuse_late(commit)
-        return self._clock.rows(commit.ticks, commit.source)
+        self._refuse_ahead(commit)
+        return self._clock.rows(commit.ticks, commit.source, self.furthest_tick)
+
+    @property
+    def furthest_tick(self) -> int | None:
+        """Rows beyond it are too far ahead of the wall clock and the table's; None: there is no bound."""
+        definition = self.definition
+        if not definition.has_wall_clock:
+            return None
+        ahead = definition.max_ahead_ticks
+        ahead = int(self.limits.clock_ahead_s * 1_000_000) if ahead is None else ahead
+        clock = self._clock.clock
+        reached = self._wall_us() if clock is None else max(self._wall_us(), clock)
+        return reached + ahead if ahead else None
+
+    def _refuse_ahead(self, commit: _Commit) -> None:
+        limit = None if commit.lenient else self.furthest_tick
+        if limit is not None and commit.ticks.size and commit.ticks[-1] > limit:
+            raise too_far_ahead(self.definition, int(commit.ticks[-1]), limit)
 
     def _refuse_late(self, commit: _Commit) -> None:
         closed, ticks = self._clock.closed, commit.ticks
@@ -407,6 +450,7 @@ class StreamingTable(StoredTable):
             for block in map(block_files.known_block, files):
                 self._blocks.add(block, block.low, block.high)
             self._visible = self._visible.after(lsn, stamp, source, delivery)
+            self._decided_lsn = max(self._decided_lsn, lsn)
 
     def _tell(self) -> None:
         """Tells those who wait for rows, once these are visible."""
@@ -438,6 +482,9 @@ class StreamingTable(StoredTable):
             raise DataError("the time is out of range", sqlstate="22008")
 
         def event() -> ClockStamp:
+            limit = self.furthest_tick
+            if limit is not None and tick > limit:
+                raise too_far_ahead(self.definition, tick, limit)
             return self._clock.advance(tick, source)
 
         self._append(_Commit(self, None, NO_TICKS, None, source or "", event), ADVANCE)
@@ -507,12 +554,25 @@ class StreamingTable(StoredTable):
                 pa.Table.from_arrays(columns, schema=self.definition.stored_schema)
             )
         else:
-            self.insert(rows.select(self.schema.names), batch_id=f"foreign:{file.path}")
+            self.insert(
+                rows.select(self.schema.names), batch_id=f"foreign:{file.path}", lenient=True
+            )
         version = self._log.commit([added for _, added, _ in written], [file.path])
         with self._lock:
             self._version = version
             self._add_blocks(written)
         self._garbage.add([self.folder / file.path], version)
+
+
+def too_far_ahead(definition: Definition, tick: int, limit: int) -> DataError:
+    """What a writer is told whose time would take the clock along."""
+    return DataError(
+        f"time {definition.value(tick)} is too far ahead for table {definition.name}",
+        sqlstate="22008",
+        detail=f"the clocks allow times up to {definition.value(limit)}; nothing was written",
+        hint="if such times are right: SET max_clock_ahead_s = 0, or CREATE … WITH (max_clock_ahead = "
+        "INTERVAL '…'), or ALTER TABLE … SET MAX_CLOCK_AHEAD INTERVAL '…'",
+    )
 
 
 def _plain(schema: pa.Schema) -> pa.Schema:

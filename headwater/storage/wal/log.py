@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from headwater.errors import ClosedError, OverloadError, StorageError
+from headwater.settings import Live
 from headwater.storage.disk import Disk
 from headwater.storage.wal import recovery
 from headwater.storage.wal.pool import SegmentPool
@@ -65,7 +66,7 @@ class WriteAheadLog:
         queue_bytes: int = QUEUE_BYTES,
         group_bytes: int = GROUP_BYTES,
         append_bytes_max: int = APPEND_BYTES_MAX,
-        append_timeout_s: float = APPEND_TIMEOUT_S,
+        append_timeout_s: Live[float] = APPEND_TIMEOUT_S,
         first_lsn: int = 1,
         threads: bool = True,
     ) -> None:

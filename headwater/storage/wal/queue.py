@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from headwater.errors import ClosedError, Error, OverloadError
+from headwater.settings import Live, current
 from headwater.storage.wal.record import HEADER_BYTES, Record, payload_bytes
 
 Hook = Callable[[int], None]
@@ -88,7 +89,7 @@ def fresh(error: BaseException) -> BaseException:
 class AppendQueue:
     """Tickets in commit order, bounded by bytes; the bytes count until they are settled."""
 
-    def __init__(self, bound_bytes: int, timeout_s: float) -> None:
+    def __init__(self, bound_bytes: int, timeout_s: Live[float]) -> None:
         self._bound_bytes = bound_bytes
         self._timeout_s = timeout_s
         self._lock = threading.Lock()
@@ -120,7 +121,8 @@ class AppendQueue:
             self._arrived.release()
 
     def _wait_for_room(self, ticket: Ticket, help_out: Callable[[], None] | None) -> None:
-        until = time.monotonic() + self._timeout_s
+        timeout_s = current(self._timeout_s)
+        until = time.monotonic() + timeout_s
         while self._stop is None and self._bytes and self._bytes + ticket.bytes > self._bound_bytes:
             if help_out is not None:
                 self._lock.release()
@@ -138,7 +140,7 @@ class AppendQueue:
                 raise OverloadError(
                     "the write-ahead log cannot keep up",
                     detail=f"{self._bytes} bytes wait, and the bound is {self._bound_bytes}; "
-                    f"waited {self._timeout_s:g} s",
+                    f"waited {timeout_s:g} s",
                     hint="insert more slowly, or in larger batches",
                 )
 

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -77,7 +78,9 @@ def run_writers(folder: Path, writers: int, readers: int, seconds: float) -> int
     """Writers, readers, sealing and compacting at once. How many batches were written."""
     with Opened(folder, removed_files_kept_s=0, recent_mb=0) as opened:
         table = opened.create("a", SCHEMA, watermark_ticks=4)
-        table.limits = replace(table.limits, block_rows=1000, compact_files=2, recent_bytes=0)
+        table.bounds = partial(
+            replace, table.limits, block_rows=1000, compact_files=2, recent_bytes=0
+        )
         opened.create_index("i", table, "batch", "btree")
         crew = Crew()
         done = [0] * writers
@@ -173,7 +176,9 @@ def test_readers_keep_their_files_while_expiry_removes_them(tmp_path: Path) -> N
     """A snapshot reads blocks that were compacted, expired and garbage-collected meanwhile."""
     with Opened(tmp_path / "data", removed_files_kept_s=0) as opened:
         table = opened.create("a", range_ticks=100)
-        table.limits = replace(table.limits, block_rows=10, compact_files=2, recent_bytes=0)
+        table.bounds = partial(
+            replace, table.limits, block_rows=10, compact_files=2, recent_bytes=0
+        )
         for number in range(0, 60, 2):
             table.insert([{"t": number, "id": number}, {"t": number + 1, "id": number + 1}])
             opened.store.seal(table)
@@ -198,7 +203,7 @@ def test_a_reader_in_the_middle_of_everything(tmp_path: Path) -> None:
     """RANGE, expiry and compaction with removed_files_kept_s = 0 under readers that scan all the time."""
     with Opened(tmp_path / "data", removed_files_kept_s=0) as opened:
         table = opened.create("a", range_ticks=50)
-        table.limits = replace(table.limits, block_rows=8, compact_files=2, recent_bytes=0)
+        table.bounds = partial(replace, table.limits, block_rows=8, compact_files=2, recent_bytes=0)
         crew = Crew()
         number = [0]
 
