@@ -1,7 +1,7 @@
 """The data folder: whose it is, which format, and that one process has it open.
 
-Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog.db`, `tables/` (one Delta table per
-folder), `wal/`, `staging/`. The mark is written before anything else, the lock taken before that.
+Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog.db`, `login.secret`, `tables/` (one Delta
+table per folder), `wal/`, `staging/`. The mark is written before anything else, the lock taken before that.
 """
 
 from __future__ import annotations
