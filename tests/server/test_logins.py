@@ -46,14 +46,30 @@ def plain(request: pytest.FixtureRequest) -> Iterator[headwater.Database]:
         yield database
 
 
-def sockets(live: Live, count: int, words: bytes) -> contextlib.ExitStack:
-    """Connections that say something, and then nothing more."""
-    stack = contextlib.ExitStack()
-    for _ in range(count):
-        client = stack.enter_context(socket.create_connection((live.host, live.port), timeout=30))
-        with contextlib.suppress(OSError):
-            client.sendall(words)
-    return stack
+@contextlib.contextmanager
+def sockets(live: Live, count: int, words: bytes) -> Iterator[list[socket.socket]]:
+    """Connections that say something, and then nothing more; the oldest first."""
+    with contextlib.ExitStack() as stack:
+        found = []
+        for _ in range(count):
+            where = (live.host, live.port)
+            client = stack.enter_context(socket.create_connection(where, timeout=30))
+            found.append(client)
+            with contextlib.suppress(OSError):
+                client.sendall(words)
+        yield found
+
+
+def is_cut_off(client: socket.socket) -> bool:
+    """Whether the server ends a connection; waits for it."""
+    try:
+        while client.recv(4096):
+            pass
+    except ConnectionResetError:
+        pass
+    except TimeoutError:
+        return False
+    return True
 
 
 def logged_in(live: LiveServer, user: str, password: str, **more: Any) -> Any:
@@ -68,7 +84,8 @@ def logged_in(live: LiveServer, user: str, password: str, **more: Any) -> Any:
 @pytest.mark.parametrize("words", [b"", encoded(m.SslRequest()), HALF_STARTUP])
 def test_silent_sockets_shut_nobody_out(plain: headwater.Database, words: bytes) -> None:
     """More of them than every bound: a real client logs in at once, and what is kept of them is bounded."""
-    with LiveServer(plain) as live, sockets(live, CALLS, words):
+    with LiveServer(plain) as live, sockets(live, CALLS, words) as silent:
+        assert is_cut_off(silent[0])
         with psycopg.connect(live.dsn, autocommit=True) as client:
             assert client.execute("SELECT 1").fetchall() == [(1,)]
             assert len(live.server.guests.all()) <= 10 + 1
@@ -80,7 +97,11 @@ def test_silent_sockets_shut_nobody_out(plain: headwater.Database, words: bytes)
 @pytest.mark.parametrize("words", [b"", HALF_HEAD])
 def test_half_heads_do_not_silence_health(plain: headwater.Database, words: bytes) -> None:
     """HTTP: health, the console and statements are answered while others hold half heads open."""
-    with Live(HttpServer(plain, HttpOptions(port=0))) as live, sockets(live, CALLS, words):
+    with (
+        Live(HttpServer(plain, HttpOptions(port=0))) as live,
+        sockets(live, CALLS, words) as silent,
+    ):
+        assert is_cut_off(silent[0])
         for path in ("/health", "/"):
             with Client(live) as client:
                 assert client.ask("GET", path).status == 200
@@ -115,11 +136,8 @@ def test_a_login_has_a_deadline(plain: headwater.Database) -> None:
     """Silence is cut off; one who was asked for the password is told why; HTTP gets 408."""
     plain.sql("CREATE USER ada PASSWORD 'p' ROLE ADMIN")
     with LiveServer(plain, plain.users) as live:
-        with (
-            socket.create_connection((live.host, live.port), timeout=30) as client,
-            contextlib.suppress(ConnectionResetError),
-        ):
-            assert client.recv(1) == b""
+        with sockets(live, 1, b"") as silent:
+            assert is_cut_off(silent[0])
         with socket.create_connection((live.host, live.port), timeout=30) as client:
             client.sendall(encoded(m.Startup(3, 0, {"user": "ada"})))
             said = b""
@@ -137,6 +155,21 @@ def test_a_login_has_a_deadline(plain: headwater.Database) -> None:
     ):
         half.sendall(HALF_HEAD)
         assert half.recv(1000).startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.parametrize("plain", [{"login_timeout_s": 0.2}], indirect=True)
+def test_a_handshake_has_a_deadline(plain: headwater.Database, tmp_path: Path) -> None:
+    """One that stops half way is cut off, and nothing is kept of it, on both protocols."""
+    tls = tls_context(*certificate(tmp_path))
+    with LiveServer(plain, options=WireOptions(port=0, tls=tls)) as live:
+        with sockets(live, 5, encoded(m.SslRequest())) as silent:
+            assert all(map(is_cut_off, silent))
+        live.wait_until(lambda: not live.server.guests.all())
+    with Live(HttpServer(plain, HttpOptions(port=0, tls=tls))) as live:
+        with sockets(live, 5, b"\x16\x03\x01") as silent:
+            assert all(map(is_cut_off, silent))
+        live.wait_until(lambda: not len(live.server.waiting))
 
 
 # Places
