@@ -53,6 +53,7 @@ from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
 from headwater.storage.folder import DataFolder
+from headwater.storage.secret import kept_secret
 from headwater.storage.streaming.store import StreamStore
 
 T = TypeVar("T")
@@ -225,6 +226,15 @@ class Database:
     def users(self) -> users.Users:
         """Who may log in."""
         return users.Users(self._context.catalog)
+
+    @property
+    def login_secret(self) -> bytes:
+        """What the salts of unknown users come from: the same whenever this folder is opened."""
+        return kept_secret(self._context.folder.path)
+
+    def has_given_admin(self) -> None:
+        """An admin can log in whom the catalog does not know: nobody needs to be warned."""
+        self._context.admin_given = True
 
     def authorise(self, text: str, role: Role) -> None:
         """AccessError if the role may not run a statement."""

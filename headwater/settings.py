@@ -217,10 +217,35 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "connections",
         100,
-        "most connections of the server at a time, counted for each listener",
+        "most connections that are logged in at a time, counted for each listener",
         minimum=1,
         maximum=10_000,
         fixed=True,
+    ),
+    Setting(
+        "connections_reserved",
+        3,
+        "of these, so many are kept for admins; others always have one",
+        minimum=0,
+    ),
+    Setting(
+        "waiting_logins",
+        200,
+        "most connections that have not logged in, counted for each listener; the oldest of the "
+        "address that has the most goes first; never fewer than connections",
+        minimum=1,
+    ),
+    Setting(
+        "waiting_logins_per_address",
+        100,
+        "most of them from one address; never fewer than connections",
+        minimum=1,
+    ),
+    Setting(
+        "login_timeout_s",
+        10.0,
+        "a client has this long to log in; over HTTP, for the head of a request before one was let in",
+        minimum=0.1,
     ),
     Setting(
         "http_idle_s",

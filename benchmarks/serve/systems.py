@@ -54,7 +54,7 @@ def headwater() -> Iterator[System]:
     """Our server with its defaults; Spark is not needed for any of this, and is not started."""
     with tempfile.TemporaryDirectory(dir=".") as folder:
         command = [sys.executable, "-m", "headwater.cli", "serve", f"{folder}/db", "--port", "0"]
-        command += ["--http-port", "0", "--set", "eager_spark=false"]
+        command += ["--http-port", "0", "--socket", "none", "--set", "eager_spark=false"]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         try:
             host, port = _listening(process)

@@ -34,6 +34,22 @@ class Format(StrEnum):
     vertical = "vertical"
 
 
+TlsElsewhere = Annotated[
+    bool | None,
+    typer.Option("--tls-elsewhere", help="A proxy in front speaks TLS; passwords are needed."),
+]
+Insecure = Annotated[
+    bool | None,
+    typer.Option("--insecure", help="Listen beyond this machine without password and TLS."),
+]
+Socket = Annotated[
+    str | None,
+    typer.Option("--socket", metavar="FOLDER", help="Of the Unix socket; none: without one."),
+]
+TrustLoopback = Annotated[
+    bool | None,
+    typer.Option("--trust-loopback", help="Without users, trust every OS user of this machine."),
+]
 Master = Annotated[
     str | None,
     typer.Option("--master", metavar="URL", help="The Spark master; local[*] if none is given."),
@@ -127,14 +143,10 @@ def serve(
             help="The password of user headwater; the variable HEADWATER_PASSWORD gives one too.",
         ),
     ] = None,
-    tls_elsewhere: Annotated[
-        bool | None,
-        typer.Option("--tls-elsewhere", help="A proxy in front speaks TLS; passwords are needed."),
-    ] = None,
-    insecure: Annotated[
-        bool | None,
-        typer.Option("--insecure", help="Listen beyond this machine without password and TLS."),
-    ] = None,
+    tls_elsewhere: TlsElsewhere = None,
+    insecure: Insecure = None,
+    socket: Socket = None,
+    trust_loopback: TrustLoopback = None,
     cors: Annotated[
         str | None,
         typer.Option("--cors", metavar="ORIGINS", help="Sites whose pages may ask over HTTP."),
@@ -156,6 +168,7 @@ def serve(
         "path": path, "host": host, "port": port, "http_host": http_host, "http_port": http_port,
         "tls_certificate": tls_certificate, "tls_key": tls_key, "password_file": password_file,
         "tls_elsewhere": tls_elsewhere, "insecure": insecure, "cors": cors, "master": master,
+        "socket": socket, "trust_loopback": trust_loopback,
     }  # fmt: skip
     raise typer.Exit(main(flags, parsed_settings(set_ or ()), config))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
+import pwd
 import re
-import secrets
 import ssl
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,16 +15,19 @@ from typing import Any
 from rich.console import Console
 
 from headwater.cli.complaint import complain
+from headwater.cli.greeting import Served, greeting
 from headwater.database import Database, connect
 from headwater.errors import Error, SettingError, StorageError
 from headwater.execute.users import Login
-from headwater.execute.verifiers import make_verifier
+from headwater.execute.verifiers import make_verifier, mock_verifier
+from headwater.server.attempts import Attempts
 from headwater.server.config import ServeConfig, configured, file_of
 from headwater.server.http.server import HttpOptions, HttpServer
 from headwater.server.notify import notify
-from headwater.server.serve import check_reach, serve, tls_context
+from headwater.server.serve import Listener, check_reach, serve, tls_context
 from headwater.server.users import GIVEN_USER, ServerUsers
 from headwater.server.wire.server import WireOptions, WireServer
+from headwater.server.wire.unix_socket import UnixListener, chosen_folder
 
 FAILED = 1
 # Whoever may read tables may not read the server's files: SELECT * FROM csv.`/etc/passwd`.
@@ -60,7 +63,7 @@ def explained(error: OSError) -> Error:
 
 def run(config: ServeConfig, console: Console) -> None:
     """Opens the database and serves it; returns when the server was told to stop."""
-    given = given_login(config.password_file)
+    password = given_password(config.password_file)
     tls = (
         tls_context(Path(config.tls_certificate), Path(config.tls_key) if config.tls_key else None)
         if config.tls_certificate
@@ -68,7 +71,7 @@ def run(config: ServeConfig, console: Console) -> None:
     )
     settings = {**CLOSED, **config.settings}
     with connect(config.path, master=config.master or None, settings=settings) as database:
-        users = ServerUsers(database.users, given)
+        users = ServerUsers(database.users, given_login(password, database))
         for host in {config.host, config.http_host or config.host}:
             secret = tls is not None or config.tls_elsewhere
             check_reach(host, users=len(users), tls=secret, insecure=config.insecure)
@@ -76,17 +79,25 @@ def run(config: ServeConfig, console: Console) -> None:
     console.print("stopped; everything acknowledged is on disk", style="dim")
 
 
-def given_login(password_file: str) -> Login | None:
-    """The user `headwater`, with the password of a file or of the environment; nobody without one."""
+def given_password(password_file: str) -> str:
+    """The password of user `headwater`, of a file or of the environment; nothing if there is none."""
     if password_file:
         password = Path(password_file).read_text(encoding="utf-8").rstrip("\r\n")
         if not password:
             raise SettingError(f"the file {password_file} holds no password")
     else:
         password = os.environ.pop(PASSWORD_VARIABLE, "")  # Java need not know it
+    return password
+
+
+def given_login(password: str, database: Database) -> Login | None:
+    """The user `headwater`, an admin; nobody without a password."""
     if not password:
         return None
-    return Login(make_verifier(password, secrets.token_bytes(16)), "admin")
+    database.has_given_admin()
+    # The salt that the name has anyway: it does not tell whether there is such a user.
+    salt = mock_verifier(GIVEN_USER, database.login_secret).salt
+    return Login(make_verifier(password, salt), "admin")
 
 
 def _serve(
@@ -96,21 +107,39 @@ def _serve(
     tls: ssl.SSLContext | None,
     console: Console,
 ) -> None:
-    wire = WireServer(database, WireOptions(config.host, config.port, tls, config.insecure), users)
-    options = HttpOptions(
-        config.http_host or config.host, config.http_port, tls, config.insecure, config.origins
+    c, attempts = config, Attempts()
+    wire = WireServer(
+        database,
+        WireOptions(c.host, c.port, tls, c.insecure, c.trust_loopback),
+        users,
+        attempts,
     )
-    http = HttpServer(database, options, users)
+    http = HttpServer(
+        database,
+        HttpOptions(
+            c.http_host or c.host, c.http_port, tls, c.insecure, c.trust_loopback, c.origins
+        ),
+        users,
+        attempts=attempts,
+    )
+    folder = _socket_folder(config, console)
+    unix = None if folder is None else UnixListener(wire, folder)
+    listeners: list[Listener] = [wire, http] if unix is None else [wire, unix, http]
 
     def started() -> None:
-        host, port = wire.address
-        console.print(
-            f"PostgreSQL clients: psql -h {host} -p {port} -U {GIVEN_USER}", soft_wrap=True
+        served = Served(
+            wire.address,
+            http.address,
+            "" if unix is None else unix.address[0],
+            tls is not None,
+            len(users),
+            users.verifier_of(GIVEN_USER) is not None,
+            c.insecure,
+            c.trust_loopback,
+            _own_user(),
         )
-        host, port = http.address
-        scheme = "http" if tls is None else "https"
-        console.print(f"HTTP: {scheme}://{host}:{port}/openapi.json", soft_wrap=True)
-        console.print(f"console: {scheme}://{host}:{port}/", soft_wrap=True)
+        for line in greeting(served):
+            console.print(line, soft_wrap=True, markup=False)
         console.print("Ctrl-C stops", style="dim")
         notify("READY=1")
 
@@ -118,4 +147,23 @@ def _serve(
         notify("STOPPING=1")
         console.print("stopping: statements under way may end", style="dim")
 
-    asyncio.run(serve([wire, http], started, stopping))
+    asyncio.run(serve(listeners, started, stopping))
+
+
+def _socket_folder(config: ServeConfig, console: Console) -> Path | None:
+    """Where the Unix socket goes; a place that nobody asked for may be missing."""
+    try:
+        return chosen_folder(config.socket, os.environ)
+    except StorageError as error:
+        if config.socket:
+            raise
+        console.print(f"no Unix socket: {error.message}", style="dim", soft_wrap=True)
+        return None
+
+
+def _own_user() -> str:
+    """The name of the OS user that the server runs as; its number if it has none."""
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())

@@ -62,6 +62,7 @@ class Context:
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     shared: SharedRows = field(default_factory=SharedRows)
     numbers: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)  # of listeners
+    admin_given: bool = False  # the server knows an admin beside those of the catalog
     ddl: threading.RLock = field(default_factory=threading.RLock)
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 

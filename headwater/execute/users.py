@@ -159,6 +159,8 @@ def _verifier(password: str) -> str:
 
 def _without_admin(context: Context) -> str | None:
     users = context.catalog.all("user")
+    if context.admin_given:
+        return None
     if users and all(user.definition["role"] != "admin" for user in users):
         return NO_ADMIN
     return None

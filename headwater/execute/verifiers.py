@@ -60,8 +60,11 @@ def parse_verifier(text: str) -> Verifier:
 
 
 def mock_verifier(user: str, secret: bytes) -> Verifier:
-    """A verifier that nothing fits, always the same one for a name: it tells nobody who exists."""
-    salt = _hmac(secret, user.encode())[:16]
+    """A verifier that nothing fits, always the same one for a name: it tells nobody who exists.
+
+    Names are compared as the catalog does: ADA and ada have one salt, whether she exists or not.
+    """
+    salt = _hmac(secret, user.casefold().encode())[:16]
     return Verifier(ITERATIONS, salt, _hmac(secret, b"s" + salt), _hmac(secret, b"k" + salt))
 
 

@@ -36,6 +36,8 @@ class ServeConfig:
     password_file: str = ""
     tls_elsewhere: bool = False  # a proxy in front speaks TLS
     insecure: bool = False
+    socket: str = ""  # the folder of the Unix socket; none: there is none
+    trust_loopback: bool = False  # without users, every OS user of this machine
     cors: str = ""  # origins, separated by commas
     master: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)

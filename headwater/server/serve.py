@@ -44,10 +44,11 @@ def check_reach(host: str, *, users: int, tls: bool, insecure: bool) -> None:
     """Refuses to listen beyond this machine without passwords and TLS, unless told to."""
     if insecure or is_loopback(host):
         return
-    missing = [word for word, there in (("users with passwords", users), ("TLS", tls)) if not there]
+    wanted = (("no users with passwords", users), ("no TLS", tls))
+    missing = [word for word, there in wanted if not there]
     if missing:
         raise SettingError(
-            f"{host} can be reached from other machines, and there is no {' and no '.join(missing)}",
+            f"{host} can be reached from other machines, and the server has {' and '.join(missing)}",
             sqlstate="28000",
             hint="--tls-certificate, --tls-key and --password-file; or --insecure in a trusted network",
         )

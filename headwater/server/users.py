@@ -18,7 +18,7 @@ from typing import Protocol
 from headwater.errors import AccessError
 from headwater.execute.users import Login, Users
 from headwater.execute.verifiers import fits, mock_verifier
-from headwater.server.attempts import Attempts
+from headwater.server.attempts import Attempts, key_of
 from headwater.server.http.request import Identity
 from headwater.sql.statements.user import Role
 
@@ -37,7 +37,7 @@ class Logins(Protocol):
         """The name and role of a token, or None."""
 
     def __len__(self) -> int:
-        """How many users there are; with none, connections from this machine are trusted."""
+        """How many users there are; with none, the server's own OS user is trusted."""
 
 
 class ServerUsers:
@@ -48,13 +48,13 @@ class ServerUsers:
 
     def verifier_of(self, user: str) -> Login | None:
         """The verifier and role of a user, or None; the given one comes first."""
-        if self._given is not None and user == GIVEN_USER:
+        if self._given is not None and user.casefold() == GIVEN_USER:
             return self._given
         return self._stored.verifier_of(user)
 
     def role_of(self, user: str) -> Role | None:
         """The role that a user has now, or None."""
-        if self._given is not None and user == GIVEN_USER:
+        if self._given is not None and user.casefold() == GIVEN_USER:
             return self._given.role
         return self._stored.role_of(user)
 
@@ -69,12 +69,12 @@ class ServerUsers:
 class Authenticator:
     """Checks `Authorization` headers; safe to share between threads."""
 
-    def __init__(self, users: Logins) -> None:
+    def __init__(self, users: Logins, attempts: Attempts | None = None) -> None:
         self.users = users
         self._key = secrets.token_bytes(32)
         self._lock = threading.Lock()
         self._passed: OrderedDict[bytes, None] = OrderedDict()
-        self._attempts = Attempts()
+        self._attempts = attempts if attempts is not None else Attempts()
 
     def known(self, header: str, *, trusted: bool) -> Identity | None:
         """Who asks, if that is known without a password's check; None if it must be checked."""
@@ -85,7 +85,7 @@ class Authenticator:
     def identify(self, header: str, *, trusted: bool, peer: str = "") -> Identity:
         """Who asks, from which address; AccessError if that is nobody. May take milliseconds.
 
-        `trusted`: without any users, whoever comes from this machine is an admin.
+        `trusted`: whoever comes so is an admin as long as there are no users.
         """
         if not header:
             if trusted and not len(self.users):
@@ -108,15 +108,16 @@ class Authenticator:
         except (binascii.Error, ValueError) as error:
             raise failed() from error
         user, _, password = decoded.partition(":")
-        self._attempts.check((peer, user))
+        key = key_of(peer, user)
+        self._attempts.check(key)
         login = self.users.verifier_of(user)
         verifier = mock_verifier(user, self._key) if login is None else login.verifier
         proof = hmac.digest(self._key, f"{verifier}\0{user}\0{password}".encode(), "sha256")
         known = proof in self._passed
-        if (not known and not fits(password, verifier)) or login is None:
-            self._attempts.failed((peer, user))
+        right = (known or fits(password, verifier)) and login is not None
+        self._attempts.settle(key, right=right)
+        if login is None or not right:
             raise failed()
-        self._attempts.passed((peer, user))
         with self._lock:
             self._passed[proof] = None
             while len(self._passed) > REMEMBERED:

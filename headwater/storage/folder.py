@@ -1,8 +1,9 @@
 """The data folder: whose it is, which format, and that one process has it open.
 
 Layout: `HEADWATER` (the mark and format), `LOCK`, `catalog/` and `batches/` (logs of objects and of
-batch ids), `wal/` (the log of rows), `tables/` (one Delta table per folder), `staging/`, `aside/` (what
-no object needs and no DROP gave up). The mark is written before anything else, the lock taken before that.
+batch ids), `wal/` (the log of rows), `tables/` (one Delta table per folder), `login.secret`, `staging/`,
+`aside/` (what no object needs and no DROP gave up). The mark is written before anything else, the lock
+taken before that.
 """
 
 from __future__ import annotations

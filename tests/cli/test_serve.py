@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import http.client
+import itertools
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +23,7 @@ from headwater.cli.serve import main
 from tests.server.http.client import basic
 
 COMMAND = (sys.executable, "-c", "from headwater.cli.main import run; run()", "serve")
-QUICK = ("--port", "0", "--http-port", "0", "--set", "eager_spark=false")
+QUICK = ("--port", "0", "--http-port", "0", "--socket", "none", "--set", "eager_spark=false")
 
 
 @contextmanager
@@ -107,8 +110,35 @@ def test_it_does_not_listen_beyond_this_machine_unprotected(
         given = {"path": str(tmp_path / "data"), **flags}
         assert main(given, {"eager_spark": "false"}) == 1
         said = capsys.readouterr().err.replace("\n", " ")
-        assert "users with passwords" in said
+        assert "the server has no users with passwords" in said
         assert ("no TLS" in said) == ("tls_elsewhere" not in flags)
+
+
+def test_it_says_how_to_connect(tmp_path: Path) -> None:
+    """The Unix socket in a folder of a session, which others cannot enter; the file goes with the server."""
+    runtime = tempfile.mkdtemp(prefix="hw-")
+    command = [*COMMAND, str(tmp_path / "data"), "--port", "0", "--http-port", "0"]
+    process = subprocess.Popen(
+        [*command, "--set", "eager_spark=false"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"XDG_RUNTIME_DIR": runtime},
+    )
+    assert process.stderr is not None
+    try:
+        said = "".join(itertools.takewhile(lambda line: "Ctrl-C" not in line, process.stderr))
+        found = re.search(r"psql -h (/\S+) -p (\d+) -U headwater", said)
+        assert found is not None, said
+        folder = Path(found.group(1))
+        assert folder.parent == Path(runtime)
+        assert folder.stat().st_mode & 0o077 == 0
+        assert (folder / f".s.PGSQL.{found.group(2)}").is_socket()
+        assert "needs no password" in said
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+    assert list(folder.iterdir()) == []
+    shutil.rmtree(runtime)
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,7 +147,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path, capsys: pytest.CaptureFix
         other.bind(("127.0.0.1", 0))
         other.listen(1)
         port = other.getsockname()[1]
-        flags = {"path": str(tmp_path / "data"), "port": port, "http_port": 0}
+        flags = {"path": str(tmp_path / "data"), "port": port, "http_port": 0, "socket": "none"}
         assert main(flags, {"eager_spark": "false"}) == 1
     error = capsys.readouterr().err
     assert f"error: port {port} is in use by another program (55006)" in error

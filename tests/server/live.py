@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headwater.database import Database
+from headwater.server.attempts import Attempts
 from headwater.server.background import Background
 from headwater.server.wire.server import WireOptions, WireServer
 from headwater.server.wire.users import Users
@@ -37,9 +38,13 @@ class LiveServer(Live):
     """A wire server."""
 
     def __init__(
-        self, database: Database, users: Users | None = None, options: WireOptions | None = None
+        self,
+        database: Database,
+        users: Users | None = None,
+        options: WireOptions | None = None,
+        attempts: Attempts | None = None,
     ) -> None:
-        super().__init__(WireServer(database, options or WireOptions(port=0), users))
+        super().__init__(WireServer(database, options or WireOptions(port=0), users, attempts))
 
     @property
     def dsn(self) -> str:

@@ -21,7 +21,7 @@ class Served:
 
     def __init__(self, folder: Path, **settings: object) -> None:
         self._command = [sys.executable, "-m", "headwater.cli", "serve", str(folder)]
-        self._command += ["--port", "0", "--http-port", "0"]
+        self._command += ["--port", "0", "--http-port", "0", "--socket", "none"]
         for name, value in ({"eager_spark": "false"} | settings).items():
             self._command += ["--set", f"{name}={value}"]
 

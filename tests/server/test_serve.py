@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 import headwater
-from headwater.cli.serve import given_login
+from headwater.cli.serve import given_login, given_password
 from headwater.errors import SettingError
+from headwater.server.peers import Peer
 from headwater.server.serve import check_reach, is_loopback, tls_context
-from headwater.server.wire.server import Connection, WireOptions
+from headwater.server.wire import server as wire_server
+from headwater.server.wire.server import WireOptions
 from tests.server.live import LiveServer
 
 LOCAL = ("127.0.0.1", "127.1.2.3", "::1", "localhost")
@@ -47,18 +49,28 @@ def test_passwords_come_from_a_file_or_the_environment(
 ) -> None:
     """Without either there are no users; an empty file is an error, not a password."""
     monkeypatch.delenv("HEADWATER_PASSWORD", raising=False)
-    assert given_login("") is None
+    assert given_password("") == ""
     file = tmp_path / "password"
     file.write_text("secret\n")
-    login = given_login(str(file))
-    assert login is not None
-    assert "secret" not in str(login.verifier)
+    assert given_password(str(file)) == "secret"
     monkeypatch.setenv("HEADWATER_PASSWORD", "other")
-    assert given_login("") is not None
+    assert given_password("") == "other"
     assert "HEADWATER_PASSWORD" not in os.environ
     file.write_text("\n")
     with pytest.raises(SettingError, match="no password"):
-        given_login(str(file))
+        given_password(str(file))
+
+
+def test_an_admin_who_was_given_counts_as_one() -> None:
+    """Nobody is warned that there is no admin while one can log in; without that one, they are."""
+    with headwater.connect(":memory:", settings={"eager_spark": False}) as db:
+        assert given_login("", db) is None
+        assert "role admin" in str(db.sql("CREATE USER ann PASSWORD 'p' ROLE READER").notice)
+        login = given_login("secret", db)
+        assert login is not None
+        assert "secret" not in str(login.verifier)
+        assert db.sql("CREATE USER bob PASSWORD 'p' ROLE READER").notice is None
+        assert db.sql("DROP USER ann").notice is None
 
 
 def certificate(folder: Path) -> tuple[Path, Path]:
@@ -108,7 +120,7 @@ def test_too_many_connections() -> None:
 def test_other_machines_need_tls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A client that is not of this machine is refused without TLS, and without users."""
     psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
-    monkeypatch.setattr(Connection, "_is_local", lambda _: False)
+    monkeypatch.setattr(wire_server, "peer_of", lambda *_, **__: Peer("192.0.2.1"))
     tls = None if shutil.which("openssl") is None else tls_context(*certificate(tmp_path))
     settings = {"eager_spark": False}
     with headwater.connect(":memory:", settings=settings) as db:

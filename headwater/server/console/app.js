@@ -100,7 +100,9 @@ function askLogin(error) {
   document.body.classList.add("out");
   const user = h("input", { id: "user", name: "user", autocomplete: "username", placeholder: "leave empty for a token" });
   const secret = h("input", { id: "secret", type: "password", autocomplete: "current-password", required: true });
-  const said = h("p", { class: "error", role: "alert", hidden: !loggedIn() }, error?.message ?? "");
+  const nobody = Boolean(error?.message?.startsWith("there are no users")); // then no password helps
+  const words = nobody ? `${error.message}: ${error.said.hint}` : error?.message ?? "";
+  const said = h("p", { class: "error", role: "alert", hidden: !loggedIn() && !nobody }, words);
   const form = h("form", { id: "login", class: "panel login" },
     h("h1", {}, "Log in"), h("label", { for: "user" }, "User"), user,
     h("label", { for: "secret" }, "Password or token"), secret, said,

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import h11
 
 from headwater.errors import Error
+from headwater.server.attempts import ThrottledError
 from headwater.server.http.failure import REASONS, HttpError, as_error, body_of, status_of
 from headwater.server.http.request import Request, split_target
 from headwater.server.http.rows_out import JSON, compact
 
 if TYPE_CHECKING:
     from headwater.server.http.server import HttpServer
+    from headwater.server.http.visitor import Visitor
 
 LARGEST_HEAD = 32 << 10
 READ_BYTES = 64 << 10
@@ -39,9 +42,14 @@ class Connection:
     request: Request
 
     def __init__(
-        self, server: HttpServer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        server: HttpServer,
+        visitor: Visitor,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
         self.server = server
+        self.visitor = visitor
         self.reader, self.writer = reader, writer
         self.is_idle = True
         self.status = 0
@@ -49,8 +57,7 @@ class Connection:
         self._headers: dict[str, str] = {}  # of every answer to the present request
         self._held = b""  # a head, which goes out with the first part
         self._has_left = False
-        peer = writer.get_extra_info("peername")
-        self._peer = peer[0] if peer else ""
+        self._peer = visitor.peer.address
         writer.transport.set_write_buffer_limits(high=WRITE_AHEAD)
 
     async def run(self) -> None:
@@ -87,6 +94,11 @@ class Connection:
         """Cuts the client off."""
         self.writer.transport.abort()
 
+    @property
+    def _patience_s(self) -> float:
+        """How long the client may take to send: less before a request of it was let in."""
+        return self.server.idle_s if self in self.server.connections else self.server.login_s
+
     # One request
 
     async def _one(self) -> bool:
@@ -112,7 +124,7 @@ class Connection:
     async def _read_head(self) -> h11.Request | None:
         """The head of the next request; None if no more comes."""
         try:
-            async with asyncio.timeout(self.server.idle_s):
+            async with asyncio.timeout(self._patience_s):
                 while True:
                     event = self._http.next_event()
                     if isinstance(event, h11.Request):
@@ -165,7 +177,7 @@ class Connection:
                 go_on = h11.InformationalResponse(status_code=100, headers=[])
                 await self._write(self._http.send(go_on))
             try:
-                async with asyncio.timeout(self.server.idle_s):
+                async with asyncio.timeout(self._patience_s):
                     self._http.receive_data(await self.reader.read(READ_BYTES))
             except TimeoutError:
                 raise HttpError(408, "the body did not come in time") from None
@@ -274,7 +286,8 @@ class Connection:
         if status == 401:
             headers["WWW-Authenticate"] = 'Basic realm="headwater", charset="UTF-8", Bearer'
         if status in (429, 503):
-            headers["Retry-After"] = "1" if status == 503 else "60"
+            wait_s = error.wait_s if isinstance(error, ThrottledError) else 1.0
+            headers["Retry-After"] = str(math.ceil(wait_s))
         if self._http.their_state is h11.ERROR or status in (400, 408, 413):
             headers["Connection"] = "close"  # what follows may be anything
         if not hasattr(self, "request"):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from headwater.errors import Error
+from headwater.server.attempts import ThrottledError
 
 # The longest beginning of an SQLSTATE that is listed decides.
 STATUSES = {
@@ -56,6 +57,8 @@ def status_of(error: Error) -> int:
     """The status that an error is answered with."""
     if isinstance(error, HttpError):
         return error.status
+    if isinstance(error, ThrottledError):
+        return 429
     for length in (5, 2):
         found = STATUSES.get(error.sqlstate[:length])
         if found is not None:

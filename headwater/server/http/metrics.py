@@ -17,7 +17,7 @@ from headwater._version import __version__
 if TYPE_CHECKING:
     from headwater.server.http.server import HttpServer
 
-COUNTED = ("refused_connections", "statements", "rows_in", "rows_out")
+COUNTED = ("refused_connections", "dropped_logins", "statements", "rows_in", "rows_out")
 # Of headwater.metrics; the others are gauges.
 COUNTERS = {"wal.next_lsn", "wal.groups", "wire.accepted_connections"} | {
     f"{listener}.{name}" for listener in ("wire", "http") for name in COUNTED

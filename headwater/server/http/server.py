@@ -1,8 +1,9 @@
 """The HTTP listener: connections, logins, routes, and the order in which it stops.
 
 Owns the threads in which statements run, and the rules about who is let in: a login where there are
-users; without any, this machine only, and never a page of another site (Origin, Host). Must never
-block the event loop.
+users; without any, the OS user of the server on this machine only, and never a page of another site
+(Origin, Host). A connection takes a place once a request of it was let in; what needs no login, such as
+/health, needs no place. Must never block the event loop.
 """
 
 from __future__ import annotations
@@ -11,29 +12,32 @@ import asyncio
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from ipaddress import ip_address
 from typing import Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from headwater.database import Database
 from headwater.errors import Error
 from headwater.kernel.kernel import Cancellation
+from headwater.server.attempts import Attempts
 from headwater.server.counts import Counts
 from headwater.server.http.connection import Connection
 from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Request
 from headwater.server.http.routes import ROUTES, Route, allowed_methods, find
+from headwater.server.http.visitor import Visitor
+from headwater.server.peers import is_local
+from headwater.server.peers import refusal as stranger
 from headwater.server.serve import address_of
 from headwater.server.users import Authenticator, Logins, ServerUsers
+from headwater.server.waiting import Waiting, places, too_many
 from headwater.settings import MEBIBYTE
 from headwater.sql.permissions import refusal
 
 T = TypeVar("T")
 BACKLOG = 128
-HEAD_BYTES = 64 << 10  # what asyncio reads ahead of us
 OTHER_SITES = ("cross-site", "same-site")  # of Sec-Fetch-Site; another port is the same site
 
 
@@ -45,6 +49,7 @@ class HttpOptions:
     port: int = 8080
     tls: ssl.SSLContext | None = None
     trust_anyone: bool = False  # without users, from other machines too
+    trust_loopback: bool = False  # without users, every OS user of this machine
     origins: frozenset[str] = frozenset()  # sites whose pages may ask; none by default
 
 
@@ -57,17 +62,22 @@ class HttpServer:
         options: HttpOptions | None = None,
         users: Logins | None = None,
         shows: Mapping[str, Callable[[], Any]] | None = None,
+        attempts: Attempts | None = None,
     ) -> None:
-        """`shows`: what the program around it has to show, as JSON: further pages of the console."""
+        """`shows`: what the program around it has to show, as JSON: further pages of the console.
+
+        `attempts`: the wrong passwords that all listeners count together.
+        """
         self.database = database
         self.shows = shows or {}
         self.options = options or HttpOptions()
-        self.authenticator = Authenticator(users or ServerUsers(database.users))
+        self.authenticator = Authenticator(users or ServerUsers(database.users), attempts)
         self.stopping = False
-        self.connections: set[Connection] = set()
+        self.connections: set[Connection] = set()  # of which a request was let in
+        self.waiting: Waiting[Visitor] = Waiting()  # the others
         self.requests: Counter[tuple[str, int]] = Counter()
         self.watchers = 0  # open pages of the console
-        self.refused_connections = 0
+        self.refused_connections = self.dropped_logins = 0
         self.counts = Counts()  # touched by the event loop alone
         self.started_at = time.time()
         self.cancellations: set[Cancellation] = set()
@@ -82,6 +92,11 @@ class HttpServer:
     def idle_s(self) -> float:
         """How long a client may take to send."""
         return float(self.database.setting("http_idle_s"))
+
+    @property
+    def login_s(self) -> float:
+        """How long a client may take to send before it was let in."""
+        return min(float(self.database.setting("login_timeout_s")), self.idle_s)
 
     @property
     def stall_s(self) -> float:
@@ -99,8 +114,8 @@ class HttpServer:
         """Listens."""
         self.threads = ThreadPoolExecutor(self._most + 4, thread_name_prefix="headwater-http")
         o = self.options
-        self._server = await asyncio.start_server(
-            self._connected, o.host, o.port, ssl=o.tls, limit=HEAD_BYTES, backlog=BACKLOG
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: Visitor(self), o.host, o.port, backlog=BACKLOG
         )
         self._take_back_numbers = self.database.add_numbers(self.numbers)
 
@@ -108,7 +123,9 @@ class HttpServer:
         """What `headwater.metrics` says about this listener; asked for by any thread."""
         found = {
             "connections": len(self.connections),
+            "waiting_logins": len(self.waiting),
             "refused_connections": self.refused_connections,
+            "dropped_logins": self.dropped_logins,
             "requests": sum(self.requests.copy().values()),
             **asdict(self.counts),
         }
@@ -127,19 +144,22 @@ class HttpServer:
         self._server.close()
         for end in list(self._ends):
             end()
-        for connection in list(self.connections):
-            if connection.is_idle:
-                connection.abort()
+        for client in self._all():
+            if client.is_idle:
+                client.abort()
         await self._drained(float(self.database.setting("drain_s")))
         for cancellation in list(self.cancellations):
             self.threads.submit(cancellation.cancel, "the server stops")
         await self._drained(1.0)
-        for connection in list(self.connections):
-            connection.abort()
+        for client in self._all():
+            client.abort()
         await self._drained(None)
         await self._server.wait_closed()
         self.threads.shutdown(wait=True)
         self._take_back_numbers()
+
+    def _all(self) -> list[Connection | Visitor]:
+        return [*self.connections, *self.waiting]
 
     async def _drained(self, seconds: float | None) -> None:
         if self._tasks:
@@ -154,24 +174,54 @@ class HttpServer:
 
     # Connections and requests
 
-    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def in_background(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs something that the server waits for when it stops."""
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def greet(self, visitor: Visitor) -> None:
+        """Somebody has come, and may ask; where too many wait, the oldest of the largest crowd goes."""
+        most, of_address = (
+            max(int(self.database.setting(name)), self._most)
+            for name in ("waiting_logins", "waiting_logins_per_address")
+        )
+        address = visitor.peer.address
+        gone = self.waiting.add(visitor, address, most=most, most_of_address=of_address)
+        if gone is not None:
+            self.dropped_logins += 1
+            gone.abort()
+
+    def forget(self, visitor: Visitor) -> None:
+        """A client has gone."""
+        self.waiting.remove(visitor)
+        if visitor.connection is not None:
+            self.connections.discard(visitor.connection)
+
+    async def converse(
+        self, visitor: Visitor, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Answers a client until one side has had enough."""
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
         try:
-            connection = Connection(self, reader, writer)
-            if len(self.connections) >= self._most:
-                self.refused_connections += 1
-                writer.write(TOO_MANY)
-                await connection.close()
-                return
-            self.connections.add(connection)
-            try:
-                await connection.run()
-            finally:
-                self.connections.discard(connection)
+            visitor.connection = Connection(self, visitor, reader, writer)
+            await visitor.connection.run()
         finally:
+            self.forget(visitor)
             self._tasks.discard(task)
+
+    def _admit(self, connection: Connection, *, admin: bool) -> None:
+        """A request of a client is let in: the client takes a place, if there is one."""
+        if connection in self.connections:
+            return
+        reserved = int(self.database.setting("connections_reserved"))
+        if len(self.connections) >= places(self._most, reserved, admin=admin):
+            self.refused_connections += 1
+            raise too_many()
+        self.waiting.remove(connection.visitor)
+        self.connections.add(connection)
 
     async def answer(self, connection: Connection) -> None:
         """Answers one request."""
@@ -184,7 +234,7 @@ class HttpServer:
                 return
             route = self._route(request)
             name = route.path
-            await self._let_in(request, route)
+            await self._let_in(connection, route)
             await route.handler(self, connection)
         except Error as error:
             self.requests[name, _status(error)] += 1
@@ -204,14 +254,14 @@ class HttpServer:
             405, f"{request.method} is not allowed here", hint=f"use {' or '.join(methods)}"
         )
 
-    async def _let_in(self, request: Request, route: Route) -> None:
+    async def _let_in(self, connection: Connection, route: Route) -> None:
         if route.least is None:
             return
+        request = connection.request
         if not request.header("origin") and request.header("sec-fetch-site") in OTHER_SITES:
             raise _other_site()  # an image or a link of another page: browsers send no Origin
-        trusted = self.options.trust_anyone or (is_local(request.peer) and _names_us(request))
-        header = request.header("authorization")
-        asks = self.authenticator
+        header, asks = request.header("authorization"), self.authenticator
+        trusted = self._is_trusted(connection, header)
         identity = asks.known(header, trusted=trusted)
         if identity is None:
             identity = await self.in_thread(
@@ -221,6 +271,17 @@ class HttpServer:
         why = refusal(identity.role, route.least, f"{route.method} {route.path}")
         if why is not None:
             raise why
+        self._admit(connection, admin=identity.role == "admin")
+
+    def _is_trusted(self, connection: Connection, header: str) -> bool:
+        """Whether a client gets in where there are no users; AccessError if that is what it tries."""
+        options, peer = self.options, connection.visitor.peer
+        if options.trust_anyone:
+            return True
+        near = peer.is_own or (options.trust_loopback and peer.is_local)
+        if not near and not header and not len(self.authenticator.users):
+            raise stranger(peer)
+        return near and _names_us(connection.request)
 
     # Pages of other sites
 
@@ -277,13 +338,6 @@ class HttpServer:
             self.cancellations.discard(cancellation)
 
 
-TOO_MANY = (
-    b"HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
-    b"Content-Type: application/json\r\n\r\n"
-    b'{"error":{"sqlstate":"53300","message":"too many connections","hint":"the setting connections"}}'
-)
-
-
 def _status(error: Error) -> int:
     from headwater.server.http.failure import status_of
 
@@ -297,14 +351,6 @@ def _other_site() -> HttpError:
         sqlstate="42501",
         hint="headwater serve --cors ORIGIN lets one in",
     )
-
-
-def is_local(peer: str) -> bool:
-    """Whether a client is on this machine."""
-    try:
-        return ip_address(peer.partition("%")[0]).is_loopback
-    except ValueError:
-        return not peer  # a socket without an address
 
 
 def _names_us(request: Request) -> bool:

@@ -45,7 +45,14 @@ class LogIn:
 
 @dataclass(frozen=True, slots=True)
 class LoggedIn:
-    """The password was right; then `welcome`."""
+    """The password was right, of which the client knows nothing yet; then `welcome` or `end`."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoginFailed:
+    """The password was wrong, of which the client knows nothing yet; then `end`."""
+
+    error: LoginError
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +66,7 @@ Action = (
     | CancelOther
     | LogIn
     | LoggedIn
+    | LoginFailed
     | End
     | m.Query
     | m.Parse
@@ -79,12 +87,14 @@ class Machine:
     def __init__(self, largest_message: Live[int], *, tls: bool = False) -> None:
         self.state = State.STARTUP
         self.user = ""
-        self._reader = MessageReader(largest_message)
+        self._largest = largest_message
+        self._reader = MessageReader(m.SMALL)  # of a stranger nothing large is kept
         self._offers_tls = tls
         self._encrypted = False
         self._out = bytearray()
         self._extended = False  # a series of the extended protocol has begun, and no Sync ended it
         self._exchange: Exchange | None = None
+        self._signature = b""  # of a login that went well: goes out when the user is let in
 
     # Bytes
 
@@ -266,16 +276,20 @@ class Machine:
                 self.write(replies.sasl_continue(answer))
                 self.state = State.FINAL
                 return None
-            self.write(replies.sasl_final(self._exchange.final(message.data)))
+            self._signature = replies.sasl_final(self._exchange.final(message.data))
         except LoginError as error:
-            if error.sqlstate == LoginError.default_sqlstate:
-                error.message = f"password authentication failed for user {self.user}"
-            return self.end(error)
+            if error.sqlstate != LoginError.default_sqlstate:
+                return self.end(error)
+            error.message = f"password authentication failed for user {self.user}"
+            self.state = State.LOOKUP
+            return LoginFailed(error)
         self.state = State.LOOKUP
         return LoggedIn()
 
     def welcome(self, parameters: Mapping[str, str], process: int, secret: bytes) -> None:
         """The user is in."""
+        self._reader.largest = self._largest
+        self.write(self._signature)
         self.write(replies.AUTHENTICATION_OK)
         for name, value in parameters.items():
             self.write(replies.parameter_status(name, value))

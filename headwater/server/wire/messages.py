@@ -293,7 +293,7 @@ class MessageReader:
     """Cuts a stream of bytes into messages."""
 
     def __init__(self, largest: Live[int] = 64 * MEBIBYTE) -> None:
-        self._largest = largest
+        self.largest = largest
         self._data = bytearray()
         self._place = 0
         self.starting = True  # the next message has no first byte
@@ -360,7 +360,7 @@ class MessageReader:
         length = int.from_bytes(data[start + 1 : start + 5])
         if kind not in READERS:
             raise ProtocolError(f"there is no message of type {chr(kind)!r}")
-        largest = current(self._largest) if READERS[kind][1] else SMALL
+        largest = current(self.largest) if READERS[kind][1] else SMALL
         if not 4 <= length <= largest:
             raise ProtocolError(
                 f"a message of {length} bytes is too long or too short",

@@ -8,23 +8,21 @@ each waiting until the client has taken the one before. Must never run a stateme
 from __future__ import annotations
 
 import asyncio
-import hmac
-import itertools
 import secrets
 import ssl
-import threading
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
-from ipaddress import ip_address
 from typing import Any, cast
 
 from headwater.database import Database
-from headwater.errors import Error, OverloadError
+from headwater.errors import Error
 from headwater.kernel.kernel import Cancellation
+from headwater.server.attempts import Attempts, key_of
 from headwater.server.counts import Counts
+from headwater.server.peers import Peer, peer_of, refusal
 from headwater.server.serve import address_of
+from headwater.server.waiting import too_many
 from headwater.server.wire import machine as actions
 from headwater.server.wire import messages as m
 from headwater.server.wire import replies
@@ -32,6 +30,7 @@ from headwater.server.wire.answers import Answers
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands
 from headwater.server.wire.copying import IncomingRows
+from headwater.server.wire.guests import Guests
 from headwater.server.wire.machine import Machine
 from headwater.server.wire.outcome import Sent
 from headwater.server.wire.scram import LoginError, mock_verifier
@@ -44,8 +43,6 @@ MEBIBYTE = 1 << 20
 READ_AHEAD = 1 * MEBIBYTE  # bytes of a client that wait while its statement runs
 LARGE_TEXT = 32 << 10  # characters; longer texts and values are read in a thread
 SECRET_BYTES = 4
-MOST_BEYOND = 8  # connections beyond the limit that may cancel, but not log in
-LOGIN_PATIENCE_S = 60.0
 STOP_PATIENCE_S = (
     5.0  # for clients that do not take their last words, and then for their statements
 )
@@ -59,36 +56,40 @@ class WireOptions:
     port: int = 5433
     tls: ssl.SSLContext | None = None
     trust_anyone: bool = False  # without users, from other machines too
+    trust_loopback: bool = False  # without users, every OS user of this machine
 
 
 class WireServer:
     """A listener for PostgreSQL's protocol; `start` and `stop` belong to one event loop."""
 
     def __init__(
-        self, database: Database, options: WireOptions | None = None, users: Users | None = None
+        self,
+        database: Database,
+        options: WireOptions | None = None,
+        users: Users | None = None,
+        attempts: Attempts | None = None,
     ) -> None:
+        """`attempts`: the wrong passwords that all listeners count together."""
         self.database = database
         self.options = options or WireOptions()
         self.users: Users = users if users is not None else NoUsers()
         self.answers = Answers()
-        self.connections: dict[int, Connection] = {}
-        self.mock_secret = secrets.token_bytes(16)
-        self._numbers = itertools.count(1)
-        self._most = int(database.setting("connections"))
+        self.attempts = attempts if attempts is not None else Attempts()
+        self.guests: Guests[Connection] = Guests(database.setting)
+        self.connections = self.guests.inside
+        self.mock_secret = database.login_secret
         self._server: asyncio.Server | None = None
-        self._lock = threading.Lock()  # numbers are asked for in other threads
-        self._ended_counts = Counts()
-        self._accepted = self._refused = 0
         self.stopping = False
 
     async def start(self) -> None:
         """Listens."""
         self.catalog = CatalogEngine(self.database)
-        self.threads = ThreadPoolExecutor(self._most + 4, thread_name_prefix="headwater-wire")
+        threads = self.guests.most + 4
+        self.threads = ThreadPoolExecutor(threads, thread_name_prefix="headwater-wire")
         loop = asyncio.get_running_loop()
         o = self.options
         self._server = await loop.create_server(lambda: Connection(self), o.host, o.port)
-        self._take_back_numbers = self.database.add_numbers(self.numbers)
+        self._take_back_numbers = self.database.add_numbers(self.guests.numbers)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -101,13 +102,13 @@ class WireServer:
             return
         self.stopping = True
         self._server.close()
-        for connection in list(self.connections.values()):
+        for connection in self.guests.all():
             connection.drain()
         ended = await self._all_ended(float(self.database.setting("drain_s")))
-        for connection in list(self.connections.values()):
+        for connection in self.guests.all():
             connection.shut_down()
         ended = ended or await self._all_ended(STOP_PATIENCE_S)
-        for connection in list(self.connections.values()):
+        for connection in self.guests.all():
             connection.abort()  # its client does not take what was sent
         ended = ended or await self._all_ended(STOP_PATIENCE_S)
         await self._server.wait_closed()
@@ -115,68 +116,19 @@ class WireServer:
         self._take_back_numbers()
         self.catalog.close()
 
+    def largest_message(self) -> int:
+        """How many bytes a message may have."""
+        return int(self.database.setting("message_mb")) * MEBIBYTE
+
     async def _all_ended(self, patience_s: float) -> bool:
         """Whether all connections end in time."""
-        waiting = [asyncio.create_task(c.ended.wait()) for c in self.connections.values()]
+        waiting = [asyncio.create_task(c.ended.wait()) for c in self.guests.all()]
         if not waiting:
             return True
         _, late = await asyncio.wait(waiting, timeout=patience_s)
         for task in late:
             task.cancel()
         return not late
-
-    def add(self, connection: Connection) -> int | None:
-        """A number for a connection; None if there are too many even for one that only cancels."""
-        with self._lock:
-            if len(self.connections) >= self._most + MOST_BEYOND:
-                self._refused += 1
-                return None
-            self._accepted += 1
-            number = next(self._numbers)
-            self.connections[number] = connection
-        return number
-
-    @property
-    def is_full(self) -> bool:
-        """Whether no more clients may log in."""
-        return len(self.connections) > self._most
-
-    def count_refusal(self) -> None:
-        """A connection that had a number was one too many."""
-        with self._lock:
-            self._accepted -= 1
-            self._refused += 1
-
-    def remove(self, number: int) -> None:
-        """A connection has ended."""
-        with self._lock:
-            found = self.connections.pop(number, None)
-            if found is not None:
-                self._ended_counts.add(found.counts)
-
-    def numbers(self) -> Mapping[str, int]:
-        """What `headwater.metrics` says about this listener; asked for by any thread."""
-        counts = Counts()
-        with self._lock:
-            for each in (self._ended_counts, *(c.counts for c in self.connections.values())):
-                counts.add(each)
-            found = {
-                "connections": len(self.connections),
-                "accepted_connections": self._accepted,
-                "refused_connections": self._refused,
-                **asdict(counts),
-            }
-        return {f"wire.{name}": value for name, value in found.items()}
-
-    def largest_message(self) -> int:
-        """How many bytes a message may have."""
-        return int(self.database.setting("message_mb")) * MEBIBYTE
-
-    def cancel(self, process: int, secret: bytes) -> None:
-        """Cancels what a connection does, if the key is right."""
-        found = self.connections.get(process)
-        if found is not None and hmac.compare_digest(found.secret, secret):
-            found.cancel("the statement was cancelled by the client")
 
 
 class Connection(asyncio.Protocol):
@@ -188,6 +140,7 @@ class Connection(asyncio.Protocol):
         self.secret = secrets.token_bytes(SECRET_BYTES)
         self.ended = asyncio.Event()
         self.login: Login | None = None
+        self.peer = Peer("")
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
         self._writable = asyncio.Event()
@@ -212,16 +165,22 @@ class Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """A client has come."""
         self._transport = cast(asyncio.Transport, transport)
-        self._number = self._server.add(self)
-        if self._number is None:
-            self._refuse()
-            return
-        self._patience = self._loop.call_later(LOGIN_PATIENCE_S, self.abort)
+        server = self._server
+        self.peer = peer_of(transport.get_extra_info("socket"), with_user=not len(server.users))
+        patience_s = float(server.database.setting("login_timeout_s"))
+        late = LoginError(f"the login took longer than {patience_s:g} s", sqlstate="57014")
+        self._patience = self._loop.call_later(patience_s, server.guests.drop, self, late)
+        server.guests.greet(self)
 
-    def _refuse(self) -> None:
-        self.machine.end(
-            OverloadError("too many connections", sqlstate="53300", hint="SET connections")
-        )
+    def give_up(self, error: Error) -> None:
+        """Ends the connection before its login, with a word where one is due."""
+        if self.machine.state in (State.FIRST, State.FINAL):
+            self._refuse(error)
+        else:
+            self.abort()
+
+    def _refuse(self, error: Error) -> None:
+        self.machine.end(error)
         self._leave()
 
     def data_received(self, data: bytes) -> None:
@@ -258,8 +217,7 @@ class Connection(asyncio.Protocol):
     def _forget(self) -> None:
         if self._patience is not None:
             self._patience.cancel()
-        if self._number is not None:
-            self._server.remove(self._number)
+        self._server.guests.leave(self, self._number)
         if self._running is not None:
             close = getattr(self._running, "close", None)
             if close is not None:
@@ -341,12 +299,12 @@ class Connection(asyncio.Protocol):
             self._write()
             self._start(self._start_tls())
         elif isinstance(action, actions.CancelOther):
-            self._server.cancel(action.process, action.secret)
+            self._server.guests.cancel(action.process, action.secret)
             self._leave()
         elif isinstance(action, actions.LogIn):
             self._log_in(action)
-        elif isinstance(action, actions.LoggedIn):
-            self._welcome()
+        elif isinstance(action, actions.LoggedIn | actions.LoginFailed):
+            self._settle(action)
         else:
             self._statement(action)
 
@@ -363,57 +321,73 @@ class Connection(asyncio.Protocol):
                 self._transport, self, self._server.options.tls, server_side=True
             )
         except (OSError, ssl.SSLError):
-            self._task = None
-            self.abort()
-            return
+            found = None
         self._task = None
+        if found is None:
+            self.abort()
+            self._forget()  # asyncio tells nobody of the end of a connection in its handshake
+            return
         self._transport = found
         self._is_reading = True
         self.machine.tls_started()
         self._pump()
 
     def _log_in(self, action: actions.LogIn) -> None:
-        if self._server.is_full:
-            self._server.count_refusal()
-            self._refuse()
-            return
         self._given = dict(action.parameters)
-        users, options = self._server.users, self._server.options
-        trusted = self._is_local() or options.trust_anyone
-        if options.tls is not None and not self.machine.is_encrypted and not trusted:
-            refusal = "connections from other machines need TLS"
-            self.machine.end(LoginError(refusal, sqlstate="28000", hint="sslmode=require"))
-            self._leave()
-            return
-        if not len(users):
-            if trusted:
+        server, options = self._server, self._server.options
+        near = self.peer.is_local or options.trust_anyone
+        if options.tls is not None and not self.machine.is_encrypted and not near:
+            why = "connections from other machines need TLS"
+            self._refuse(LoginError(why, sqlstate="28000", hint="sslmode=require"))
+        elif not len(server.users):
+            if self._is_trusted():
                 self._welcome()
             else:
-                refusal = "there are no users, and only connections from this machine are trusted"
-                self.machine.end(LoginError(refusal, sqlstate="28000", hint="CREATE USER"))
-                self._leave()
-            return
-        self.login = users.verifier_of(action.user)
-        verifier = self.login.verifier if self.login else None
-        self.machine.challenge(
-            verifier or mock_verifier(action.user, self._server.mock_secret),
-            secrets.token_urlsafe(18),
-        )
+                self._refuse(refusal(self.peer))
+        else:
+            self._ask_password(action.user)
 
-    def _is_local(self) -> bool:
-        assert self._transport is not None
-        peer = self._transport.get_extra_info("peername")
-        return not peer or ip_address(peer[0].partition("%")[0]).is_loopback
+    def _is_trusted(self) -> bool:
+        """Whether a client gets in where there are no users."""
+        options, peer = self._server.options, self.peer
+        return options.trust_anyone or peer.is_own or (options.trust_loopback and peer.is_local)
+
+    def _ask_password(self, user: str) -> None:
+        server = self._server
+        try:
+            server.attempts.check(key_of(self.peer.address, user))
+        except Error as error:
+            self._refuse(error)
+            return
+        self.login = server.users.verifier_of(user)
+        verifier = self.login.verifier if self.login else mock_verifier(user, server.mock_secret)
+        self.machine.challenge(verifier, secrets.token_urlsafe(18))
+
+    def _settle(self, action: actions.LoggedIn | actions.LoginFailed) -> None:
+        """The password was looked at: what the client is told of it."""
+        right = isinstance(action, actions.LoggedIn)
+        try:
+            key = key_of(self.peer.address, self.machine.user)
+            self._server.attempts.settle(key, right=right)
+            if isinstance(action, actions.LoginFailed):
+                raise action.error
+        except Error as error:
+            self._refuse(error)
+            return
+        self._welcome()
 
     def _welcome(self) -> None:
-        assert self._number is not None
+        server, user = self._server, self.machine.user
+        is_admin = self.login is None or self.login.role == "admin"
+        self._number = server.guests.admit(self, admin=is_admin)
+        if self._number is None:
+            self._refuse(too_many())
+            return
         if self._patience is not None:
             self._patience.cancel()
-        user = self.machine.user
         name = self._given.get("database") or user
         commands = Commands(self._given, user, name)
         commands.process = self._number
-        server = self._server
         role_of = None if self.login is None else partial(server.users.role_of, user)
         self._session = Session(server.database, server.catalog, server.answers, commands, role_of)
         self._repeats = Repeats(self._session)

@@ -20,11 +20,11 @@ class Users(Protocol):
         """The role that a user has now, or None; asked before every statement."""
 
     def __len__(self) -> int:
-        """How many users there are; with none, connections from this machine are trusted."""
+        """How many users there are; with none, the server's own OS user is trusted."""
 
 
 class NoUsers:
-    """Nobody: connections from this machine are trusted, others are refused."""
+    """Nobody: the server's own OS user is trusted, others are refused."""
 
     def verifier_of(self, user: str) -> Login | None:  # noqa: ARG002
         """None, for every name."""

@@ -201,20 +201,36 @@ def _check_taken(
 
 
 def test_logging_in() -> None:
-    """The right password comes in; the wrong one gets 28P01 and the connection ends."""
-    for password, state in (("pencil", State.LOOKUP), ("pen", State.ENDED)):
+    """The right password comes in, the wrong one gets 28P01; neither is told before the driver says so."""
+    for password in ("pencil", "pen"):
         machine, client = in_state(State.FIRST), ScramClient(password)
         send(machine, m.Password(client.first()))
         [(_, body)] = replies_of(machine.taken_output())
         action = send(machine, m.Password(client.final(body[4:])))
-        assert machine.state is state
-        last = replies_of(machine.taken_output())[-1]
-        if state is State.LOOKUP:
+        assert (machine.state, machine.taken_output()) == (State.LOOKUP, b"")
+        if password == "pencil":
             assert action == actions.LoggedIn()
             machine.welcome({"TimeZone": "UTC"}, 7, b"abcd")
-            assert kinds(machine.taken_output()) == "RSKZ"
+            assert kinds(machine.taken_output()) == "RRSKZ"
         else:
-            assert error_fields(last[1])["C"] == "28P01"
+            assert isinstance(action, actions.LoginFailed)
+            machine.end(action.error)
+            [(_, body)] = replies_of(machine.taken_output())
+            assert error_fields(body)["C"] == "28P01"
+
+
+def test_nothing_large_is_taken_of_a_stranger() -> None:
+    """Before the login a message is small or the connection ends, at its head; afterwards it may be large."""
+    head = b"Q" + (1 << 20).to_bytes(4)
+    machine = in_state(State.FIRST)
+    machine.feed(head)
+    assert machine.next() == actions.End()
+    [(_, body)] = replies_of(machine.taken_output())
+    assert error_fields(body)["C"] == "08P01"
+    machine = in_state(State.READY)
+    machine.feed(head)
+    assert machine.next() is None
+    assert machine.state is State.READY
 
 
 def test_tls_is_offered_once_and_nothing_may_come_before_it() -> None:
@@ -328,6 +344,8 @@ def _answer(machine: Machine, action: actions.Action, chance: random.Random) -> 
             machine.welcome({"a": "b"}, 1, b"abcd")
     elif isinstance(action, actions.LoggedIn):
         machine.welcome({}, 1, b"abcd")
+    elif isinstance(action, actions.LoginFailed):
+        machine.end(action.error)
     elif isinstance(action, m.Sync):
         machine.done("I", synced=True)
     elif not isinstance(action, actions.End | actions.CancelOther):
