@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 from rich.table import Table
@@ -19,6 +18,9 @@ from rich.text import Text
 
 from headwater.cli import check_environment, check_folder, check_machine, check_software
 from headwater.cli.finding import Finding, problem
+from headwater.errors import Error
+from headwater.storage.folder import LOCAL_HINT
+from headwater.storage.local_path import local_path
 
 Check = Callable[[], Finding]
 SIGNS = {"ok": ("✓", "green"), "warning": ("!", "yellow"), "problem": ("✗", "bold red")}
@@ -56,7 +58,11 @@ def checks(path: str | None) -> list[tuple[str, Check]]:
 
 def folder_checks(path: str | None) -> list[tuple[str, Check]]:
     """Checks of the data folder; of the working folder's disk if none was named."""
-    folder = Path(path or ".").expanduser()
+    try:
+        folder = local_path(path or ".", "a data folder", LOCAL_HINT).expanduser()
+    except Error as error:
+        elsewhere = problem("data folder", error.message, error.hint or "")
+        return [("data folder", lambda: elsewhere)]
     own: list[tuple[str, Check]] = [
         ("data folder", partial(check_folder.ownership, folder)),
         ("put aside", partial(check_folder.put_aside, folder)),

@@ -20,6 +20,12 @@ from headwater.sql.statements.query import make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.types import quoted
 from headwater.storage.door import names_far_year
+from headwater.storage.local_path import local_path
+
+COPY_HINT = {
+    "from": "copy the file here first; CREATE SOURCE reads folders of other file systems",
+    "to": "write it here, and copy it there with a tool of that file system",
+}
 
 
 def copy(running: Running, statement: Copy) -> Result:
@@ -29,9 +35,10 @@ def copy(running: Running, statement: Copy) -> Result:
             "COPY with STDIN or STDOUT needs a connection over the wire",
             hint="COPY t FROM 'file' CSV reads a file; headwater serve takes connections",
         )
+    path = local_path(statement.path, "a file of COPY", COPY_HINT[statement.direction])
     if statement.direction == "from":
-        return _copy_from(running, statement, Path(statement.path))
-    return _copy_to(running, statement, Path(statement.path))
+        return _copy_from(running, statement, path)
+    return _copy_to(running, statement, path)
 
 
 def _copy_from(running: Running, statement: Copy, path: Path) -> Result:

@@ -42,8 +42,10 @@ from headwater.sql.masking import without_passwords
 from headwater.sql.statements.base import Options
 from headwater.sql.stored_options import from_json, to_json
 from headwater.storage.catalog import Catalog, CatalogObject
+from headwater.storage.local_path import local_path
 
 PAUSED = "paused"
+LOCAL_HINT = "give a local folder, and copy what is in it with a tool of that file system"
 
 
 @dataclass(frozen=True)
@@ -95,12 +97,10 @@ class Sinks:
 
     def create(self, name: str, query: str, url: str, options: Options) -> CatalogObject:
         """Makes a sink and starts it."""
-        address = parse_address(url)
+        address = _placed(parse_address(url))
         parsed = parse_options(options, address.kind)
         with self._around.subscribe(query, parsed, "earliest") as probe:
             _check(address, parsed, written(probe.schema.empty_table(), parsed).schema)
-        if address.kind in FILE_KINDS:
-            address = Address(address.kind, str(Path(address.rest).absolute()), url)
         last = self._around.last_token(query) if parsed.start == "next" else None
         made = {
             "query": query,
@@ -185,6 +185,14 @@ class Sinks:
 
 def _sink_name(item: CatalogObject) -> SinkName:
     return SinkName(item.name, item.definition["key"])
+
+
+def _placed(address: Address) -> Address:
+    """The address with a path that does not depend on where we run."""
+    if address.kind not in FILE_KINDS:
+        return address
+    folder = local_path(address.rest, f"a {address.kind} sink", LOCAL_HINT)
+    return replace(address, rest=str(folder.absolute()))
 
 
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from headwater.errors import BindError, NotSupportedError, SettingError, StorageError
 from headwater.sources.pulled import PulledRunner
+from headwater.storage.local_path import local_path
 
 READ_FEATURES = frozenset({"timestampNtz", "vacuumProtocolCheck"})  # that change no file's meaning
 
@@ -39,7 +40,8 @@ def log_file(folder: Path, version: int) -> Path:
 
 def check_delta(folder: str) -> None:
     """SettingError unless a folder holds a Delta table whose log is whole."""
-    log = Path(folder) / "_delta_log"
+    hint = "copy the table here; sources of parquet, csv and json may read other file systems"
+    log = local_path(folder, "the table of a delta source", hint) / "_delta_log"
     if not log.is_dir():
         raise SettingError(f"{folder} is no Delta table", hint="it has no folder _delta_log")
     if not log_file(Path(folder), 0).exists():

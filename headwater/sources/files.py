@@ -13,24 +13,27 @@ import pyarrow as pa
 from headwater.errors import SettingError
 from headwater.sources.frames import fitted, spark_schema
 from headwater.sources.runner import Feed
+from headwater.storage.local_path import local_path, scheme_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _PATTERN = re.compile(r"[*?\[{]")
 
 
 def absolute(path: str) -> str:
-    """The path of a folder, or a pattern of folders, that does not depend on where we run."""
-    if _SCHEME.match(path) or path.startswith("file:"):
+    """The path of a folder, or a pattern of folders, that does not depend on where we run.
+
+    Addresses of other file systems are Spark's to understand.
+    """
+    if scheme_of(path) not in (None, "file"):
         return path
-    return str(Path(path).expanduser().absolute())
+    return str(local_path(path, "a folder", "").expanduser().absolute())
 
 
 def check_folder(path: str) -> None:
     """SettingError if a local path is no folder."""
-    if _SCHEME.match(path) or _PATTERN.search(path):
+    if scheme_of(path) is not None or _PATTERN.search(path):
         return
     if Path(path).is_file():
         raise SettingError(

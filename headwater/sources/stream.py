@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
-from headwater.errors import DataError, Error, KernelError, StorageError
+from headwater.errors import DataError, Error, KernelError, SettingError, StorageError
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.checkpoint import Checkpoint
@@ -70,10 +70,10 @@ class StreamRunner(Runner):
                 self.watch_idle()
             if not self.stopping.is_set() and self.error is not None:
                 raise self.error
-        except Exception:
+        except Exception as error:
             if self.error is not None:
                 raise self.error from None
-            raise
+            raise missing_file_system(error) or error from None
         finally:
             _stop(query)
 
@@ -85,7 +85,10 @@ class StreamRunner(Runner):
                 return False
         logging.getLogger("py4j.clientserver").addFilter(_says_more)
         session = self.around.kernel.stream_session(STREAM_SETTINGS)
-        frame = self._kind.frame(session, self.feed)
+        try:
+            frame = self._kind.frame(session, self.feed)
+        except Exception as error:
+            raise missing_file_system(error) or error from None
         self.feed.checkpoint.mkdir(parents=True, exist_ok=True)
         self._query = (
             frame.writeStream.option("checkpointLocation", str(self.feed.checkpoint))
@@ -210,6 +213,20 @@ def _failure(error: Exception) -> Error:
         )
     found.detail = found.detail or cause
     return found
+
+
+def missing_file_system(error: Exception) -> SettingError | None:
+    """The error in our words if Spark has no code for a file system; None for another error."""
+    text = str(error)
+    found = re.search(r'No FileSystem for scheme "([^"]+)"', text) or re.search(
+        r"ClassNotFoundException: Class org\.apache\.hadoop\.fs\.(?:\w+\.)?(\w+?)FileSystem", text
+    )
+    if found is None:
+        return None
+    return SettingError(
+        f"Spark has no code for the file system {found.group(1).lower()}://",
+        hint="name its JARs: connect(settings={'spark.jars.packages': …}) or 'spark.jars'",
+    )
 
 
 def _ended(query: StreamingQuery) -> bool:

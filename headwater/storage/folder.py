@@ -17,10 +17,12 @@ import tempfile
 from pathlib import Path
 
 from headwater.errors import StorageError
+from headwater.storage.local_path import local_path
 
 FORMAT = 2
 MARK = "HEADWATER"
 LOCK = "LOCK"
+LOCAL_HINT = "give the path of a local folder; sources of files may read other file systems"
 
 
 class DataFolder:
@@ -29,7 +31,8 @@ class DataFolder:
     def __init__(self, path: str | Path) -> None:
         self.temporary = str(path) == ":memory:"
         given = tempfile.mkdtemp(prefix="headwater-") if self.temporary else path
-        self.path = Path(given).absolute()  # Spark has a working directory of its own
+        # Absolute: Spark has a working directory of its own.
+        self.path = local_path(given, "a data folder", LOCAL_HINT).absolute()
         self._make()
         self._lock = self._take_lock()
         try:
