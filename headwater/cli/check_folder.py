@@ -84,7 +84,11 @@ def put_aside(path: Path) -> Finding:
         return ok(name, "the catalog does not say")
     found = sorted(aside.iterdir()) if aside.is_dir() else []
     sources = path / "sources"
-    found += [p for p in (sources.iterdir() if sources.is_dir() else ()) if p.name not in known]
+    found += [
+        p
+        for p in (sources.iterdir() if sources.is_dir() else ())
+        if p.name.removesuffix(".sums") not in known
+    ]
     found += sorted((path / "tables").glob("*/_delta_log/*.damaged"))
     if not found:
         return ok(name, "nothing")

@@ -19,6 +19,7 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.extras import check_installed, check_kafka_settings, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
+from headwater.sources.checkpoint import sums_of
 from headwater.sources.csv import Csv
 from headwater.sources.delta import DeltaRunner, check_delta
 from headwater.sources.files import absolute, check_folder
@@ -190,6 +191,7 @@ class Sources:
         """What is left to do for a source in state "dropping"; may be done again."""
         self._tell(item, "remove")
         shutil.rmtree(self._checkpoint(item), ignore_errors=True)
+        sums_of(self._checkpoint(item)).unlink(missing_ok=True)
         self._catalog.remove(item)
 
     def find(self, name: str) -> CatalogObject | None:

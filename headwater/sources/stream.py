@@ -76,6 +76,7 @@ class StreamRunner(Runner):
             raise missing_file_system(error) or error from None
         finally:
             _stop(query)
+            self._checkpoint.sync()
 
     def _begin(self) -> bool:
         """Waits for Spark and for what the kind needs; False if the run is stopped before."""
@@ -90,6 +91,8 @@ class StreamRunner(Runner):
         except Exception as error:
             raise missing_file_system(error) or error from None
         self.feed.checkpoint.mkdir(parents=True, exist_ok=True)
+        progress = self.feed.table.state.progress.get(self.feed.key)
+        self._checkpoint.check(None if progress is None else progress.batch)
         self._query = (
             frame.writeStream.option("checkpointLocation", str(self.feed.checkpoint))
             .trigger(

@@ -11,13 +11,13 @@ Commits of other writers are not among them, and are taken as they are.
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 from crc32c import crc32c
 
 from headwater.errors import StorageError
+from headwater.storage.sums import read_sums, write_sums
 
 NAME = "_headwater_sums"
 LAST_CHECKPOINT = "_last_checkpoint"
@@ -31,7 +31,7 @@ class DeltaSums:
     def __init__(self, folder: Path) -> None:
         self._log = folder / "_delta_log"
         self._path = self._log / NAME
-        self._sums = self._read()
+        self._sums = read_sums(self._path)
 
     def note(self, version: int, *, checkpoint: bool = False) -> None:
         """The commit of this version, and perhaps its checkpoint, are durable."""
@@ -44,7 +44,7 @@ class DeltaSums:
             if (self._log / LAST_CHECKPOINT).exists():
                 sums[LAST_CHECKPOINT] = _sum(self._log / LAST_CHECKPOINT)
         self._sums = _recent(sums)
-        self._write()
+        write_sums(self._path, self._sums)
 
     def check(self, without: Path | None = None) -> list[Path]:
         """Checkpoints that are not what they were, to be left out; XX001 for a commit that is needed.
@@ -77,19 +77,6 @@ class DeltaSums:
                 hint="put the file back from a copy; to take the log as it is, other rows and all, "
                 f"remove {self._path}",
             )
-
-    def _read(self) -> dict[str, int]:
-        try:
-            sum_, _, text = self._path.read_bytes().partition(b"\n")
-            if sum_ != b"%08x" % crc32c(text):
-                return {}
-            return {str(name): int(each) for name, each in json.loads(text).items()}
-        except (OSError, ValueError, AttributeError, TypeError):
-            return {}
-
-    def _write(self) -> None:
-        text = json.dumps(self._sums).encode()
-        self._path.write_bytes(b"%08x\n" % crc32c(text) + text)
 
 
 def commit_name(version: int) -> str:
