@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery
-from headwater.errors import BindError, DataError, SettingError
+from headwater.errors import BindError, DataError, Error, SettingError
 from headwater.execute.context import Context, Running
 from headwater.result import Result
 from headwater.sql.statements.alter import AlterTableSetClock, AlterTableSetMaxClockAhead
@@ -62,7 +62,10 @@ def _standing_still(context: Context, readers: list[AnyQuery]) -> Iterator[None]
         yield
     finally:
         for query in going:
-            context.engine.resume(query)
+            try:
+                context.engine.resume(query)
+            except Error as error:  # the others go on; RESUME QUERY tries this one again
+                query.state, query.error = "failed", error
 
 
 def _check_places(

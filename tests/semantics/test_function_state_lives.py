@@ -12,7 +12,7 @@ import headwater
 from headwater.errors import StorageError
 from tests.harness.actions import CreateFunction, Flush, Insert, Kill, Sql, run
 
-INLINE = {"eager_spark": False}
+INLINE = {"eager_spark": False, "removed_files_kept_s": 0}  # what RANGE hides goes at once
 PER_CHUNK = "SELECT ts, total(v) AS t FROM s CUT ON ts BY INTERVAL '10' SECOND KEEP 2 CHUNKS"
 
 

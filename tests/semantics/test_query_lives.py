@@ -126,7 +126,7 @@ def test_a_view_is_right_after_a_failed_write(emit: str, failing: str, tmp_path:
 
 def test_range_waits_for_a_paused_query_and_goes_on_when_it_is_dropped() -> None:
     """A query that was paused finds the rows of its windows; once it is gone RANGE takes them."""
-    with headwater.connect(settings=INLINE) as db:
+    with headwater.connect(settings={**INLINE, "removed_files_kept_s": 0}) as db:
         _table(db, more="RANGE INTERVAL 20 SECONDS")
         db.sql(f"CREATE CONTINUOUS QUERY a AS {COUNT}")
         db.sql(f"CREATE CONTINUOUS QUERY b AS {COUNT}")

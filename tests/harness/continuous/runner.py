@@ -87,7 +87,8 @@ class Tier:
             self.database.sql(f"INSERT INTO dim VALUES {', '.join(rows)}")
 
     def _connect(self) -> headwater.Database:
-        settings = {"inline_rows": 0} if self.tier == SPARK else {}
+        settings = {"removed_files_kept_s": 0}  # what RANGE hides goes at once
+        settings |= {"inline_rows": 0} if self.tier == SPARK else {}
         return headwater.connect(self.folder, settings=settings)
 
     def act(self, action: Any) -> None:

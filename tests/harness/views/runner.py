@@ -62,7 +62,8 @@ class Tier:
         self.database.sql(f"CREATE VIEW {PLAIN} AS {PLAIN_QUERY}")
 
     def _connect(self) -> headwater.Database:
-        settings = {"inline_rows": 0} if self.tier == SPARK else {}
+        settings = {"removed_files_kept_s": 0}  # what RANGE hides goes at once
+        settings |= {"inline_rows": 0} if self.tier == SPARK else {}
         return headwater.connect(self.folder, settings=settings)
 
     def close(self) -> None:
