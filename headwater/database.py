@@ -51,6 +51,7 @@ from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
+from headwater.storage.disk import failures_told
 from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
@@ -78,6 +79,7 @@ def connect(
 class Database:
     """An open database. Threads may share it."""
 
+    @failures_told()
     def __init__(self, path: str | Path, settings: Settings) -> None:
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)  # told whenever a statement has ended
@@ -139,6 +141,7 @@ class Database:
         self._context.numbers.append(numbers)
         return lambda: self._context.numbers.remove(numbers)
 
+    @failures_told()
     def follow(
         self, text: str, cancellation: Cancellation | None = None
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -153,7 +156,7 @@ class Database:
         self, subscription: Subscription, cancellation: Cancellation
     ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels it or has it end."""
-        with self._under_way(cancellation):
+        with failures_told(), self._under_way(cancellation):
             close = subscription.close
             with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
                 for out in subscription:
@@ -183,6 +186,7 @@ class Database:
             cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
         )
 
+    @failures_told()
     def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
         with self._under_way(cancellation):
             timer = self._timer(cancellation)
@@ -275,6 +279,7 @@ class Database:
         """Refuses tables to which rows cannot be added together."""
         transaction.check_together(self._context, list(tables))
 
+    @failures_told()
     def insert_together(self, rows: Mapping[str, pa.Table]) -> int:
         """Adds rows to several tables, durable and visible together; the number of rows."""
         self._check_open()
@@ -304,6 +309,7 @@ class Database:
         timer.start()
         return timer
 
+    @failures_told()
     def insert(self, table: str, rows: Any, batch_id: str | None = None) -> int:
         """Adds rows (Arrow, pandas, polars, dicts or tuples); returns once they are durable.
 
@@ -312,11 +318,13 @@ class Database:
         self._check_open()
         return insert.add_rows(self._context.writable(table), rows, batch_id)
 
+    @failures_told()
     def advance(self, table: str, time: Any) -> None:
         """Punctuation: no more rows with T ≤ `time` will come; closes all instants up to it."""
         self._check_open()
         self._context.streaming_table(table).advance(time)
 
+    @failures_told()
     def create_function(
         self,
         name: str,
@@ -335,11 +343,13 @@ class Database:
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
 
+    @failures_told()
     def flush(self) -> None:
         """Waits until everything acknowledged and complete has been processed; closes nothing."""
         self._check_open()
         self._context.engine.flush()
 
+    @failures_told()
     def subscribe(
         self,
         query: str,
@@ -363,6 +373,7 @@ class Database:
         found = subscriptions.subscribe(self._context, target, emit, after, limit, conflate_by)
         return found if callback is None else Pusher(found, callback)
 
+    @failures_told()
     def seal(self) -> None:
         """Moves all recent rows into blocks now, and waits until every index has caught up.
 
@@ -397,6 +408,7 @@ class Database:
         """Whether Spark has started."""
         return self._context.kernel.ready
 
+    @failures_told()
     def close(self) -> None:
         """Closes the database; Spark stays for others of this process."""
         with self._lock:

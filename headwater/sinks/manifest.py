@@ -14,7 +14,7 @@ from pathlib import Path
 
 from headwater.errors import StorageError
 from headwater.sinks.target import Progress
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import sync_file, sync_folder
 
 SUFFIX = ".headwater"
 

@@ -20,8 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
-from headwater.storage.disk import storage_error
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import storage_error, sync_file, sync_folder
 
 CHECKPOINT_INTERVAL = 10
 STATISTICS_COLUMNS = 32
@@ -65,7 +64,10 @@ class DeltaLog:
 
         folder.mkdir(parents=True)
         configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
-        DeltaTable.create(str(folder), schema, configuration=configuration)
+        try:
+            DeltaTable.create(str(folder), schema, configuration=configuration)
+        except OSError as error:  # without a number: the library tells it in words
+            raise _commit_error(folder, error) from error
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
