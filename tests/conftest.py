@@ -28,8 +28,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
-
-PATIENCE_S = 60.0  # only where something is still there
+from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
 settings.register_profile(
@@ -97,8 +96,14 @@ class _Traces:
         self.children = _children()
         self.scratch = scratch_folders()
 
+    def _more(self) -> bool:
+        new = scratch_folders() - self.scratch, _children() - self.children
+        return any(new) or bool(_open_files() - self.files)
+
     def left(self) -> list[str]:
         """What is there now and was not before; threads and children get a moment to end."""
+        if self._more():
+            settle_spark()  # whose start falls into whichever test is the first
         threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
         for thread in threads:
             thread.join(PATIENCE_S)
@@ -114,6 +119,19 @@ class _Traces:
             *(f"process {child.pid} {child.name()}" for child in children if child.is_running()),
             *(f"folder {path}" for path in sorted(scratch_folders() - self.scratch)),
         ]
+
+
+def settle_spark() -> None:
+    """Waits for the end of a start of Spark that is under way: what it makes is not a test's."""
+    process = spark._process
+    if process is not None:
+        process.ready.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def spark_settled() -> None:
+    """For tests that change variables which a start of Spark beside them would read."""
+    settle_spark()
 
 
 def _lasts(thread: threading.Thread) -> bool:

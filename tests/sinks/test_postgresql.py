@@ -18,13 +18,13 @@ from headwater.sinks import runner
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.postgresql import PostgresqlTarget
 from headwater.sinks.target import Batch, Progress, SinkName
+from tests.harness.patience import until
 from tests.sinks.flowing import (
     Connect,
     expected,
     feed,
     make_query,
     status,
-    until,
     wait_for,
     wait_for_rows,
 )
