@@ -14,7 +14,7 @@ import gc
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 os.environ["HEADWATER_AOT_CACHE"] = "false"
@@ -107,7 +107,7 @@ class _Traces:
         threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
         for thread in threads:
             thread.join(PATIENCE_S)
-        children = _children() - self.children
+        children = list(_processes(_children() - self.children))
         psutil.wait_procs(children, timeout=PATIENCE_S if children else 0)
         files = _open_files() - self.files
         if files:
@@ -154,12 +154,25 @@ def _open_files() -> set[str]:
     return found
 
 
-def _children() -> set[psutil.Process]:
-    """Child processes, without the Java process under Spark (its Python workers are its own)."""
+def _children() -> set[int]:
+    """Child processes, without the Java process under Spark (its Python workers are its own).
+
+    Of Linux's own list: psutil looks at every process of the machine, thousands of times in a run.
+    """
     process = spark._process
     gateway = process.gateway if process is not None else None
     java = gateway.process.pid if gateway is not None else None
-    return {child for child in psutil.Process().children() if child.pid != java}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # the thread has ended
+            found.update(map(int, (task / "children").read_text().split()))
+    return found - {java}
+
+
+def _processes(numbers: Iterable[int]) -> Iterator[psutil.Process]:
+    for number in numbers:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            yield psutil.Process(number)
 
 
 def _java_folder() -> Path:

@@ -68,7 +68,8 @@ def test_tests_do_not_sleep() -> None:
 
 
 BOUND = (
-    r"(\.(wait|join|result|acquire|communicate)\(|\b(open_)?timeout=|settimeout\(|monotonic\(\) \+ )"
+    r"(\.(wait|join|result|acquire|communicate)\(|\b(open_)?timeout=|settimeout\(|monotonic\(\) \+ "
+    r"|wait_(?:until|for_upkeep)\(.*, )"
     r"(timeout=)?(\d[\d.]*)(?=[),]|$)(?!, None)"
 )
 

@@ -155,7 +155,7 @@ def test_a_silent_source_lets_the_clock_go_on(db: headwater.Database) -> None:
     assert db.sql(clock).rows() == [(None,)]  # the other one has no rows yet
     other.allow(6)
     wait_for_rows(db, "o", 6)
-    assert db._context.sources.wait_until(lambda: db.sql(clock).rows() == [("5",)], 30)
+    assert db._context.sources.wait_until(lambda: db.sql(clock).rows() == [("5",)], PATIENCE_S)
     feed.allow(4)  # 3 and 4 come too late, and from 6 on it holds the clock again
     wait_for_rows(db, "s", 7)
     other.allow(10)
