@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: help demo test again test-all check format bench install clean
+.PHONY: help demo test test-all check format bench install clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -14,9 +14,6 @@ demo: $(VENV)/installed ## see Headwater at work
 
 test: $(VENV)/ready ## run the tests (under ten minutes)
 	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
-
-again: $(VENV)/ready ## run the tests that failed last, one after the other
-	$(BIN)/pytest -q -m "not large" --last-failed --last-failed-no-failures none
 
 test-all: $(VENV)/ready ## run the tests with the large numbers too
 	$(BIN)/pytest -q --timeout 7200

@@ -52,6 +52,7 @@ from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
+from headwater.storage.disk import failures_told
 from headwater.storage.folder import DataFolder
 from headwater.storage.secret import kept_secret
 from headwater.storage.streaming.store import StreamStore
@@ -80,6 +81,7 @@ def connect(
 class Database:
     """An open database. Threads may share it."""
 
+    @failures_told()
     def __init__(self, path: str | Path, settings: Settings) -> None:
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)  # told whenever a statement has ended
@@ -142,6 +144,7 @@ class Database:
         self._context.numbers.append(numbers)
         return lambda: self._context.numbers.remove(numbers)
 
+    @failures_told()
     def follow(
         self, text: str, cancellation: Cancellation | None = None
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
@@ -156,7 +159,7 @@ class Database:
         self, subscription: Subscription, cancellation: Cancellation
     ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels it or has it end."""
-        with self._under_way(cancellation):
+        with failures_told(), self._under_way(cancellation):
             close = subscription.close
             with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
                 for out in subscription:
@@ -186,6 +189,7 @@ class Database:
             cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
         )
 
+    @failures_told()
     def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
         with self._under_way(cancellation):
             timer = self._timer(cancellation)
@@ -287,6 +291,7 @@ class Database:
         """Refuses tables to which rows cannot be added together."""
         transaction.check_together(self._context, list(tables))
 
+    @failures_told()
     def insert_together(self, rows: Mapping[str, pa.Table]) -> int:
         """Adds rows to several tables, durable and visible together; the number of rows."""
         self._check_open()
@@ -316,6 +321,7 @@ class Database:
         timer.start()
         return timer
 
+    @failures_told()
     def insert(self, table: str, rows: Any, batch_id: str | None = None) -> int:
         """Adds rows (Arrow, pandas, polars, dicts or tuples); returns once they are durable.
 
@@ -324,11 +330,13 @@ class Database:
         self._check_open()
         return insert.add_rows(self._context.writable(table), rows, batch_id)
 
+    @failures_told()
     def advance(self, table: str, time: Any) -> None:
         """Punctuation: no more rows with T ≤ `time` will come; closes all instants up to it."""
         self._check_open()
         self._context.streaming_table(table).advance(time)
 
+    @failures_told()
     def create_function(
         self,
         name: str,
@@ -347,6 +355,7 @@ class Database:
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
 
+    @failures_told()
     def flush(self) -> None:
         """Waits until everything acknowledged and complete has been processed; closes nothing.
 
@@ -355,6 +364,7 @@ class Database:
         self._check_open()
         flush.flush_all(self._context)
 
+    @failures_told()
     def subscribe(
         self,
         query: str,
@@ -378,6 +388,7 @@ class Database:
         found = subscriptions.subscribe(self._context, target, emit, after, limit, conflate_by)
         return found if callback is None else Pusher(found, callback)
 
+    @failures_told()
     def seal(self) -> None:
         """Moves all recent rows into blocks now, and waits until every index has caught up.
 
@@ -412,6 +423,7 @@ class Database:
         """Whether Spark has started."""
         return self._context.kernel.ready
 
+    @failures_told()
     def close(self) -> None:
         """Closes the database; Spark stays for others of this process."""
         with self._lock:

@@ -14,7 +14,7 @@ import gc
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 os.environ["HEADWATER_AOT_CACHE"] = "false"
@@ -28,8 +28,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
-
-PATIENCE_S = 60.0  # only where something is still there
+from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
 settings.register_profile(
@@ -97,12 +96,18 @@ class _Traces:
         self.children = _children()
         self.scratch = scratch_folders()
 
+    def _more(self) -> bool:
+        new = scratch_folders() - self.scratch, _children() - self.children
+        return any(new) or bool(_open_files() - self.files)
+
     def left(self) -> list[str]:
         """What is there now and was not before; threads and children get a moment to end."""
+        if self._more():
+            settle_spark()  # whose start falls into whichever test is the first
         threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
         for thread in threads:
             thread.join(PATIENCE_S)
-        children = _children() - self.children
+        children = list(_processes(_children() - self.children))
         psutil.wait_procs(children, timeout=PATIENCE_S if children else 0)
         files = _open_files() - self.files
         if files:
@@ -114,6 +119,19 @@ class _Traces:
             *(f"process {child.pid} {child.name()}" for child in children if child.is_running()),
             *(f"folder {path}" for path in sorted(scratch_folders() - self.scratch)),
         ]
+
+
+def settle_spark() -> None:
+    """Waits for the end of a start of Spark that is under way: what it makes is not a test's."""
+    process = spark._process
+    if process is not None:
+        process.ready.wait(PATIENCE_S)
+
+
+@pytest.fixture
+def spark_settled() -> None:
+    """For tests that change variables which a start of Spark beside them would read."""
+    settle_spark()
 
 
 def _lasts(thread: threading.Thread) -> bool:
@@ -136,12 +154,25 @@ def _open_files() -> set[str]:
     return found
 
 
-def _children() -> set[psutil.Process]:
-    """Child processes, without the Java process under Spark (its Python workers are its own)."""
+def _children() -> set[int]:
+    """Child processes, without the Java process under Spark (its Python workers are its own).
+
+    Of Linux's own list: psutil looks at every process of the machine, thousands of times in a run.
+    """
     process = spark._process
     gateway = process.gateway if process is not None else None
     java = gateway.process.pid if gateway is not None else None
-    return {child for child in psutil.Process().children() if child.pid != java}
+    found: set[int] = set()
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):  # the thread has ended
+            found.update(map(int, (task / "children").read_text().split()))
+    return found - {java}
+
+
+def _processes(numbers: Iterable[int]) -> Iterator[psutil.Process]:
+    for number in numbers:
+        with contextlib.suppress(psutil.NoSuchProcess):  # it has ended meanwhile
+            yield psutil.Process(number)
 
 
 def _java_folder() -> Path:

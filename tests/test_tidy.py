@@ -17,8 +17,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 LONGEST_FILE = 600
 LONGEST_TEST_FILE = 800
 LONGEST_FUNCTION = 70
-MAY_SLEEP = ("test_wal_log.py",)  # polls a counter that nothing announces, a millisecond at a time
 NOT_A_WAIT = "# not a wait for progress"  # the comment of a sleep that has another reason
+WALL_CLOCK = ("test_tidy.py", "test_overload.py")  # the second offers rows at a rate
 SPARK_FOLDERS = ("kernel", "sources", "sinks")
 
 
@@ -63,8 +63,34 @@ def test_spark_is_imported_in_its_folders_only() -> None:
 
 
 def test_tests_do_not_sleep() -> None:
-    files = [t for t in TESTS if t.name not in ("test_tidy.py", *MAY_SLEEP)]
+    files = [t for t in TESTS if t.name != "test_tidy.py"]
     assert [line for line in lines_with(r"\bsleep\s*\(", files) if NOT_A_WAIT not in line] == []
+
+
+BOUND = (
+    r"(\.(wait|join|result|acquire|communicate)\(|\b(open_)?timeout=|settimeout\(|monotonic\(\) \+ "
+    r"|wait_(?:until|for_upkeep)\(.*, )"
+    r"(timeout=)?(\d[\d.]*)(?=[),]|$)(?!, None)"
+)
+
+
+def test_tests_wait_with_one_bound() -> None:
+    """Waits end by progress; the bound of a hang is harness.patience's. Less than a second is none."""
+    files = [t for t in TESTS if t.name not in ("test_tidy.py", "screenshots.py")]
+    waits = [
+        line
+        for line in lines_with(BOUND, files)
+        if NOT_A_WAIT not in line and "mark.timeout" not in line
+    ]
+    tuned = [w for w in waits if (m := re.search(BOUND, w)) and 1 <= float(m.group(5)) < 120]
+    assert tuned == []
+
+
+def test_tests_do_not_compare_wall_clock_times() -> None:
+    """Costs are measured by `thread_time`, which is this thread's alone; ends of waits by `monotonic`."""
+    assert (
+        list(lines_with(r"\bperf_counter\b", [t for t in TESTS if t.name not in WALL_CLOCK])) == []
+    )
 
 
 def test_data_never_goes_to_spark_through_create_data_frame() -> None:

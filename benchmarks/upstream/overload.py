@@ -34,10 +34,9 @@ class Overload:
     counts_add_up: bool = True
 
     def mean(self, query: str, begin: float, end: float) -> float:
-        """The mean staleness of a query between two times, in seconds."""
-        found = [
-            s for t, s in zip(self.times, self.staleness[query], strict=True) if begin <= t < end
-        ]
+        """The mean staleness of a query between two times, in seconds; the last sample if there is none."""
+        pairs = list(zip(self.times, self.staleness[query], strict=True))
+        found = [s for t, s in pairs if begin <= t < end] or [s for t, s in pairs if t < end][-1:]
         return sum(found) / max(len(found), 1)
 
     def ratio(self, end: float) -> float:

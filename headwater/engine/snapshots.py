@@ -7,15 +7,13 @@ go. It is never the truth where rows are stored: a damaged one is as good as non
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import StorageError
 from headwater.fold.snapshot import Snapshotted, detached, dump, load, write
-from headwater.storage.disk import may_pass
-from headwater.storage.folder import sync_folder
+from headwater.storage.disk import may_pass, sync_file, sync_folder
 
 
 class SnapshotFile:
@@ -86,8 +84,7 @@ class SnapshotFile:
         try:
             with open(fresh, "wb") as file:
                 write(file, state, position)
-                file.flush()
-                os.fsync(file.fileno())
+            sync_file(fresh)
         except BaseException:
             fresh.unlink(missing_ok=True)  # on a full disk half of one is in the way of everything
             raise

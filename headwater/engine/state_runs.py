@@ -35,8 +35,7 @@ from headwater.kernel.state_merge import (
     unite_here,
     write_part,
 )
-from headwater.storage.disk import storage_error
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import storage_error, sync_file, sync_folder
 
 Lock = AbstractContextManager[Any]  # the pipeline's
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import shutil
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,6 +25,7 @@ from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_no_sinks, check_unread
 from headwater.execute.functions import check_registered
+from headwater.execute.streaming_tables import add_stream
 from headwater.execute.tables import fresh_number
 from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import (
@@ -139,8 +139,19 @@ def _register(
         "view": view,
     }
     item = _add_to_catalog(context, name, made, definition)
-    context.engine.add(_query(context, item, made))
+    with _undone(context, item):
+        context.engine.add(_query(context, item, made))
     return item
+
+
+@contextlib.contextmanager
+def _undone(context: Context, item: CatalogObject) -> Iterator[None]:
+    """A query that cannot go to work is not left in the catalog."""
+    try:
+        yield
+    except BaseException:
+        _forget(context, item)
+        raise
 
 
 def _add_to_catalog(
@@ -156,16 +167,13 @@ def _add_to_catalog(
         "state": "running",
         "incarnation": uuid.uuid4().hex[:12],
     }
+    for table in made.tables:
+        table.kept = True
     try:
-        StreamingTable.make(folder, stored)
-        for table in made.tables:
-            table.kept = True
-        item = context.catalog.add("continuous query", name, definition)
+        return add_stream(context, "continuous query", name, stored, definition)
     except BaseException:
-        shutil.rmtree(folder, ignore_errors=True)
+        release_streams(context, definition["reads"])
         raise
-    context.streams.add(replace(stored, id=item.id))
-    return item
 
 
 def _register_update(context: Context, statement: CreateContinuousQuery) -> None:
@@ -187,7 +195,8 @@ def _register_update(context: Context, statement: CreateContinuousQuery) -> None
         "view": None,
     }
     item = _add_to_catalog(context, str(statement.name), made, definition)
-    context.engine.add(_update_query(context, item, made))
+    with _undone(context, item):
+        context.engine.add(_update_query(context, item, made))
 
 
 def _update_query(context: Context, item: CatalogObject, made: MadeUpdate) -> UpdateQuery:
@@ -274,27 +283,22 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
         Checker(context, statement.query, statement.text).check()
         made = Made(context, statement.query, statement.text)
         definition = _view_definition(context, statement, made)
-        folder = context.folder.tables / definition.folder
+        saved = {"table": definition.as_json()}
+        item = add_stream(context, "materialized view", statement.name, definition, saved)
         try:
-            StreamingTable.make(folder, definition)
-            item = context.catalog.add(
-                "materialized view", statement.name, {"table": definition.as_json()}
+            _register(
+                running,
+                f"_{statement.name}",
+                statement.query,
+                statement.text,
+                options,
+                statement.from_beginning,
+                item.id,
+                made,
             )
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            _forget_view(context, item)
             raise
-        context.streams.add(replace(definition, id=item.id))
-        name = f"_{statement.name}"
-        _register(
-            running,
-            name,
-            statement.query,
-            statement.text,
-            options,
-            statement.from_beginning,
-            item.id,
-            made,
-        )
     return Result("CREATE MATERIALIZED VIEW")
 
 
@@ -451,9 +455,9 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
             return Result("KILL QUERY")
         query = context.engine.find_named(item.name)
         if statement.action == "pause":
+            context.catalog.change(item, {**item.definition, "state": "paused"})
             if query is not None:
                 context.engine.pause(query)
-            context.catalog.change(item, {**item.definition, "state": "paused"})
             return Result("PAUSE QUERY")
         item = context.catalog.change(item, {**item.definition, "state": "running"})
         if query is None:
@@ -468,16 +472,17 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
 
 def _forget(context: Context, item: CatalogObject) -> None:
     """Stops a query and removes it with its results."""
-    query = context.engine.remove(item.name)
     context.catalog.remove(item)
+    query = context.engine.remove(item.name)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
-    if isinstance(query, ContinuousQuery):
-        query.forget_snapshot()
     if isinstance(query, ContinuousQuery | UpdateQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
-    context.snapshot_of(item).remove()
-    context.functions_of(item).remove()
+    with contextlib.suppress(OSError):  # nobody reads what is left: its number never comes again
+        if isinstance(query, ContinuousQuery):
+            query.forget_snapshot()
+        context.snapshot_of(item).remove()
+        context.functions_of(item).remove()
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:
@@ -530,12 +535,17 @@ def drop_materialized_view(running: Running, statement: Drop) -> Result:
         query = context.find(f"_{item.name}")
         if query is not None:
             _forget(context, query)
-        context.catalog.remove(item)
-        table = context.streams.remove(item.id)
-        if table is not None:
-            with table.upkeep:
-                shutil.rmtree(table.folder, ignore_errors=True)
+        _forget_view(context, item)
     return Result("DROP MATERIALIZED VIEW")
+
+
+def _forget_view(context: Context, item: CatalogObject) -> None:
+    """Removes a materialized view with its rows."""
+    context.catalog.remove(item)
+    table = context.streams.remove(item.id)
+    if table is not None:
+        with table.upkeep:
+            shutil.rmtree(table.folder, ignore_errors=True)
 
 
 def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Result:

@@ -19,6 +19,7 @@ from headwater.sql.statements.copy import Copy
 from headwater.sql.statements.query import make_query
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.types import quoted
+from headwater.storage.disk import storage_error
 from headwater.storage.door import names_far_year
 from headwater.storage.local_path import local_path
 
@@ -60,6 +61,8 @@ def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) 
             return pq.read_table(path)
         return _read_csv(statement, path, fields)
     except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise storage_error("read", str(path), error) from error
         raise _bad_line(path, _with_line(statement, path, fields, str(error))) from error
 
 
@@ -142,5 +145,7 @@ def _copy_to(running: Running, statement: Copy, path: Path) -> Result:
             )
             csv.write_csv(table, path, options)
     except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise storage_error("write", str(path), error) from error
         raise StorageError(f"the file {path} cannot be written", detail=str(error)) from error
     return Result("COPY", row_count=table.num_rows)

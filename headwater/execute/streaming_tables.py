@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from headwater.sql.statements.alter import AlterTableSetRange
 from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.drop import Drop
 from headwater.sql.types import TIMESTAMP
+from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import Definition, duration_ticks
 from headwater.storage.streaming.table import StreamingTable
 
@@ -38,14 +40,23 @@ def create_streaming_table(running: Running, statement: CreateStreamingTable) ->
             context.catalog.check_free(statement.kind, statement.name)
         folder = context.table_folder(statement.name, fresh_number(context))
         definition = _definition(statement, folder.name)
-        try:
-            StreamingTable.make(folder, definition)
-            item = context.catalog.add(statement.kind, statement.name, definition.as_json())
-        except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
-            raise
-        context.streams.add(replace(definition, id=item.id))
+        add_stream(context, statement.kind, statement.name, definition, definition.as_json())
     return Result(tag)
+
+
+def add_stream(
+    context: Context, kind: str, name: str, definition: Definition, saved: dict[str, Any]
+) -> CatalogObject:
+    """The folder of a new table, its row in the catalog and the open table: all, or nothing of it."""
+    folder = context.folder.tables / definition.folder
+    with contextlib.ExitStack() as undo:
+        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        StreamingTable.make(folder, definition)
+        item = context.catalog.add(kind, name, saved)
+        undo.callback(context.catalog.remove, item)
+        context.streams.add(replace(definition, id=item.id))
+        undo.pop_all()
+    return item
 
 
 def _definition(statement: CreateStreamingTable, folder: str) -> Definition:

@@ -14,7 +14,7 @@ from headwater.engine.world import HeldTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.kernel.relation import Relation
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import sync_file, sync_folder
 
 
 def _folder(context: Context) -> Path:

@@ -444,8 +444,8 @@ def drop_view(running: Running, statement: Drop) -> Result:
             raise unknown_view(context, statement.name, running.text)
         check_unread(context, item)
         view = context.engine.find_view(item.name)
-        context.engine.remove(item.name)
         context.catalog.remove(item)
+        context.engine.remove(item.name)
         context.dormant.pop(item.key, None)
         if view is not None:
             view.end()

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from headwater import values
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.target import Batch, Progress, SinkName
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import sync_file, sync_folder
 
 Writer = Callable[[pa.Table, Path], None]
 

@@ -117,12 +117,12 @@ class Sinks:
 
     def pause(self, item: CatalogObject) -> None:
         """Stops a sink until it is resumed, also over restarts."""
+        self._set_state(item, PAUSED)
         with self._lock:
             runner = self._runners.get(item.id)
         if runner is not None:  # it stays, with its figures
             runner.stop()
             runner.state = PAUSED
-        self._set_state(item, PAUSED)
         self._around.tell_changed()
 
     def resume(self, item: CatalogObject) -> None:
@@ -137,8 +137,8 @@ class Sinks:
 
     def drop(self, item: CatalogObject) -> None:
         """Stops a sink; what it has written stays."""
-        self._stop(item)
         self._catalog.remove(item)
+        self._stop(item)
         Manifest(self._folder, _sink_name(item).plain).remove()
 
     def _stop(self, item: CatalogObject) -> None:

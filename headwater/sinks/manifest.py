@@ -15,7 +15,7 @@ from crc32c import crc32c
 
 from headwater.errors import StorageError
 from headwater.sinks.target import Progress
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import sync_file, sync_folder
 
 SUFFIX = ".headwater"
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from crc32c import crc32c
 
 from headwater.errors import StorageError
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import sync_file, sync_folder
 from headwater.storage.sums import read_sums, write_sums
 
 

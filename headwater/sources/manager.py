@@ -168,8 +168,8 @@ class Sources:
     def pause(self, item: CatalogObject) -> None:
         """Stops a source; the clock goes on without it."""
         with self._lock:
-            self._stop(item)
             self._set_state(item, "paused")
+            self._stop(item)
             self._tell(item, "idle")
 
     def resume(self, item: CatalogObject) -> None:
@@ -184,8 +184,9 @@ class Sources:
     def drop(self, item: CatalogObject) -> None:
         """Stops a source and removes all that was kept for it, but not its rows."""
         with self._lock:
+            going = self._set_state(item, "dropping")
             self._stop(item)
-            self._forget(self._set_state(item, "dropping"))
+            self._forget(going)
 
     def _forget(self, item: CatalogObject) -> None:
         """What is left to do for a source in state "dropping"; may be done again."""

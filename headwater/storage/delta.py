@@ -22,8 +22,7 @@ import pyarrow.parquet as pq
 
 from headwater.errors import StorageError
 from headwater.storage.delta_sums import DeltaSums
-from headwater.storage.disk import storage_error
-from headwater.storage.folder import sync_file, sync_folder
+from headwater.storage.disk import storage_error, sync_file, sync_folder
 from headwater.storage.footer import with_sum
 from headwater.storage.statistics import misfit
 
@@ -88,10 +87,13 @@ class DeltaLog:
 
         folder.mkdir(parents=True)
         configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
-        if any(_hides_ntz(field.type) for field in schema):
-            _write_first_commit(folder, schema, configuration)
-        else:
-            DeltaTable.create(str(folder), schema, configuration=configuration)
+        try:
+            if any(_hides_ntz(field.type) for field in schema):
+                _write_first_commit(folder, schema, configuration)
+            else:
+                DeltaTable.create(str(folder), schema, configuration=configuration)
+        except OSError as error:  # without a number: the library tells it in words
+            raise _commit_error(folder, error) from error
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)

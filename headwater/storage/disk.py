@@ -7,11 +7,13 @@ Must never: retry a failed write or sync, hide a short write, or know what the b
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from headwater.errors import StorageError
@@ -53,9 +55,43 @@ def storage_error(action: str, path: str, error: OSError) -> StorageError:
     text = os.strerror(number) if number else str(error)
     sqlstate, what, hint = MEANINGS.get(number, ("58030", text.lower(), None))
     name = errno.errorcode.get(number, "no errno")
+    detail = f"{name}: {error.strerror or text}"
     return StorageError(
-        f"cannot {action} {path}: {what}", sqlstate=sqlstate, detail=f"{name}: {text}", hint=hint
+        f"cannot {action} {path}: {what}", sqlstate=sqlstate, detail=detail, hint=hint
     )
+
+
+class failures_told(contextlib.ContextDecorator):  # it reads as a word
+    """What the system refuses inside leaves as a `StorageError`: no bare OSError reaches a user."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            path = error.filename or error.filename2
+            raise storage_error("use", os.fsdecode(path) if path else "a file", error) from error
+
+
+def sync_file(path: Path) -> None:
+    """Makes a file's content durable; what fails names the file."""
+    _sync(path, os.O_RDONLY)
+
+
+def sync_folder(path: Path) -> None:
+    """Makes the folder's entries durable; what fails names the folder."""
+    _sync(path, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def _sync(path: Path, flags: int) -> None:
+    handle = os.open(path, flags | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        error.filename = str(path)  # the system knows only a number
+        raise
+    finally:
+        os.close(handle)
 
 
 def _fail(action: str, path: str, error: OSError) -> NoReturn:

@@ -17,6 +17,7 @@ import tempfile
 from pathlib import Path
 
 from headwater.errors import StorageError
+from headwater.storage.disk import sync_folder
 from headwater.storage.local_path import local_path
 
 FORMAT = 2
@@ -173,24 +174,6 @@ class DataFolder:
                 sync_folder(aside)
                 return target
         raise AssertionError("unreachable")
-
-
-def sync_folder(path: Path) -> None:
-    """Makes the folder's entries durable."""
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def sync_file(path: Path) -> None:
-    """Makes a file's content durable."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unwritable(path: Path, error: OSError) -> StorageError:

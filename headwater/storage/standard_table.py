@@ -16,7 +16,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.errors import StorageError
 from headwater.storage.delta import DataFile, DeltaLog, described, write_file
 from headwater.storage.door import check, check_file, has_required, null_value
 from headwater.storage.garbage import Garbage
@@ -52,9 +51,9 @@ class StandardTable:
         """Makes a new empty table."""
         try:
             DeltaLog.create(folder, schema)
-        except OSError as error:
+        except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
-            raise StorageError("the table cannot be made", detail=str(error)) from error
+            raise
         return cls(folder, schema, kept_s)
 
     def _read_log(self) -> Snapshot:

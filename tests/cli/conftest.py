@@ -11,6 +11,7 @@ import pytest
 
 from headwater.errors import BindError, CancelledError, Place
 from headwater.execute.relations import RelationColumns
+from tests.harness.patience import PATIENCE_S
 
 
 class FakeResult:
@@ -51,7 +52,7 @@ class FakeDatabase:
         words = statement.lower().split()
         if words[0] == "wait":
             self.started.set()
-            self.cancelled.wait(20)
+            self.cancelled.wait(PATIENCE_S)
             raise CancelledError("statement was cancelled")
         if words[0] == "select":
             numbers = [None if w == "null" else int(w) for w in words[1:]]

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from headwater.cli import demo, tour
 from headwater.cli.road_application import Application, Drive, scripts
+from tests.harness.patience import PATIENCE_S
 
 SHORT = Drive(speed=20, segments=10, accidents_per_hour=60)
 
@@ -81,7 +82,7 @@ def enough(monkeypatch: pytest.MonkeyPatch) -> Enough:
 def road_of(address: str) -> dict[str, Any]:
     """What the page of the road is sent first."""
     where = address.replace("#/road", "console/live?show=road")
-    with urllib.request.urlopen(where, timeout=60) as answer:
+    with urllib.request.urlopen(where, timeout=PATIENCE_S) as answer:
         first = next(line for line in answer if line.startswith(b"data: "))
     return dict(json.loads(first[6:])["road"])
 

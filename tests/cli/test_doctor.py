@@ -19,6 +19,7 @@ from rich.console import Console
 
 from headwater.cli import check_folder, check_machine, check_software, doctor
 from headwater.cli.finding import Finding, ok, problem, size, warning
+from tests.harness.patience import PATIENCE_S
 
 GIB = 1 << 30
 
@@ -70,6 +71,7 @@ def test_compiled_sqlglot() -> None:
     assert (found.status, found.advice) == ("problem", "pip uninstall sqlglotc")
 
 
+@pytest.mark.usefixtures("spark_settled")
 def test_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert check_software.java("headwater.kernel.nowhere").status == "problem"
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
@@ -79,6 +81,7 @@ def test_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert "JAVA_HOME" in finding.advice
 
 
+@pytest.mark.usefixtures("spark_settled")
 def test_java_that_does_not_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A Java of the right version that cannot run here is found out."""
     program = tmp_path / "bin" / "java"
@@ -167,7 +170,7 @@ def test_network() -> None:
 
 def test_slow_name_server() -> None:
     let_go = threading.Event()
-    finding = check_machine.hostname(lambda _: str(let_go.wait(20)), wait_s=0.01)
+    finding = check_machine.hostname(lambda _: str(let_go.wait(PATIENCE_S)), wait_s=0.01)
     let_go.set()
     assert "takes over" in finding.text
 

@@ -16,6 +16,7 @@ from headwater.cli import doctor, sql
 from headwater.cli.main import Format, app, run
 from headwater.cli.output import FORMATS
 from headwater.errors import Error, KernelError
+from tests.harness.patience import PATIENCE_S
 
 
 def invoke(*arguments: str) -> Any:
@@ -35,7 +36,7 @@ def test_version_loads_nothing_heavy() -> None:
         " 'numpy', 'pandas'} & set(sys.modules)))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code, "version"], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", code, "version"], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == f"headwater {__version__}\n[]\n"

@@ -12,6 +12,7 @@ import pytest
 
 from headwater.cli.progress import CLEAR, Progress, line
 from headwater.cli.running import Interrupted, Leave, Runner
+from tests.harness.patience import PATIENCE_S
 
 
 def quiet(database: Any) -> Runner:
@@ -20,7 +21,7 @@ def quiet(database: Any) -> Runner:
 
 def interrupt_when_started(database: Any) -> threading.Thread:
     def press() -> None:
-        database.started.wait(20)
+        database.started.wait(PATIENCE_S)
         os.kill(os.getpid(), signal.SIGINT)
 
     thread = threading.Thread(target=press)
@@ -49,7 +50,7 @@ def test_ctrl_c_twice_leaves_when_nothing_reacts(database: Any) -> None:
     runner = quiet(database)
 
     def press_twice() -> None:
-        database.started.wait(20)
+        database.started.wait(PATIENCE_S)
         runner.press()
         runner.press()
 
@@ -68,7 +69,7 @@ def test_a_late_second_ctrl_c_only_cancels_again(database: Any) -> None:
     runner.press()
     runner._clock = lambda: 100.0  # type: ignore[method-assign]
     runner._cancel()
-    assert database.cancelled.wait(20)
+    assert database.cancelled.wait(PATIENCE_S)
 
 
 def test_progress_line() -> None:

@@ -20,6 +20,7 @@ import pytest
 
 import headwater
 from headwater.cli.serve import main
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import basic
 
 COMMAND = (sys.executable, "-c", "from headwater.cli.main import run; run()", "serve")
@@ -46,7 +47,7 @@ def served(*arguments: str, **variables: str) -> Iterator[tuple[subprocess.Popen
             raise AssertionError("it did not start")
         process.send_signal(signal.SIGTERM)
         rest = process.stderr.read()
-        assert process.wait(60) == 0, rest
+        assert process.wait(PATIENCE_S) == 0, rest
         assert "everything acknowledged is on disk" in rest
     finally:
         process.kill()
@@ -58,7 +59,7 @@ def ask(
     port: int, method: str, path: str, body: str | None = None, **headers: str
 ) -> tuple[int, str]:
     """One request."""
-    client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    client = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)
     try:
         client.request(method, path, body, {k.replace("_", "-"): v for k, v in headers.items()})
         answer = client.getresponse()

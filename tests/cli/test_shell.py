@@ -21,6 +21,7 @@ from headwater.cli.history import BoundedHistory, history_path, open_history
 from headwater.cli.session import Preferences, Session
 from headwater.cli.shell import Shell, reminds
 from headwater.cli.watching import watch
+from tests.harness.patience import PATIENCE_S
 
 ENTER, TAB, CTRL_C, CTRL_D, ALT_ENTER = "\r", "\t", "\x03", "\x04", "\x1b\r"
 
@@ -93,7 +94,7 @@ def test_ctrl_c_at_the_prompt_clears_the_line(typist: Typist) -> None:
 
 def test_ctrl_c_cancels_the_statement_not_the_shell(typist: Typist) -> None:
     def press() -> None:
-        typist.database.started.wait(20)
+        typist.database.started.wait(PATIENCE_S)
         os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)

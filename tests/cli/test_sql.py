@@ -13,6 +13,7 @@ import pytest
 
 from headwater.cli.sql import Options, greeting, main, parsed_settings
 from headwater.errors import SettingError, StorageError
+from tests.harness.patience import PATIENCE_S
 
 
 @pytest.fixture
@@ -105,7 +106,7 @@ def test_bugs_are_errors_too(run: Any) -> None:
 
 def test_ctrl_c_in_a_script(run: Any, database: Any) -> None:
     def press() -> None:
-        database.started.wait(20)
+        database.started.wait(PATIENCE_S)
         os.kill(os.getpid(), signal.SIGINT)
 
     pressing = threading.Thread(target=press)

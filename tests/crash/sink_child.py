@@ -12,10 +12,10 @@ import threading
 from pathlib import Path
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 
 LAST = 120
 SETTINGS = {"eager_spark": False}
-PATIENCE_S = 60.0
 
 
 def run(folder: Path, out: Path) -> None:

@@ -14,9 +14,9 @@ import pytest
 
 from tests.crash import epoch_child
 from tests.crash.epoch_child import CHUNK, LAST_SECOND, ROWS, VIEWS, lines_of, rows_of
+from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
-PATIENCE_S = 60
 Epoch = tuple[int, list[tuple[Any, ...]]]  # its `_t`, its rows
 
 

@@ -15,6 +15,7 @@ import pytest
 import headwater
 from tests.crash import query_child
 from tests.harness.actions import Advance, Insert, Kill, Restart, Sql, run
+from tests.harness.patience import PATIENCE_S
 
 QUERIES = {
     "sums": "SELECT k, count(*) n, sum(v) s, max(v) m FROM s [INTERVAL 5 SECONDS] GROUP BY k "
@@ -107,14 +108,14 @@ def through_kills(module: str, tmp_path: Path, kills: int = 4) -> list[dict[str,
     for _ in range(kills):
         child = subprocess.Popen([*command, "60"], cwd=root, stderr=subprocess.PIPE)
         before = len(query_child.lines_of(log))
-        until = time.monotonic() + 30
+        until = time.monotonic() + PATIENCE_S
         wanted = before + choose.randint(1, 20)
         while len(query_child.lines_of(log)) < wanted and time.monotonic() < until:
             assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
             time.sleep(0.01)  # not a wait for progress of ours: the child is killed at any moment
         child.send_signal(signal.SIGKILL)
         child.communicate()
-    subprocess.run([*command, "3"], cwd=root, check=True, timeout=120)
+    subprocess.run([*command, "3"], cwd=root, check=True, timeout=PATIENCE_S)
     return query_child.lines_of(log)
 
 

@@ -26,6 +26,7 @@ import pytest
 from headwater.errors import StorageError
 from tests.crash.stream_child import TABLES, opened, size_of, table_of
 from tests.crash.stream_store import Opened, ids, rows_of, scanned
+from tests.harness.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 STRACE = shutil.which("strace")
@@ -127,7 +128,7 @@ def killed_at(folder: Path, calls: str, number: int) -> bool:
         folder,
         before=(STRACE, "-f", "-qq", "--seccomp-bpf", "-o", "/dev/null", "-e", inject),
     )
-    said, trouble = process.communicate(timeout=120)
+    said, trouble = process.communicate(timeout=PATIENCE_S)
     ended = process.returncode == 0
     assert ended or process.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), trouble.decode()
     done = [number + 1 for _, number in acknowledged(said)]
@@ -176,7 +177,7 @@ def test_order_of_syncs_in_a_seal(tmp_path: Path) -> None:
         tmp_path / "data",
         before=(STRACE, "-f", "-y", "-qq", "--seccomp-bpf", "-o", str(trace), "-e", traced),
     )
-    _, trouble = process.communicate(timeout=120)
+    _, trouble = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, trouble.decode()
     lines = trace.read_text().splitlines()
     marks = {name: _place(lines, f"MARK {name}") for name in ("seal", "free", "end")}

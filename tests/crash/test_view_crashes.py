@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.crash import view_child
-
-PATIENCE_S = 60
+from tests.harness.patience import PATIENCE_S
 
 
 def run_until_done(folder: Path, seed: int, kills: int) -> None:

@@ -8,6 +8,7 @@ import pytest
 import headwater
 from headwater.engine.conflation import Conflation
 from headwater.errors import BindError
+from tests.harness.patience import PATIENCE_S
 
 SCHEMA = pa.schema([("k", pa.string()), ("v", pa.int64())])
 
@@ -42,7 +43,7 @@ def test_a_slow_reader_gets_what_is_new_and_goes_on_with_its_token() -> None:
     with headwater.connect(settings={"eager_spark": False}) as db:
         db.sql("CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
         db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH APPEND")
-        with db.subscribe("q", conflate_by=["k"], timeout=10.0) as reader:
+        with db.subscribe("q", conflate_by=["k"], timeout=PATIENCE_S) as reader:
             for number in range(50):
                 db.insert("s", [(number, "ab"[number % 2], number)])
             db.flush()
@@ -70,7 +71,7 @@ def test_what_comes_while_a_result_is_made_is_for_the_next_one(
                 db.flush()
 
         monkeypatch.setattr(Conflation, "add", while_more_comes)
-        with db.subscribe("q", conflate_by=["k"], timeout=5.0) as reader:
+        with db.subscribe("q", conflate_by=["k"], timeout=PATIENCE_S) as reader:
             db.insert("s", [(0, "a", 0)])
             first = next(reader).rows()
             assert first[0][2] < 5

@@ -237,9 +237,9 @@ def fastest(previous: pa.Table, current: pa.Table) -> float:
     """The shortest of some runs, in seconds."""
     runs = []
     for _ in range(7):
-        began = time.perf_counter()
+        began = time.thread_time()
         emitted("changes", previous, current, NOW)
-        runs.append(time.perf_counter() - began)
+        runs.append(time.thread_time() - began)
     return min(runs)
 
 

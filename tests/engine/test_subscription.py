@@ -25,10 +25,10 @@ from headwater.engine.token import Token, decode, encode
 from headwater.errors import DataError, Error, KernelError, OverloadError
 from headwater.sql.extensions import Emit
 from tests.engine.test_results import MANY, SCHEMA, create, log_of, process
+from tests.harness.patience import PATIENCE_S
 
 QUERY, INCARNATION = 7, "f00d"
 EMITS: tuple[Emit, ...] = ("all", "inserts", "deletes", "changes")
-PATIENCE_S = 30.0  # a bound for what should take milliseconds
 
 own = partial(decode, query_id=QUERY, incarnation=INCARNATION)
 

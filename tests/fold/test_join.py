@@ -170,14 +170,14 @@ def seconds_per_slide(hot_rows: int) -> float:
     join, rng = counting(), np.random.default_rng(0)
     times = []
     for pane in range(60):
-        start = time.perf_counter()
+        start = time.thread_time()
         join.advance(pane)
         for side in (LEFT, RIGHT):
             keys = np.concatenate([rng.integers(1, 10_000, 400), np.zeros(hot_rows, np.int64)])
             values = Column(pa.array(np.ones(len(keys), np.int64)))
             join.push(side, pane + 16, [pa.array(keys)], [], [values])
         join.result()
-        times.append(time.perf_counter() - start)
+        times.append(time.thread_time() - start)
     return min(times[20:])
 
 

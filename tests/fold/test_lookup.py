@@ -126,9 +126,9 @@ def test_other_types_are_refused(type_):
 
 
 def seconds(work) -> float:
-    start = time.perf_counter()
+    start = time.thread_time()
     work()
-    return time.perf_counter() - start
+    return time.thread_time() - start
 
 
 def test_a_probe_does_not_depend_on_the_number_of_keys():

@@ -111,10 +111,10 @@ def seconds_per_epoch(groups: int) -> float:
     best = float("inf")
     for _ in range(20):
         keys, values = pa.array(rng.integers(0, groups, 500)), Column(pa.array(np.arange(500)))
-        start = time.perf_counter()
+        start = time.thread_time()
         state.fold([keys], [values])
         state.changed()
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.thread_time() - start)
     return best
 
 

@@ -228,7 +228,7 @@ def _carry_out(actions: Sequence[Action], folder: Path, settings: Mapping[str, o
 
 
 def _run_and_die(actions: Sequence[Action], folder: Path, settings: Mapping[str, object]) -> None:
-    task = pickle.dumps((list(actions), folder, dict(settings)))
+    task = pickle.dumps((list(actions), folder, {"eager_spark": False, **settings}))
     done = subprocess.run(
         [sys.executable, "-m", "tests.harness.actions"],
         input=task,

@@ -21,9 +21,9 @@ import psutil
 
 from headwater.kernel.gateway import class_path, java_flags, spark_home
 from headwater.kernel.java import find_java, spark_java_home
+from tests.harness.patience import PATIENCE_S
 
 HOST = "127.0.0.1"
-PATIENCE_S = 120.0
 QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # these processes live for a minute
 DAEMON_MB = 128  # Java's heap of the master, and of each worker
 EXECUTOR_MB = 512  # Spark wants at least 450
@@ -146,7 +146,7 @@ class SparkCluster:
             below = psutil.Process(process.pid).children(True) if process.poll() is None else []
             process.terminate()
             try:
-                process.wait(10)
+                process.wait(10)  # not a wait for progress: it is killed then
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.wait()

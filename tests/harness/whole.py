@@ -15,6 +15,7 @@ from typing import Any
 
 import headwater
 from headwater.kernel import spark
+from tests.harness.patience import PATIENCE_S
 
 TABLES = """
 CREATE STREAMING TABLE readings (at BIGINT, sensor STRING, value INT) TIMESTAMP BY at;
@@ -92,7 +93,7 @@ def tasks() -> dict[str, int]:
     address = f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}/executors"
     until = time.monotonic() + COUNTED_S
     while True:
-        with urllib.request.urlopen(address, timeout=60) as answer:
+        with urllib.request.urlopen(address, timeout=PATIENCE_S) as answer:
             found = {each["id"]: each["completedTasks"] for each in json.load(answer)}
         idle = [name for name, count in found.items() if not count and name != "driver"]
         if not idle or time.monotonic() > until:

@@ -9,6 +9,8 @@ import pytest
 from headwater.kernel import aot, gateway
 from headwater.kernel.java import Java
 
+pytestmark = pytest.mark.usefixtures("spark_settled")
+
 JAVA = Java(Path("/java"), 25, "25.0.2", "bundled")
 
 

@@ -41,7 +41,7 @@ def run(program: str, **environment: str) -> subprocess.CompletedProcess[str]:
             out, err = process.communicate(timeout=TIMEOUT_S)
         finally:
             process.kill()
-    assert not list(Path("/dev/shm").glob(f"headwater-scratch-{process.pid}*"))
+    assert not list(Path("/dev/shm").glob(f"headwater-scratch-{process.pid}-*"))
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 

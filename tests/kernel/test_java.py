@@ -81,6 +81,7 @@ def test_no_java_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert "JAVA_HOME" in (caught.value.hint or "")
 
 
+@pytest.mark.usefixtures("spark_settled")
 def test_the_launcher_drops_exactly_one_argument(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

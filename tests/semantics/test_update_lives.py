@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 
 INLINE = {"eager_spark": False}
 TABLE = "CREATE STREAMING TABLE {} (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)"
@@ -134,7 +135,7 @@ def test_a_reader_is_told_the_columns_that_it_gets() -> None:
         db.sql("CREATE CONTINUOUS QUERY q AS SELECT k, v FROM s WITH UPDATES")
         db.insert("s", [(1, "x", 1)])
         db.flush()
-        with db.subscribe("q", after="earliest", timeout=5.0) as reader:
+        with db.subscribe("q", after="earliest", timeout=PATIENCE_S) as reader:
             assert reader.schema == next(reader).arrow().schema
             assert reader.schema.names == ["k", "v", "_t"]
 

@@ -13,11 +13,10 @@ from benchmarks.upstream.overload import COST_S, Overload, overloaded
 from headwater.engine import update_query
 
 
-def _check(found: Overload, seconds: float, ratio: float, trend: float) -> None:
+def _check(found: Overload, seconds: float, ratio: float) -> None:
     assert found.stored == found.inserted > 100 * seconds
     assert found.counts_add_up
     assert found.ratio(seconds) >= ratio
-    assert found.trend(seconds) <= trend
     assert found.mean("every", 0.5 * seconds, seconds) > found.mean("every", 0, 0.5 * seconds)
 
 
@@ -31,11 +30,13 @@ def test_updates_stay_fresh_under_overload(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(update_query, "results_of_rows", slowly)
     with headwater.connect(settings={"eager_spark": False}) as db:
-        _check(overloaded(db, 5.0, "2 * price"), 5.0, 3.0, 4.0)
+        _check(overloaded(db, 5.0, "2 * price"), 5.0, 3.0)
 
 
 @pytest.mark.large
 def test_updates_stay_fresh_beside_a_slow_python_function() -> None:
     """The same with a function that Spark runs, for a minute: ten times fresher, without a trend."""
     with headwater.connect() as db:
-        _check(overloaded(db, 60.0), 60.0, 10.0, 1.5)
+        found = overloaded(db, 60.0)
+        _check(found, 60.0, 10.0)
+        assert found.trend(60.0) <= 1.5  # of a minute: one slow moment is a large part of seconds

@@ -13,6 +13,7 @@ import pytest
 
 import headwater
 from headwater.engine import update_query
+from tests.harness.patience import PATIENCE_S
 
 INLINE = {"eager_spark": False}
 Row = tuple[int, str | None, int]  # ts, k, v; v is the number of the row
@@ -280,7 +281,7 @@ def test_windows_over_arrival_times_close_with_the_wall_clock() -> None:
             "CREATE CONTINUOUS QUERY q AS SELECT k, count(*) AS n FROM s [INTERVAL '0.2' SECOND BEFORE]"
             " GROUP BY k SAMPLE INTERVAL '0.2' SECOND WITH UPDATES"
         )
-        with db.subscribe("q", timeout=10.0) as found:
+        with db.subscribe("q", timeout=PATIENCE_S) as found:
             db.insert("s", [("a", 1)])
             assert [row[:2] for row in next(found).rows()] == [("a", 1)]
 
@@ -289,7 +290,7 @@ def test_a_select_with_updates_can_be_subscribed_to() -> None:
     """It lives as long as its reader, and gives one result per key and firing."""
     with headwater.connect(settings=INLINE) as db:
         db.sql("CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
-        with db.subscribe("SELECT k, v FROM s WITH UPDATES", timeout=10.0) as found:
+        with db.subscribe("SELECT k, v FROM s WITH UPDATES", timeout=PATIENCE_S) as found:
             db.insert("s", [(1, "a", 1), (2, "a", 2)])
             assert next(found).rows() == [("a", 2, 2)]
 

@@ -10,10 +10,10 @@ from types import TracebackType
 from typing import Self
 
 from benchmarks.serve.loader import Client
+from tests.harness.patience import PATIENCE_S
 
 _WIRE = re.compile(r"psql -h (\S+) -p (\d+)")
 _HTTP = re.compile(r"http://(\S+):(\d+)/openapi.json")
-PATIENCE_S = 30.0
 
 
 class Served:
@@ -61,7 +61,7 @@ class Served:
 
     def exit_code(self) -> int:
         """How the process ended, once it has."""
-        self._process.communicate(timeout=120)
+        self._process.communicate(timeout=PATIENCE_S)
         return self._process.returncode
 
     def client(self) -> Client:

@@ -10,6 +10,7 @@ import pytest
 import headwater
 from headwater.server.background import Background
 from headwater.server.http.server import HttpOptions, HttpServer
+from tests.harness.patience import PATIENCE_S
 
 
 def test_it_listens_while_inside() -> None:
@@ -17,7 +18,7 @@ def test_it_listens_while_inside() -> None:
     before = threading.active_count()
     with headwater.connect(settings={"eager_spark": False}) as database:
         with Background(HttpServer(database, HttpOptions(port=0))) as first:
-            connection = http.client.HTTPConnection(first.host, first.port, timeout=30)
+            connection = http.client.HTTPConnection(first.host, first.port, timeout=PATIENCE_S)
             connection.request("GET", "/health")
             assert connection.getresponse().status == 200
             connection.close()

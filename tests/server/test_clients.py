@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 from tests.server.live import LiveServer
 from tests.server.test_live import PLACES, ROW, TYPES
 
@@ -47,7 +48,9 @@ def test_node_postgres_runs_the_script(live: LiveServer) -> None:
     if environment is None:
         pytest.skip(NODE_MISSING)
     command = ["node", str(FOLDER / "node_postgres.js"), live.host, str(live.port)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        command, env=environment, capture_output=True, text=True, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout)
     assert seen["inserted"] == 1

@@ -12,6 +12,7 @@ import pytest
 
 import headwater
 from headwater.server.http.server import HttpOptions, HttpServer
+from tests.harness.patience import PATIENCE_S
 from tests.server.live import Live, LiveServer
 
 
@@ -22,7 +23,7 @@ def numbers(db: headwater.Database, listener: str) -> dict[str, int]:
 
 
 def ask(live: Live, method: str, path: str, body: str = "") -> bytes:
-    with closing(http.client.HTTPConnection(live.host, live.port, timeout=60)) as asking:
+    with closing(http.client.HTTPConnection(live.host, live.port, timeout=PATIENCE_S)) as asking:
         asking.request(method, path, body, {"Content-Type": "application/json"} if body else {})
         with asking.getresponse() as answer:
             assert answer.status == 200

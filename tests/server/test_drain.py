@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 from tests.server.served import Served
 
 psycopg: Any = pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -51,7 +52,7 @@ def subscribed(client: Any) -> Iterator[tuple[Any, ...]]:
 @contextlib.contextmanager
 def events_of(server: Served) -> Iterator[http.client.HTTPResponse]:
     """A subscription over HTTP that has begun: the first result was read."""
-    asking = http.client.HTTPConnection(*server.http_address, timeout=60)
+    asking = http.client.HTTPConnection(*server.http_address, timeout=PATIENCE_S)
     with contextlib.closing(asking):
         asking.request("GET", "/subscribe/q?after=earliest")
         with asking.getresponse() as answer:

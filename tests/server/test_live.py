@@ -16,6 +16,7 @@ import pytest
 import headwater
 from headwater.server.wire.scram import make_verifier
 from headwater.server.wire.users import FixedUsers, Login
+from tests.harness.patience import PATIENCE_S
 from tests.server.live import LiveServer
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -299,7 +300,7 @@ ROLLBACK;
 SELECT a FROM t ORDER BY a;
 """
     command = ["psql", "-X", "-A", "-v", "FETCH_COUNT=0", live.dsn]
-    done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, input=script, capture_output=True, text=True, timeout=PATIENCE_S)
     out = done.stdout
     assert "public|s|table|tester\npublic|t|table|tester\npublic|v|view|tester" in out
     assert "a|integer||not null|" in out

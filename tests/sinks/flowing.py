@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import headwater
 from headwater.sinks.manager import Status
+from tests.harness.patience import PATIENCE_S
 
 Connect = Callable[..., headwater.Database]
-PATIENCE_S = 90.0  # a bound for what should take milliseconds, on a machine that is busy
 QUICK = "interval = INTERVAL '0' SECONDS"
 
 
@@ -53,11 +52,3 @@ def wait_for(
 def wait_for_rows(db: headwater.Database, name: str, count: int) -> None:
     """Until the sink has written so many rows, and no more than them."""
     assert wait_for(db, name, lambda s: s.row_count >= count).row_count == count
-
-
-def until(done: Callable[[], bool], timeout_s: float = PATIENCE_S) -> None:
-    """Until something outside is so."""
-    end = time.monotonic() + timeout_s
-    while not done():
-        assert time.monotonic() < end, "it did not come to that"
-        time.sleep(0.01)  # not a wait for progress of ours: another server is asked

@@ -19,6 +19,7 @@ from headwater.sinks.kafka import KafkaTarget
 from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.target import Batch, Progress, SinkName
+from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import Connect, expected, feed, make_query, wait_for_rows
 
 kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not installed")
@@ -28,7 +29,7 @@ kafka = pytest.importorskip("confluent_kafka", reason="confluent-kafka is not in
 def brokers() -> Iterator[str]:
     """The address of a cluster of one broker, which lives as long as its client."""
     host = kafka.Producer({"test.mock.num.brokers": 1, "log_level": 0})
-    (broker,) = host.list_topics(timeout=10).brokers.values()
+    (broker,) = host.list_topics(timeout=PATIENCE_S).brokers.values()
     yield f"{broker.host}:{broker.port}"
     host.flush(1)
 
@@ -44,7 +45,7 @@ def read(brokers: str, topic: str, count: int) -> list[tuple[bytes | None, dict[
     }
     consumer = kafka.Consumer(settings)
     found, ends = [], set()
-    partitions = consumer.list_topics(topic, timeout=10).topics[topic].partitions
+    partitions = consumer.list_topics(topic, timeout=PATIENCE_S).topics[topic].partitions
     consumer.assign([kafka.TopicPartition(topic, number, 0) for number in partitions])
     while len(ends) < len(partitions):
         message = consumer.poll(10)
@@ -138,7 +139,7 @@ def test_a_sink_that_waits_for_brokers_can_be_stopped(
     thread = threading.Thread(target=opened)
     thread.start()
     target.interrupt()
-    thread.join(60)
+    thread.join(PATIENCE_S)
     assert not thread.is_alive()
     assert "could not connect" in str(found[0])
     target.close()

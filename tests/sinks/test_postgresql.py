@@ -18,13 +18,13 @@ from headwater.sinks import runner
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.postgresql import PostgresqlTarget
 from headwater.sinks.target import Batch, Progress, SinkName
+from tests.harness.patience import until
 from tests.sinks.flowing import (
     Connect,
     expected,
     feed,
     make_query,
     status,
-    until,
     wait_for,
     wait_for_rows,
 )
@@ -236,4 +236,4 @@ def test_a_write_that_hangs_is_cut(
             db.sql("DROP SINK k")
             until(lambda: other.execute(waiting).fetchone() == (0,))
     assert asked.execute("SELECT count(*) FROM q").fetchone() == (0,)
-    assert not [t for t in threading.enumerate() if t.name.startswith("headwater-sink")]
+    until(lambda: not any(t.name.startswith("headwater-sink") for t in threading.enumerate()))

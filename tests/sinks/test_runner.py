@@ -13,6 +13,7 @@ import pytest
 import headwater
 from headwater.sinks import manager, runner
 from headwater.sinks.target import Batch, Progress
+from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import (
     Connect,
     expected,
@@ -43,7 +44,7 @@ class Store:
 
     def write(self, batch: Batch) -> None:
         self.writing.set()
-        self.gate.wait(30)
+        self.gate.wait(PATIENCE_S)
         self._fail("before")
         self.rows += [tuple(row.values()) for row in batch.rows.to_pylist()]
         self.sizes.append(batch.rows.num_rows)
@@ -147,7 +148,7 @@ def test_a_sink_that_hangs_does_not_hold_up_closing(
         store.gate.clear()
         db.sql(SINK + ")")
         feed(db, 0, 1)
-        assert store.writing.wait(30)
+        assert store.writing.wait(PATIENCE_S)
     with connect(folder) as db:
         wait_for_rows(db, "k", 2)
     assert store.rows == expected(0, 1)
@@ -216,12 +217,12 @@ def test_sinks_that_hang_are_stopped_together_and_hold_nothing_up(
             db.sql(f"CREATE SINK {name} FROM q INTO 'csv:/nowhere'")
         feed(db, 0, 1)
         for store in stores.values():
-            assert store.writing.wait(30)
+            assert store.writing.wait(PATIENCE_S)
         dropping = threading.Thread(target=db.sql, args=("DROP SINK a",))
         dropping.start()
         assert status(db, "b").state == "running"
         assert dropping.is_alive()
         stores["a"].gate.set()
-        dropping.join(60)
+        dropping.join(PATIENCE_S)
         assert not dropping.is_alive()
         stores["b"].gate.set()

@@ -15,8 +15,8 @@ from headwater.sources.runner import Runner
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import Handout, Written
 from headwater.storage.streaming.table import StreamingTable
+from tests.harness.patience import PATIENCE_S
 
-PATIENCE_S = 90.0
 QUICK = "trigger = INTERVAL '50' MILLISECONDS"
 
 

@@ -9,7 +9,7 @@ import pytest
 import headwater
 from headwater.sources import stream
 from headwater.sources.checkpoint import Checkpoint
-from headwater.storage.folder import sync_file
+from headwater.storage.disk import sync_file
 from tests.sources.feeding import QUICK, put, runner, status, wait_for_rows, wait_for_state
 
 TABLE = "CREATE STREAMING TABLE t (n INT, ts BIGINT NOT NULL) TIMESTAMP BY ts"

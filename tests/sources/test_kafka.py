@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from headwater.sources.kafka_reader import CLIENT, KafkaReader, Part
+from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import Connect
 from tests.sources.feeding import QUICK, wait_for_rows, wait_for_state
 
@@ -29,7 +30,7 @@ def host() -> Iterator[Any]:
 @pytest.fixture
 def client(host: Any) -> dict[str, str]:
     """What reaches the cluster."""
-    (broker,) = host.list_topics(timeout=10).brokers.values()
+    (broker,) = host.list_topics(timeout=PATIENCE_S).brokers.values()
     return {"bootstrap.servers": f"{broker.host}:{broker.port}"}
 
 

@@ -15,7 +15,8 @@ import pytest
 import headwater
 from benchmarks import postgres
 from headwater.sources.pulled import PulledRunner
-from tests.sinks.flowing import Connect, until
+from tests.harness.patience import PATIENCE_S, until
+from tests.sinks.flowing import Connect
 from tests.sources.feeding import wait_for_rows, wait_for_state
 
 pytestmark = pytest.mark.skipif(
@@ -71,7 +72,7 @@ def test_an_interrupted_snapshot_goes_on(
             db.sql(f"CREATE SOURCE s INTO t FROM '{postgresql}' WITH (batch_rows = 300)")
             runner = db._context.sources.runner("s")
             assert runner is not None
-            runner._thread.join(30)
+            runner._thread.join(PATIENCE_S)
         stored = len(db.sql("SELECT ts FROM t"))
         assert 0 < stored <= 300
     with connect(folder) as db:

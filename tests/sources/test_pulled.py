@@ -13,6 +13,7 @@ import pytest
 from headwater.errors import DataError
 from headwater.sources.pulled import _Puller
 from headwater.sources.runner import Feed
+from tests.harness.patience import PATIENCE_S
 
 BATCH_ROWS = 50
 
@@ -50,7 +51,7 @@ def test_tables_count_by_their_rows() -> None:
         yield table(400, 1000)
 
     made = puller(rows())
-    assert second.wait(30)
+    assert second.wait(PATIENCE_S)
     assert not third.wait(0.1)  # two wait, the third has no room
     assert given == [0, 1, 2]
     found: list[int] = []
@@ -99,6 +100,6 @@ def test_stopping_wakes_a_thread_that_waits_for_room() -> None:
 
     made = puller(rows())
     made.stop()
-    assert closed.wait(30)
-    made._thread.join(30)
+    assert closed.wait(PATIENCE_S)
+    made._thread.join(PATIENCE_S)
     assert not made._thread.is_alive()

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import runner, status, wait_for_rows, wait_for_state
 
 TABLE = "CREATE STREAMING TABLE t (v INT, ts BIGINT NOT NULL) TIMESTAMP BY ts"
@@ -154,7 +155,7 @@ def test_a_silent_source_lets_the_clock_go_on(db: headwater.Database) -> None:
     assert db.sql(clock).rows() == [(None,)]  # the other one has no rows yet
     other.allow(6)
     wait_for_rows(db, "o", 6)
-    assert db._context.sources.wait_until(lambda: db.sql(clock).rows() == [("5",)], 30)
+    assert db._context.sources.wait_until(lambda: db.sql(clock).rows() == [("5",)], PATIENCE_S)
     feed.allow(4)  # 3 and 4 come too late, and from 6 on it holds the clock again
     wait_for_rows(db, "s", 7)
     other.allow(10)
@@ -196,11 +197,11 @@ def test_a_source_stopped_before_its_first_row_leaves_no_thread(db: headwater.Da
 
     def slow(start: int = 0) -> Iterator[tuple[int, int] | None]:
         called.set()
-        go_on.wait(60)
+        go_on.wait(PATIENCE_S)
         return feed(start)
 
     begun(db, slow)
-    assert called.wait(60)
+    assert called.wait(PATIENCE_S)
     stopped = runner(db, "s")
     stopped.stopping.set()
     stopped.interrupt()

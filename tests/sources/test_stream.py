@@ -14,6 +14,7 @@ from deltalake import DeltaTable
 
 import headwater
 from headwater.errors import StorageError
+from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import QUICK, put, runner, status, wait_for_rows, wait_for_state
 
 TABLE = "CREATE STREAMING TABLE t (vid INT, spd DOUBLE, ts BIGINT NOT NULL) TIMESTAMP BY ts"
@@ -136,9 +137,14 @@ def test_rate_by_arrival_time_and_by_columns(db: headwater.Database) -> None:
         f"columns = 'CAST(value AS SMALLINT) AS n, timestamp AS at', {QUICK})"
     )
     both = lambda: all(s.row_count > 20 for s in db._context.sources.statuses())  # noqa: E731
-    assert db._context.sources.wait_until(both, 90), db._context.sources.statuses()
-    fast = lambda: all(s.rows_per_second > 0 for s in db._context.sources.statuses())  # noqa: E731
-    assert db._context.sources.wait_until(fast, 60), db._context.sources.statuses()
+    assert db._context.sources.wait_until(both, PATIENCE_S), db._context.sources.statuses()
+    told: set[str] = set()
+
+    def rates() -> bool:  # each falls to nothing between two batches
+        told.update(s.name for s in db._context.sources.statuses() if s.rows_per_second > 0)
+        return told == {"a", "b"}
+
+    assert db._context.sources.wait_until(rates, PATIENCE_S), told
     db.sql("DROP SOURCE a; DROP SOURCE b")
     values = [v for (v,) in db.sql("SELECT value FROM a").rows()]
     assert sorted(values) == list(range(len(values)))

@@ -12,6 +12,7 @@ import pytest
 import headwater
 from headwater.errors import Error
 from headwater.sources import tcp
+from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import wait_for_rows, wait_for_state
 
 TABLE = "CREATE STREAMING TABLE t (ts BIGINT NOT NULL, v DOUBLE, name STRING) TIMESTAMP BY ts"
@@ -21,7 +22,7 @@ TABLE = "CREATE STREAMING TABLE t (ts BIGINT NOT NULL, v DOUBLE, name STRING) TI
 def listener() -> Iterator[socket.socket]:
     """A server that the test speaks for."""
     with socket.create_server(("127.0.0.1", 0)) as made:
-        made.settimeout(30)
+        made.settimeout(PATIENCE_S)
         yield made
 
 

@@ -19,6 +19,7 @@ from headwater.engine.subscription import Out, Subscription
 from headwater.server.console.live import HELD, POINT_ROWS, SHOWN_ROWS, Channel, Results
 from headwater.server.console.snapshot import PAGES, Rates, Snapshot, tables_of
 from headwater.server.http.server import HttpOptions, HttpServer
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client
 from tests.server.live import Live, LiveServer
 
@@ -26,7 +27,7 @@ from tests.server.live import Live, LiveServer
 @contextmanager
 def channel(live: Live, path: str) -> Iterator[Iterator[dict[str, Any]]]:
     """The messages of a channel."""
-    connection = http.client.HTTPConnection(live.host, live.port, timeout=60)
+    connection = http.client.HTTPConnection(live.host, live.port, timeout=PATIENCE_S)
     connection.request("GET", path)
     answer = connection.getresponse()
     assert answer.status == 200, answer.read()

