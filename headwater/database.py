@@ -33,6 +33,7 @@ from headwater.execute import (
     views,
 )
 from headwater.execute.context import Context, Running
+from headwater.execute.discretion import told
 from headwater.execute.handlers import handler_of
 from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
@@ -41,9 +42,11 @@ from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
+from headwater.sql.caller import Caller, acting_for, current
 from headwater.sql.extensions import Emit
+from headwater.sql.judgement import judged
 from headwater.sql.masking import masked
-from headwater.sql.permissions import permitted
+from headwater.sql.permissions import permitted, text_refusal
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
 from headwater.sql.statements.drop import Drop
@@ -146,25 +149,51 @@ class Database:
 
     @failures_told()
     def follow(
-        self, text: str, cancellation: Cancellation | None = None
+        self,
+        text: str,
+        cancellation: Cancellation | None = None,
+        role: Role | None = None,
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
         """The columns of a SUBSCRIBE statement, and its results as they come, until it is cancelled."""
         self._check_open()
         statement = parser.parse(text)
         assert isinstance(statement, Subscribe)
-        subscription = subscriptions.follow(self._context, statement)
-        return subscription.schema, self._followed(subscription, cancellation or Cancellation())
+        caller = Caller(role or "admin")
+        with self.acting_for(caller, text):
+            subscription = subscriptions.follow(self._context, statement)
+        results = self._followed(subscription, cancellation or Cancellation(), caller, text)
+        return subscription.schema, results
 
     def _followed(
-        self, subscription: Subscription, cancellation: Cancellation
+        self, subscription: Subscription, cancellation: Cancellation, caller: Caller, text: str
     ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels it or has it end."""
         with failures_told(), self._under_way(cancellation):
             close = subscription.close
             with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
-                for out in subscription:
-                    yield out.arrow()
+                try:
+                    for out in subscription:
+                        yield out.arrow()
+                except Error as error:
+                    raise self.told(error, caller, text) from None
             cancellation.check()
+
+    @contextlib.contextmanager
+    def acting_for(self, caller: Caller, text: str) -> Iterator[None]:
+        """While inside, this thread acts for a caller, who may see the errors that leave it."""
+        with acting_for(caller):
+            try:
+                yield
+            except Error as error:
+                shown = told(error, self._context.folder.path, text)
+                if shown is error:
+                    raise
+                raise shown from None
+
+    def told(self, error: Error, caller: Caller, text: str) -> Error:
+        """An error of a caller's text as the caller may see it."""
+        with acting_for(caller):
+            return told(error, self._context.folder.path, text)
 
     @contextlib.contextmanager
     def _under_way(self, cancellation: Cancellation) -> Iterator[None]:
@@ -179,15 +208,24 @@ class Database:
                 self._ended.notify_all()
 
     def statement(
-        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
+        self,
+        text: str,
+        cancellation: Cancellation | None = None,
+        role: Role | None = None,
+        *,
+        user: str = "",
+        limit_s: float = 0.0,
     ) -> Result:
         """Runs one statement, without a semicolon; another thread may cancel it alone.
 
-        `role`: it is refused, and so is what it calls, unless the role may run it.
+        `role`: it is refused, and so is what it calls, unless the role may run it. `user`: whose it
+        is. `limit_s`: how long it may take, if that is less than the settings say.
         """
-        return self._tracked(
-            cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
-        )
+        caller = Caller(role or "admin", user, limit_s)
+        with self.acting_for(caller, text):
+            return self._tracked(
+                cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
+            )
 
     @failures_told()
     def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
@@ -204,7 +242,7 @@ class Database:
     ) -> Result:
         statement = self._parsed(text)
         if role is not None:
-            _check_role(role, statement)
+            self._check_role(role, statement)
         running = Running(self._context, text, cancellation)
         if isinstance(statement, Call):
 
@@ -241,17 +279,30 @@ class Database:
         self._context.admin_given = True
 
     def authorise(self, text: str, role: Role) -> None:
-        """AccessError if the role may not run a statement."""
-        _check_role(role, self._parsed(text))
+        """An error if the role may not run a statement."""
+        self._check_role(role, self._parsed(text))
+
+    def authorise_text(self, text: str, role: Role) -> None:
+        """An error if the role may not have Spark run a text, whatever statement it belongs to."""
+        refusal = text_refusal(role, text, self._context.functions)
+        if refusal is not None:
+            raise refusal
+
+    def _check_role(self, role: Role, statement: Statement) -> None:
+        refusal = permitted(role, statement, self._context.functions)
+        if refusal is not None:
+            raise refusal
 
     def known_answer(self, text: str) -> KnownAnswer | None:
         """What answers a query again as long as the view that it reads has not changed."""
         statement = self._parsed(text)
-        if not isinstance(statement, Query):
-            return None
+        if not isinstance(statement, Query) or judged(text).admin_only:
+            return None  # known answers are given to everybody
         return KnownAnswer(self._context, statement)
 
-    def columns(self, text: str, cancellation: Cancellation | None = None) -> pa.Schema:
+    def columns(
+        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
+    ) -> pa.Schema:
         """The columns that a query gives."""
         statement = self._parsed(text)
         assert isinstance(statement, Query)
@@ -259,10 +310,11 @@ class Database:
         def act(c: Cancellation) -> pa.Schema:
             return query.columns_of_query(Running(self._context, text, c), statement)
 
-        return self._tracked(cancellation or Cancellation(), act)
+        with self.acting_for(Caller(role or "admin"), text):
+            return self._tracked(cancellation or Cancellation(), act)
 
     def held_insert(
-        self, text: str, cancellation: Cancellation | None = None
+        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
     ) -> tuple[str, pa.Table]:
         """The table that an INSERT means, and the rows that it would add; nothing is written."""
         statement = self._parsed(text)
@@ -275,7 +327,8 @@ class Database:
         def act(c: Cancellation) -> tuple[str, pa.Table]:
             return transaction.held_insert(Running(self._context, text, c), statement)
 
-        return self._tracked(cancellation or Cancellation(), act)
+        with self.acting_for(Caller(role or "admin"), text):
+            return self._tracked(cancellation or Cancellation(), act)
 
     def columns_of_table(self, table: str) -> pa.Schema:
         """The columns of a table that rows can be added to."""
@@ -312,10 +365,16 @@ class Database:
         return self._context.settings[name]
 
     def _timer(self, cancellation: Cancellation) -> threading.Timer | None:
-        seconds = self._context.settings.number("statement_timeout_s")
+        caller, settings = current(), self._context.settings
+        limits = {"statement_timeout_s": settings.number("statement_timeout_s")}
+        if not caller.is_admin:
+            name = "statement_timeout_users_s"
+            limits[name] = settings.number(name)
+        limits["statement_timeout"] = caller.limit_s  # PostgreSQL's name, which sessions set
+        seconds, name = min(((s, n) for n, s in limits.items() if s), default=(0.0, ""))
         if not seconds:
             return None
-        reason = f"the statement took longer than statement_timeout_s = {seconds:g}"
+        reason = f"the statement took longer than {name} = {seconds:g}"
         timer = threading.Timer(seconds, cancellation.cancel, [reason])
         timer.daemon = True
         timer.start()
@@ -474,12 +533,6 @@ def moved(error: Error, piece: parser.Piece, text: str) -> Error:
     if place is not None and place.text in (piece.text, masked(piece.text)):
         error.place = type(place)(masked(text), place.start + piece.start, place.end + piece.start)
     return error
-
-
-def _check_role(role: Role, statement: Statement) -> None:
-    refusal = permitted(role, statement)
-    if refusal is not None:
-        raise refusal
 
 
 def is_subscribe(text: str) -> bool:

@@ -56,6 +56,7 @@ class Error(Exception):
     """The root of all errors of Headwater."""
 
     default_sqlstate = "XX000"
+    foreign = False  # the words are Java's or the system's: not everybody may read them
 
     def __init__(
         self,

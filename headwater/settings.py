@@ -115,6 +115,12 @@ TABLE: tuple[Setting, ...] = (
     Setting("start_timeout_s", 120.0, "how long to wait for Spark to start", minimum=1),
     Setting("statement_timeout_s", 0.0, "cancel a statement after this long; 0 never", minimum=0),
     Setting(
+        "statement_timeout_users_s",
+        300.0,
+        "cancel a statement of a reader or writer after this long; 0 never",
+        minimum=0,
+    ),
+    Setting(
         "spark_lanes", 4, "Spark sessions that run side by side", minimum=1, maximum=64, fixed=True
     ),
     Setting("time_zone", "UTC", "how text becomes a timestamp and back", check=_wrong_time_zone),

@@ -7,6 +7,7 @@ import pyarrow as pa
 from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables, users
 from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.discretion import without_paths
 from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
 from headwater.execute.query_results import last_result
@@ -14,6 +15,7 @@ from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
 from headwater.execute.view_text import text_of
 from headwater.result import Result
 from headwater.settings import BY_NAME, shown, unknown_setting
+from headwater.sql.caller import current
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.create_view import CreateView
@@ -46,13 +48,14 @@ def show(running: Running, statement: Show) -> Result:
     if kind == "indexes":
         return Result("SHOW", system_tables.indexes(context))
     if kind == "queries":
-        return Result("SHOW", system_tables.queries(context).drop_columns(["statement"]))
+        rows = system_tables.shown_to_caller(context, kind)
+        return Result("SHOW", rows.drop_columns(["statement"]))
     if kind == "views":
         return Result("SHOW", _views(context))
     if kind in ("users", "tokens"):
         return Result("SHOW", users.listed(context, kind.removesuffix("s")))
     if kind in ("settings", "functions", "sinks", "sources"):
-        return Result("SHOW", system_tables.NAMES[kind](context))
+        return Result("SHOW", system_tables.shown_to_caller(context, kind))
     names = KINDS.get(kind)
     if names is None:
         raise NotSupportedError(f"SHOW {statement.kind} is not supported yet")
@@ -91,6 +94,8 @@ def show_setting(running: Running, statement: ShowSetting) -> Result:
         value = str(settings[name])
     elif name in settings.spark:
         value = shown(name, settings.spark[name])
+        if not current().is_admin:
+            value = without_paths(value, running.context.folder.path)
     else:
         raise unknown_setting(str(statement.name)).at(statement.name.span.place(statement.text))
     return Result("SHOW", pa.table({name: [value]}))
@@ -196,6 +201,9 @@ def explain(running: Running, statement: Explain) -> Result:
             lines = _scan_lines(running.context, plain)
             if statement.analyze:
                 lines.append(f"rows returned: {plain.rows.num_rows}")
+    if not current().is_admin:
+        folder = running.context.folder.path
+        lines = [without_paths(line, folder, statement.text) for line in lines]
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 

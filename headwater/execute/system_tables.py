@@ -13,6 +13,7 @@ from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.execute.context import Context
+from headwater.execute.discretion import shown_rows
 from headwater.execute.query_results import log_of
 from headwater.settings import shown
 from headwater.storage.streaming.table import StreamingTable
@@ -147,8 +148,13 @@ def find(context: Context, name: str) -> pa.Table | None:
     lower = name.lower()
     if not lower.startswith(PREFIX):
         return None
-    make = NAMES.get(lower.removeprefix(PREFIX))
-    return None if make is None else make(context)
+    key = lower.removeprefix(PREFIX)
+    return shown_to_caller(context, key) if key in NAMES else None
+
+
+def shown_to_caller(context: Context, name: str) -> pa.Table:
+    """The rows of a system table, without what is kept from those who are no admins."""
+    return shown_rows(name, NAMES[name](context), context.folder.path)
 
 
 def _rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:

@@ -18,6 +18,7 @@ from headwater.execute.context import Context, Running
 from headwater.execute.system_tables import columns
 from headwater.execute.verifiers import MECHANISM, Verifier, make_verifier, parse_verifier
 from headwater.result import Result
+from headwater.sql.caller import current
 from headwater.sql.names import nearest
 from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.drop import Drop
@@ -124,10 +125,12 @@ def _drop(running: Running, statement: Drop, kind: str) -> Result:
 
 
 def listed(context: Context, kind: str) -> pa.Table:
-    """SHOW USERS and SHOW TOKENS: names and roles, nothing to log in with."""
+    """SHOW USERS and SHOW TOKENS: names and roles, nothing to log in with; who is no admin sees itself."""
+    caller = current()
     rows = [
         {"name": o.name, "role": o.definition["role"], "created_at": o.created_at}
         for o in context.catalog.all(kind)
+        if caller.is_admin or o.name == caller.name
     ]
     schema = columns(name=pa.string(), role=pa.string(), created_at=pa.string())
     return pa.Table.from_pylist(rows, schema)

@@ -1,7 +1,8 @@
 """Turns what Spark raises into errors that a person can read.
 
 Spark's errors have a condition, an SQLSTATE, a message and often the place in the text. Java stack
-traces never reach the user.
+traces never reach the user. An error whose words are Java's own is marked as `foreign`: those words reach
+admins only (`execute/discretion.py`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,14 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     place = _place(error, text, original_position)
     known, hint = _hint(condition, message)
     kind = _kind(condition, state or "")
-    return kind(known, sqlstate=state, hint=hint, place=place)
+    made = kind(known, sqlstate=state, hint=hint, place=place)
+    return _foreign(made) if kind is KernelError else made
+
+
+def _foreign(error: Error) -> Error:
+    """An error in the words of Java: they may tell of files, addresses and the machine."""
+    error.foreign = True
+    return error
 
 
 def _call(error: BaseException, name: str) -> str | None:
@@ -106,14 +114,16 @@ def _untyped(error: BaseException, message: str) -> Error:
     if python is not None:
         return DataError(f"a Python function failed: {python}", sqlstate="38000")
     if type(error).__name__ in ("Py4JNetworkError", "ConnectionRefusedError", "Py4JError"):
-        return KernelError(
-            "the Java process under Spark does not answer",
-            detail=message.strip().splitlines()[0] if message.strip() else None,
-            hint="start the program again; nothing acknowledged is lost",
+        return _foreign(
+            KernelError(
+                "the Java process under Spark does not answer",
+                detail=message.strip().splitlines()[0] if message.strip() else None,
+                hint="start the program again; nothing acknowledged is lost",
+            )
         )
     cause = re.findall(r"^Caused by: (.+)$", message, re.MULTILINE)
     first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
-    return KernelError(_plain(cause[-1] if cause else first))
+    return _foreign(KernelError(_plain(cause[-1] if cause else first)))
 
 
 def _python_error(message: str) -> str | None:

@@ -47,6 +47,7 @@ SHORT_OF_MEMORY = (
     "Too small maximum heap",
     "Invalid maximum heap",
 )
+SPARK_USER = "headwater"  # what current_user says, in place of the system's user
 LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
 
@@ -186,12 +187,14 @@ def start_gateway(
     }
     if master.startswith("local"):
         environment.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        environment.setdefault("SPARK_USER", SPARK_USER)
     command = [
         str(java.executable),
         *extra_flags,
         *java_flags(java, memory_mb),
         f"-Dlog4j2.configurationFile={LOG_SETTINGS}",
         f"-Djava.io.tmpdir={folder}",
+        "-Djavax.xml.accessExternalDTD=",  # no XML that anybody brings may name files or addresses
         "-cp",
         os.pathsep.join(class_path()),
         "org.apache.spark.deploy.SparkSubmit",

@@ -26,6 +26,7 @@ from headwater.kernel.functions import UserFunction
 from headwater.kernel.relation import Relation, Staging
 from headwater.kernel.spark import SparkProcess, spark_process
 from headwater.settings import MEBIBYTE, Settings
+from headwater.sql.caller import current
 from headwater.sql.types import name_of, quoted, result_schema
 from headwater.storage.footer import check_footers
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SMALL_OUTPUT_BYTES = 64 * MEBIBYTE
 CANCEL_PERIOD_S = 0.05
 CANCEL_PATIENCE_S = 10.0
+SQL_ON_FILES = "spark.sql.runSQLOnFiles"  # ``SELECT * FROM csv.`/path` ``: never for a reader
 
 _ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
 _NO_ADDRESS = ("'' AS _file", "0L AS _row")
@@ -350,8 +352,12 @@ class Kernel:
         return lane
 
     def _session_settings(self) -> dict[str, str]:
-        confs = {"spark.sql.session.timeZone": self._settings.text("time_zone")}
-        return confs | {n: v for n, v in self._settings.spark.items() if n.startswith("spark.sql.")}
+        confs = {
+            "spark.sql.session.timeZone": self._settings.text("time_zone"),
+            SQL_ON_FILES: "true",
+        }
+        confs |= {n: v for n, v in self._settings.spark.items() if n.startswith("spark.sql.")}
+        return confs if current().is_admin else confs | {SQL_ON_FILES: "false"}
 
     @contextlib.contextmanager
     def _cancellable(self, session: SparkSession, cancellation: Cancellation) -> Iterator[None]:

@@ -109,7 +109,8 @@ def _tokenize(text: str) -> tuple[Token, ...]:
             group = "dollar"
         start, position = match.span(group)
         if group == "bracketed":
-            position = _comment_end(text, start)
+            is_hint = text.startswith("/*+", start)
+            position = _hint_end(text, start) if is_hint else _comment_end(text, start)
         elif group != "comment":
             found = text[start:position]
             if group == "symbol" and found in _UNCLOSED:
@@ -129,6 +130,21 @@ def _comment_end(text: str, start: int) -> int:
         depth += 1 if edge.group() == "/*" else -1
         if not depth:
             return edge.end()
+    raise _unclosed(text, start, "comment")
+
+
+def _hint_end(text: str, start: int) -> int:
+    """The end of a hint, `/*+ … */`: Spark reads tokens in it, so that `*/` in a string does not end it."""
+    position, match_at = start + len("/*+"), _PATTERN.match
+    while match := match_at(text, position):
+        group = match.lastgroup or ""
+        first, position = match.span("dollar" if group == "tag" else group)
+        if text.startswith("*/", first):
+            return first + len("*/")
+        if group == "bracketed":
+            position = _comment_end(text, first)
+        elif group == "symbol" and text[first] in _UNCLOSED:
+            raise _unclosed(text, first, _UNCLOSED[text[first]])
     raise _unclosed(text, start, "comment")
 
 

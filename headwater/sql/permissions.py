@@ -1,20 +1,23 @@
 """Which role may run which statement: a table, and a pure function over it.
 
 Owns the rules. A reader reads; a writer also changes rows; an admin does everything. Statements that reach
-the server's own files or the outside world are an admin's, whatever else they do. What is not in the
-table is an admin's too, and a test fails.
+the server's own files or the outside world are an admin's, whatever else they do, and so are functions of
+Spark's that do (`judgement`). What is not in the table is an admin's too, and a test fails.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
-from headwater.errors import AccessError
+from headwater.errors import AccessError, BindError, Error
 from headwater.sql import statements as all_statements
-from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.judgement import judged
+from headwater.sql.lexer import Token
+from headwater.sql.masking import masked
+from headwater.sql.names import did_you_mean
+from headwater.sql.spark_functions import ALLOWED, WITH_OPTIONS
 from headwater.sql.statements import Copy, Explain, Statement
 from headwater.sql.statements.user import Role
 
@@ -84,22 +87,47 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
     all_statements.Update: "writer",
     all_statements.VerifyView: "reader",
 }
-# Functions of Spark's that call any static method of Java, such as the one that ends the process.
-CODE_FUNCTIONS = frozenset({"reflect", "try_reflect", "java_method"})
-_MAY_CALL_CODE = re.compile("|".join(["identifier", "using", *sorted(CODE_FUNCTIONS)]), re.I)
 
 
 def needed(statement: Statement) -> Role:
-    """The least role that may run a statement."""
-    if calls_code(statement.text):
-        return "admin"
+    """The least role that may run a statement of this kind, whatever it calls."""
     rule = NEEDED.get(type(statement), "admin")
     return rule(statement) if callable(rule) else rule
 
 
-def permitted(role: Role, statement: Statement) -> AccessError | None:
-    """Why a role may not run a statement; None if it may."""
-    return refusal(role, needed(statement), kind_of(statement))
+def permitted(role: Role, statement: Statement, own: Container[str] = ()) -> Error | None:
+    """Why a role may not run a statement; None if it may. `own`: the users' functions, in lower case."""
+    if role == "admin":
+        return None
+    why = refusal(role, needed(statement), kind_of(statement))
+    return why or text_refusal(role, statement.text, own)
+
+
+def text_refusal(role: Role, text: str, own: Container[str] = ()) -> Error | None:
+    """Why a role may not have Spark run a text, whatever statement it is; None if it may."""
+    if role == "admin":
+        return None
+    judgement = judged(text)
+    for found in judgement.admin_only:
+        return AccessError(
+            f"role {role} may not use {found.what}",
+            detail=found.why,
+            hint="it takes the role admin",
+        )
+    for token in judgement.unknown:
+        if token.name.lower() not in own:
+            return _unknown_function(token, text)
+    return None
+
+
+def _unknown_function(token: Token, text: str) -> BindError:
+    hint = did_you_mean(token.name, [*ALLOWED, *WITH_OPTIONS])
+    return BindError(
+        f"function {token.name} does not exist",
+        sqlstate="42883",
+        hint=hint or "SHOW FUNCTIONS lists the users' own; before the columns of an alias goes AS",
+        place=token.span.place(masked(text)),
+    )
 
 
 def refusal(role: Role, least: Role, what: str) -> AccessError | None:
@@ -116,34 +144,4 @@ def refusal(role: Role, least: Role, what: str) -> AccessError | None:
 def kind_of(statement: Statement) -> str:
     """What a statement is, in words; never a part of its text."""
     name = type(statement).__name__
-    if name == "Query":
-        return "a SELECT that runs code" if calls_code(statement.text) else "SELECT"
-    return re.sub(r"(?<!^)(?=[A-Z])", " ", name).upper()
-
-
-def calls_code(text: str) -> bool:
-    """Whether a text runs any code in the server: by a function, or `TRANSFORM (x) USING 'script'`."""
-    if _MAY_CALL_CODE.search(text) is None:
-        return False
-    tokens = tokenize(text)
-    named = any(
-        (token.is_name and token.name.lower() in CODE_FUNCTIONS and after.text == "(")
-        or (token.upper == "USING" and after.kind is Kind.STRING)
-        for token, after in pairwise(tokens)
-    )
-    return named or _calls_by_text(tokens)
-
-
-def _calls_by_text(tokens: Sequence[Token]) -> bool:
-    """Whether a function is called by a name that is computed: `IDENTIFIER('re' || 'flect')(…)`."""
-    for start, token in enumerate(tokens):
-        if token.upper != "IDENTIFIER" or tokens[start + 1].text != "(":
-            continue
-        depth = 0
-        for index in range(start + 1, len(tokens) - 1):
-            depth += {"(": 1, ")": -1}.get(tokens[index].text, 0)
-            if not depth:
-                if tokens[index + 1].text == "(":
-                    return True
-                break
-    return False
+    return "SELECT" if name == "Query" else re.sub(r"(?<!^)(?=[A-Z])", " ", name).upper()

@@ -24,6 +24,10 @@ def texts(text: str) -> list[str]:
         ("`a``b`", ["`a``b`"]),
         ("a -- c\nb", ["a", "b"]),
         ("a /* b /* c */ d */ e", ["a", "e"]),
+        ("a /*+ h(1, t) */ b", ["a", "b"]),
+        ("a /*+ h('*/') */ b -- '", ["a", "b"]),
+        ("a /*+ h(`*/`, \"*/\") /* */ */ b", ["a", "b"]),
+        ("a /*+ h(1) -- */\n */ b", ["a", "b"]),
         ("a<=>b||c::d->e", ["a", "<=>", "b", "||", "c", "::", "d", "->", "e"]),
         ("ARRAY<ARRAY<INT>>", ["ARRAY", "<", "ARRAY", "<", "INT", ">", ">"]),
         ("$$a;b$$ $1 ?", ["$$a;b$$", "$1", "?"]),
@@ -54,6 +58,8 @@ def test_names() -> None:
         ('x "a', "string", 2),
         ("`a", "backtick", 0),
         ("/* /* */", "comment", 0),
+        ("a /*+ h('*/'", "comment", 2),
+        ("a /*+ h('", "string", 8),
     ],
 )
 def test_unclosed(text: str, what: str, start: int) -> None:

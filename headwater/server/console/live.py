@@ -21,7 +21,9 @@ from headwater.server.console.snapshot import PAGES, Rates, Snapshot
 from headwater.server.http.failure import HttpError, as_error, body_of
 from headwater.server.http.rows_out import JSON, columns_of, compact, plain_rows
 from headwater.server.http.subscribe import EVENTS, QUIET_S, time_json
+from headwater.sql.caller import Caller
 from headwater.sql.keywords import FUNCTIONS, PHRASES, WORDS
+from headwater.sql.statements.user import Role
 from headwater.sql.types import quoted
 
 if TYPE_CHECKING:
@@ -77,8 +79,8 @@ def _point(out: Out, rows: int) -> dict[str, Any]:
 class Channel:
     """What one page is sent; `changes` runs in a thread."""
 
-    def __init__(self, server: HttpServer, page: str, name: str) -> None:
-        self._server, self._page, self._name = server, page, name
+    def __init__(self, server: HttpServer, page: str, name: str, role: Role = "reader") -> None:
+        self._server, self._page, self._name, self._role = server, page, name, role
         self._rates = Rates()
         self._sent: dict[str, str] = {}
         self._looked = self._viewed = 0.0
@@ -90,7 +92,7 @@ class Channel:
         """Starts to follow the query of the page, if it shows one that runs; BindError if it is gone."""
         if self._page not in ("query", "view"):
             return
-        row = Snapshot(self._server, Rates(), self._name).object()
+        row = Snapshot(self._server, Rates(), self._name, self._role).object()
         if row is None:
             raise BindError(f"there is no {self._page} {self._name}", sqlstate="42704")
         if self._page == "view" or row["state"] == "failed":
@@ -121,12 +123,16 @@ class Channel:
         if results is not None:
             found["results"] = results
         if self.pusher is not None and self.pusher.error is not None:
-            found["failure"] = body_of(as_error(self.pusher.error))["error"]
+            error = self._server.database.told(
+                as_error(self.pusher.error), Caller(self._role), self._name
+            )
+            found["failure"] = body_of(error)["error"]
             self.pusher = None
         return {"at": round(time.time(), 3), **found} if found else None
 
     def _changed_parts(self) -> dict[str, Any]:
-        parts = Snapshot(self._server, self._rates, self._name).parts(self._page)
+        look = Snapshot(self._server, self._rates, self._name, self._role)
+        parts = look.parts(self._page)
         found = {}
         for part, value in parts.items():
             text = compact(value)
@@ -143,7 +149,7 @@ class Channel:
             return {}
         text = f"SELECT * FROM {quoted(self._name)} LIMIT {SHOWN_ROWS}"
         try:
-            table = database.statement(text, Cancellation(), "reader").arrow()
+            table = database.statement(text, Cancellation(), self._role).arrow()
         except Error as error:
             return {"failure": body_of(error)["error"]}
         finally:
@@ -167,7 +173,9 @@ async def live(server: HttpServer, connection: Connection) -> None:
     page = asked.get("show", "overview")
     if page not in PAGES:
         raise HttpError(400, "there is no such page", sqlstate="22023", hint=", ".join(PAGES))
-    channel = Channel(server, page, asked.get("name", ""))
+    identity = connection.request.identity
+    role = identity.role if identity is not None else "reader"
+    channel = Channel(server, page, asked.get("name", ""), role)
     await server.in_thread(channel.open)
     try:
         await connection.head(200, {"Content-Type": EVENTS})

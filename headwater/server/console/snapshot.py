@@ -18,6 +18,7 @@ from headwater.errors import Error
 from headwater.server.http.metrics import resident_bytes
 from headwater.sql import parser
 from headwater.sql.statements.query import Query
+from headwater.sql.statements.user import Role
 
 if TYPE_CHECKING:
     from headwater.server.http.server import HttpServer
@@ -61,8 +62,10 @@ class Rates:
 class Snapshot:
     """One look at the database for one page; what several parts need is read once."""
 
-    def __init__(self, server: HttpServer, rates: Rates, name: str = "") -> None:
-        self._server, self._rates, self._name = server, rates, name
+    def __init__(
+        self, server: HttpServer, rates: Rates, name: str = "", role: Role = "reader"
+    ) -> None:
+        self._server, self._rates, self._name, self._role = server, rates, name, role
         self._read: dict[str, list[Row]] = {}
 
     def parts(self, page: str) -> dict[str, Any]:
@@ -71,7 +74,8 @@ class Snapshot:
 
     def _rows(self, table: str) -> list[Row]:
         if table not in self._read:
-            found = self._server.database.statement(f"SELECT * FROM headwater.{table}").arrow()
+            text = f"SELECT * FROM headwater.{table}"
+            found = self._server.database.statement(text, role=self._role).arrow()
             if table == "staleness":  # a row per key may be a million; the queries' own are few
                 found = found.filter(pc.is_null(found.column("key")))
             self._read[table] = found.to_pylist()

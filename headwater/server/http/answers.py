@@ -117,10 +117,14 @@ def run_script(
             if parameters:
                 result = _run_bound(database, identity, piece.text, parameters, cancellation)
             else:
-                result = database.statement(piece.text, cancellation, identity.role)
+                result = _run(database, identity, piece.text, cancellation)
         except Error as error:
             raise moved(error, piece, text) from None
     return result
+
+
+def _run(database: Database, identity: Identity, text: str, cancellation: Cancellation) -> Result:
+    return database.statement(text, cancellation, identity.role, user=identity.name)
 
 
 def _run_bound(
@@ -133,7 +137,7 @@ def _run_bound(
     """Runs a statement with values in place of its parameters; errors stand in the text that came."""
     edited = bind(text, [literal(value) for value in parameters])
     try:
-        return database.statement(edited.text, cancellation, identity.role)
+        return _run(database, identity, edited.text, cancellation)
     except Error as error:
         place = error.place
         if place is not None and place.text in (edited.text, masked(edited.text)):

@@ -9,7 +9,7 @@ it misses nothing and sees nothing twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -22,8 +22,8 @@ from headwater.errors import Error
 from headwater.server.http import websocket
 from headwater.server.http.failure import as_error, body_of
 from headwater.server.http.rows_out import columns_of, compact, rows_as_json
+from headwater.sql.caller import Caller
 from headwater.sql.extensions import Emit
-from headwater.sql.permissions import calls_code, refusal
 
 if TYPE_CHECKING:
     from headwater.server.http.connection import Connection
@@ -58,33 +58,41 @@ async def subscribe(server: HttpServer, connection: Connection) -> None:
     text = request.given["query"]
     identity = request.identity
     assert identity is not None
-    why = refusal(identity.role, "admin", "SUBSCRIBE") if calls_code(text) else None
-    if why is not None:
-        raise why
+    server.database.authorise_text(text, identity.role)
     after = request.parameters.get("after") or request.header("last-event-id") or None
     emit = request.parameters.get("emit")
     upgrade = websocket.is_asked_for(request)
     if upgrade:
         websocket.accepted(request)  # what is wrong with it is said before the query starts
-    subscription = await server.in_thread(
-        lambda: cast(
-            Subscription,
-            server.database.subscribe(
+    caller = Caller(identity.role, identity.name)
+
+    def opened() -> Subscription:
+        with server.database.acting_for(caller, text):
+            found = server.database.subscribe(
                 text, emit=cast("Emit | None", emit), after=after, timeout=None
-            ),
-        )
-    )
+            )
+        return cast(Subscription, found)
+
+    def shown(error: BaseException) -> Error:
+        return server.database.told(as_error(error), caller, text)
+
+    subscription = await server.in_thread(opened)
     take_back = server.on_stop(subscription.close)
     try:
         way: Way = await _web_socket(connection) if upgrade else await _events(connection)
-        await follow(server, subscription, way)
+        await follow(server, subscription, way, shown)
     finally:
         take_back()
         await server.in_thread(subscription.close)
 
 
-async def follow(server: HttpServer, subscription: Subscription, way: Way) -> None:
-    """Sends results until the client goes, the query ends or the server stops."""
+async def follow(
+    server: HttpServer,
+    subscription: Subscription,
+    way: Way,
+    shown: Callable[[BaseException], Error] = as_error,
+) -> None:
+    """Sends results until the client goes, the query ends or the server stops; `shown`: of a failure."""
     gone: asyncio.Future[Any] = asyncio.ensure_future(way.gone())
     waiting: asyncio.Future[Any] | None = None
     try:
@@ -109,7 +117,7 @@ async def follow(server: HttpServer, subscription: Subscription, way: Way) -> No
     except Exception as error:
         if isinstance(error, ConnectionError | TimeoutError):
             raise
-        await way.failed(as_error(error))
+        await way.failed(shown(error))
     finally:
         subscription.close()
         gone.cancel()

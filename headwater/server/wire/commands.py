@@ -73,6 +73,7 @@ FIXED = {
     "integer_datetimes": "",
     "server_encoding": "",
 }
+_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _NAMES = {name.lower(): name for name in DEFAULTS}
 _LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
 _WORD = re.compile(r"\(|[\w.$]+|`[^`]*`")
@@ -130,6 +131,11 @@ class Commands:
     def reported(self) -> dict[str, str]:
         """What a client is told at the start."""
         return {name: self.values[name] for name in REPORTED}
+
+    @property
+    def statement_timeout_s(self) -> float:
+        """How long a statement may take by the client's own wish; 0: no wish."""
+        return _seconds(self.values["statement_timeout"]) or 0.0
 
     def knows(self, text: str) -> bool:
         """Whether a statement is one of those answered here."""
@@ -197,7 +203,15 @@ _LONG_NAMES: Mapping[tuple[str, ...], str] = {
 }
 
 
+def _seconds(value: str) -> float | None:
+    """A length of time as PostgreSQL writes it, in milliseconds if it has no unit; None if it is none."""
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(us|ms|s|min|h|d)?\s*", value)
+    return float(found.group(1)) * _UNITS[found.group(2) or "ms"] if found else None
+
+
 def _fits(name: str, value: str) -> bool:
+    if name == "statement_timeout":
+        return _seconds(value) is not None
     pattern = FIXED.get(name.lower())
     return pattern is None or re.fullmatch(pattern, value.strip(), re.I) is not None
 

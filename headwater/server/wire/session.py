@@ -293,14 +293,14 @@ class Session:
         text = bind(read, [sample(oid) for oid in found.types]).text if found.types else read
         if word == "SUBSCRIBE":
             self.database.authorise(text, self.role)
-            schema, results = self.database.follow(text, Cancellation())
+            schema, results = self.database.follow(text, Cancellation(), self.role)
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
         if self.catalog.wants(found.text):
             return self.catalog.described(found.text)
         if word in QUERIES:
             self.database.authorise(text, self.role)
-            return self.database.columns(text, self.cancellation)
+            return self.database.columns(text, self.cancellation, self.role)
         outcome = self._outcome(text, found.text)
         return None if outcome.rows is None else outcome.rows.schema
 
@@ -333,16 +333,25 @@ class Session:
             return Outcome("SELECT", of_table(rows))
         if is_subscribe(text):
             self.database.authorise(text, self.role)
-            schema, pieces = self.database.follow(text, self.cancellation)
+            schema, pieces = self.database.follow(text, self.cancellation, self.role)
             return Outcome("SUBSCRIBE", RowSource(schema, pieces))
         if word == "INSERT" and self.transaction.is_open:
             self.database.authorise(text, self.role)
-            table, rows = self.database.held_insert(text, self.cancellation)
+            table, rows = self.database.held_insert(text, self.cancellation, self.role)
             return self._hold(table, rows, "INSERT")
-        result = self.database.statement(text, self.cancellation, self.role)
+        result = self._statement_result(text)
         if word == "SELECT":
             self.answers.remember(self.database, text)
         return _outcome_of(result)
+
+    def _statement_result(self, text: str) -> Result:
+        return self.database.statement(
+            text,
+            self.cancellation,
+            self.role,
+            user=self.commands.user,
+            limit_s=self.commands.statement_timeout_s,
+        )
 
     def _hold(self, table: str, rows: pa.Table, tag: str) -> Outcome:
         self.database.check_together(dict.fromkeys([*self.transaction.tables, table]))
@@ -422,7 +431,7 @@ class Session:
                     "COPY FROM a file cannot wait for COMMIT, so it is refused in a transaction",
                     hint="COPY … FROM STDIN can wait; or COMMIT first",
                 )
-            return _outcome_of(self.database.statement(text, self.cancellation))
+            return _outcome_of(self._statement_result(text))
         if statement.direction == "from":
             return Outcome("COPY", incoming=self._incoming(statement))
         if statement.format == "parquet":
@@ -433,14 +442,14 @@ class Session:
         """The rows of COPY … TO STDOUT."""
         subject = statement.query
         if isinstance(subject, Subscribe):
-            return RowSource(*self.database.follow(subject.text, self.cancellation))
+            return RowSource(*self.database.follow(subject.text, self.cancellation, self.role))
         if subject is None:
             assert statement.table is not None
             names = ", ".join(map(quoted, statement.columns)) if statement.columns else "*"
             subject = make_query(f"SELECT {names} FROM {quoted(statement.table)}")
         assert isinstance(subject, Query)
         try:
-            return of_table(self.database.statement(subject.text, self.cancellation).arrow())
+            return of_table(self._statement_result(subject.text).arrow())
         except Error as error:
             if error.place is not None and error.place.text == subject.text and subject.offset:
                 span = Span(error.place.start, error.place.end).shifted(subject.offset)
