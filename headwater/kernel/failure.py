@@ -20,6 +20,7 @@ from headwater.errors import (
     SqlSyntaxError,
     StorageError,
 )
+from headwater.plan.continuous.times import APART, ORDERED_DISTINCT
 
 Mapper = Callable[[int], int]
 
@@ -104,6 +105,8 @@ def _untyped(error: BaseException, message: str) -> Error:
             detail=message.strip().splitlines()[0] if message.strip() else None,
             hint="start the program again; nothing acknowledged is lost",
         )
+    if re.search(r"expressions\.\w+ cannot be cast to class \S+\.SortOrder ", message):
+        return NotSupportedError(ORDERED_DISTINCT, hint=APART)
     cause = re.findall(r"^Caused by: (.+)$", message, re.MULTILINE)
     first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
     return KernelError(_plain(cause[-1] if cause else first))
