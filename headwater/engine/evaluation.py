@@ -24,12 +24,8 @@ from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import (
-    INSTANT,
-    ContinuousPlan,
-    fold_view,
-    window_view,
-)
+from headwater.plan.continuous.folds import ContinuousPlan, fold_view, window_view
+from headwater.plan.continuous.rendering import at_instant, orders_rows, with_names
 from headwater.sql.types import TIMESTAMP
 
 TIME = "_t"
@@ -148,7 +144,7 @@ class Evaluation:
 
     @property
     def _finishes_in_line(self) -> bool:
-        if not self.plan.single:
+        if not self.plan.single or not self.specs:
             return False
         if self.specs[0].plan.kind == "ring":
             return self._rows_in_line
@@ -210,7 +206,7 @@ class Evaluation:
 
     @property
     def _is_ordered(self) -> bool:
-        return "ORDER BY" in (self.plan.upper or "").upper()
+        return orders_rows(self.plan.upper or "")
 
     def _upper_on_spark(
         self, merged: Sequence[tuple[Instant, Sequence[pa.Table | Relation]]], held: HeldTables
@@ -221,17 +217,17 @@ class Evaluation:
         texts = []
         for place, (instant, relations) in enumerate(merged):
             now = instant_text(self.output.time_type, instant.tick)
-            text = self.plan.upper.replace(INSTANT, now)
-            for spec, table in zip(self.specs, relations, strict=True):
-                name = f"{fold_view(spec.plan.number)}_{place}"
-                text = text.replace(fold_view(spec.plan.number), name)
-                tables[name] = table
-            texts.append(text)
+            names = {
+                fold_view(s.plan.number): f"{fold_view(s.plan.number)}_{place}" for s in self.specs
+            }
+            shown = map(self._shown, self.specs, relations)
+            tables |= zip(names.values(), shown, strict=True)
+            texts.append(with_names(at_instant(self.plan.upper, now), names))
         self.upper_runs += 1
         if len(texts) == 1:
             return [self.output.result(self._run(texts[0], tables, held), merged[0][0].tick)]
         whole = " UNION ALL ".join(
-            f"SELECT {place} AS headwater_slide, * FROM ({text})"
+            f"SELECT {place} AS headwater_slide, * FROM ({text}\n)"  # it may end in a comment
             for place, text in enumerate(texts)
         )
         found = self._run(whole, tables, held)
@@ -241,6 +237,13 @@ class Evaluation:
             self.output.result(rest.filter(pa.array(slides == place)), instant.tick)
             for place, (instant, _) in enumerate(merged)
         ]
+
+    @staticmethod
+    def _shown(spec: FoldSpec, merged: pa.Table | Relation) -> pa.Table | Relation:
+        """What a fold's text sees of its result: of the rows of a ring only the columns that it may name."""
+        if spec.plan.kind != "ring" or isinstance(merged, Relation):
+            return merged
+        return merged.select(shown_columns(spec.plan.leaves[0], merged.column_names))
 
     # Over rows
 
@@ -256,7 +259,7 @@ class Evaluation:
             if (rows := windows.tables.get(leaf.number)) is not None
         }
         files = {window_view(number): files for number, files in windows.files.items()}
-        text = self.plan.whole.replace(INSTANT, instant_text(self.output.time_type, tick))
+        text = at_instant(self.plan.whole, instant_text(self.output.time_type, tick))
         static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime
 from typing import Any
 
 import numpy as np
@@ -23,9 +22,7 @@ from headwater.engine.fold_spec import (
     FoldSpec,
     distinct_texts,
     join_text,
-    on_day,
     partial_text,
-    reads_day,
     rows_text,
 )
 from headwater.engine.inline_block import PLACE, InlinePipeline, probe_name
@@ -49,7 +46,8 @@ from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.inline.probe import Probe
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, stream_view
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
+from headwater.plan.continuous.rendering import at_instant
 from headwater.sql.types import TIMESTAMP
 
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
@@ -120,12 +118,9 @@ class FoldRun:
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
     _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
     _last: tuple[list[Rows], HeldTables] | None = None  # of a join in line: what it took last
-    _reads_day: bool = False
     _began_in_line: bool = True
-    _today: tuple[date, frozenset[str], FoldSpec] | None = None
 
     def __post_init__(self) -> None:
-        self._reads_day = self.now is not None and reads_day(self.spec)
         self.clear()
 
     def clear(self) -> None:
@@ -241,23 +236,12 @@ class FoldRun:
             self.merge.add(places, rows.append_column(CARRIED_TICK, pa.array(ticks)))
             return
         small = rows.num_rows <= self.world.settings.integer("inline_rows")
-        spec = self._spec_now()
+        spec = self.spec
         if spec.pipeline is not None and small:
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
                 self._take_in_line(spec, rows, places, ticks, held)
                 return
         self._take_on_spark(rows, places, ticks, held, first)
-
-    def _spec_now(self) -> FoldSpec:
-        """The fold; one that names the current date, as of today."""
-        if not self._reads_day or self.spec.pipeline is None:
-            return self.spec
-        assert self.now is not None
-        day = datetime.fromtimestamp(self.now() / 1e6, UTC).date()
-        functions = self.world.function_names()
-        if self._today is None or self._today[:2] != (day, functions):
-            self._today = (day, functions, on_day(self.spec, day, functions))
-        return self._today[2]
 
     def _take_in_line(
         self, spec: FoldSpec, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables
@@ -412,7 +396,7 @@ class FoldRun:
     ) -> list[pa.Table]:
         """Runs texts on Spark over staged rows and the static tables held."""
         if self.now is not None:
-            texts = [t.replace(INSTANT, f"timestamp_micros({self.now()}L)") for t in texts]
+            texts = [at_instant(t, f"timestamp_micros({self.now()}L)") for t in texts]
         count = sum(rows.num_rows for rows in tables.values())
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count

@@ -8,8 +8,7 @@ make the same partials. Must never: hold rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -20,13 +19,12 @@ from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
-from headwater.kernel.inline.expression import ZONED, Compiled
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, INSTANT, PANE, FoldPlan, stream_view
+from headwater.kernel.inline.expression import Compiled
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan, stream_view
+from headwater.plan.continuous.rendering import with_names
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
-TODAY = f"CAST({INSTANT} AS DATE)"  # what stands for CURRENT_DATE()
-ANY_DAY = date(1970, 1, 1)
 FOLDABLE = frozenset(FUNCTIONS) | frozenset(ALIASES)
 
 Analyse = Callable[[str], list[pa.DataType]]
@@ -58,7 +56,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     arguments = tuple(dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None))
     kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
     texts = [*plan.keys, *arguments, *kept]
-    pipeline, found = _in_line(plan, texts, functions, ANY_DAY)
+    pipeline, found = _in_line(plan, texts, functions)
     types = _types(plan, texts, analyse) if pipeline is None else [c.type for c in found]
     keys, count = len(plan.keys), len(plan.keys) + len(arguments)
     aggregation = None
@@ -83,50 +81,11 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
     )
 
 
-def reads_day(spec: FoldSpec) -> bool:
-    """Whether the stream pipeline names the current date: compiled anew for each day."""
-    conditions = [text for _, static in spec.plan.statics for text in static.condition]
-    return any(TODAY in text for text in (*spec.plan.where, *conditions, *_texts(spec)))
-
-
-def on_day(spec: FoldSpec, day: date, functions: frozenset[str]) -> FoldSpec:
-    """The fold as it runs in line on a day, whose date is a constant then."""
-    pipeline, found = _in_line(spec.plan, _texts(spec), functions, day)
-    keys = len(spec.plan.keys)
-    count = keys + len(spec.argument_texts)
-    assert not isinstance(pipeline, JoinPipeline)  # a view joins no streams row by row
-    return replace(
-        spec,
-        pipeline=pipeline,
-        keys=tuple(found[:keys]),
-        arguments=tuple(found[keys:count]),
-        kept=tuple(found[count:]),
-    )
-
-
-def _texts(spec: FoldSpec) -> list[str]:
-    kept = (_kept_text(spec.plan, place) for place in range(len(spec.plan.columns)))
-    return [*spec.plan.keys, *spec.argument_texts, *kept]
-
-
-def _with_day(plan: FoldPlan, day: date) -> FoldPlan:
-    """The plan of the stream pipeline with a date for CURRENT_DATE()."""
-
-    def put(texts: Sequence[str]) -> tuple[str, ...]:
-        return tuple(text.replace(TODAY, f"DATE '{day.isoformat()}'") for text in texts)
-
-    statics = [(n, replace(s, condition=put(s.condition))) for n, s in plan.statics]
-    return replace(plan, where=put(plan.where), statics=tuple(statics))
-
-
 def _in_line(
-    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str], day: date
+    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str]
 ) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
     if plan.kind == "ring":
         return None, []
-    if ZONED not in functions:  # else only Spark knows the date
-        plan = _with_day(plan, day)
-        texts = [text.replace(TODAY, f"DATE '{day.isoformat()}'") for text in texts]
     try:
         pipeline: InlinePipeline | JoinPipeline
         if plan.kind == "join":
@@ -239,8 +198,8 @@ def join_text(spec: FoldSpec) -> str:
     ]
     halves = []
     for first, second in (("new", "all"), ("old", "new")):
-        text = spec.plan.from_text.replace(stream_view(left), f"{stream_view(left)}_{first}", 1)
-        text = text.replace(stream_view(right), f"{stream_view(right)}_{second}", 1)
+        sides = ((stream_view(left), first), (stream_view(right), second))
+        text = with_names(spec.plan.from_text, {name: f"{name}_{side}" for name, side in sides})
         halves.append(_inner(spec, extra, text))
     inner = " UNION ALL ".join(halves)
     if spec.aggregation is None:

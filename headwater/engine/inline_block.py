@@ -26,11 +26,11 @@ from headwater.kernel.inline.expression import (
 from headwater.kernel.inline.order import OrderKey, order_rows
 from headwater.kernel.inline.probe import Probe
 from headwater.plan.continuous.folds import (
-    INSTANT,
     Finish,
     FoldPlan,
     StaticSource,
 )
+from headwater.plan.continuous.rendering import at_instant
 from headwater.sql import dialect
 from headwater.sql.lexer import Kind, tokenize
 from headwater.sql.types import TIMESTAMP
@@ -47,7 +47,7 @@ class NotInLine(Exception):
 
 def parse_expression(text: str) -> exp.Expr:
     """The tree of an expression."""
-    tree = dialect.parse_tree("SELECT " + text.replace(INSTANT, INSTANT_COLUMN))
+    tree = dialect.parse_tree("SELECT " + at_instant(text, INSTANT_COLUMN))
     if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
         raise NotInLine(text)
     node = tree.expressions[0]
@@ -308,6 +308,8 @@ def resolve_column(
 ) -> tuple[str, pa.DataType] | None:
     """The column that a reference means, as `source.column`."""
     found = []
+    if column.args.get("db"):
+        return None  # t.p.x: a field of a column
     for place, (alias, schema) in schemas.items():
         if column.table and column.table.casefold() != alias.casefold():
             continue

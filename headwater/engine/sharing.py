@@ -26,6 +26,7 @@ from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
 from headwater.plan.continuous.folds import INSTANT, AggregateText, stream_view
+from headwater.plan.continuous.rendering import with_names
 from headwater.storage.streaming.table import StreamingTable
 
 MOST_KEPT = 1024  # instants whose relations wait for members that are behind
@@ -61,7 +62,7 @@ def signature(
         frozenset(t.definition.id for t in tables) if realtime else None,
         (leaf.window.duration.microseconds, leaf.window.before),
         (sampling.kind, sampling.step),
-        plan.from_text.replace(stream_view(leaf.number), stream_view(0)),
+        with_names(plan.from_text, {stream_view(leaf.number): stream_view(0)}),
         plan.where,
         plan.keys,
         spec.tier,
@@ -413,6 +414,7 @@ class Sharing:
             common = signature(spec, tables, sampling)
             if common is None:
                 return {}
+            common = (*common, world.time_zone)
             table = tables[spec.plan.leaves[0].number]
             found.append((common, spec, _Place(table, sampling.kind, sampling.step, world)))
         members = {}

@@ -59,6 +59,10 @@ class _UpperTables:
         """A function with state has no order of rows here: it is left to be refused elsewhere."""
         return self.tables.state_function(name)
 
+    def is_aggregate(self, name: str) -> bool:
+        """Whether a user's function is an aggregate."""
+        return self.tables.is_aggregate(name)
+
 
 @dataclass(frozen=True)
 class _Moment:

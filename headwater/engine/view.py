@@ -43,7 +43,9 @@ class ContinuousView:
     static: HeldTables  # the tables below the folds, as of creation
     starts: Sequence[Start]
     versions: Versions
-    over_stored: Callable[[], pa.Table]  # the query over all stored rows, by Spark
+    over_stored: Callable[
+        [int], pa.Table
+    ]  # the query over all stored rows at a time in µs, by Spark
     registry: Pipelines
     pipelines: Sequence[ViewPipeline]  # one per fold
     maintenance: str = "split"
@@ -167,7 +169,7 @@ class ContinuousView:
             merged = [make() for make in results]
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
-            return self.versions.add(rows, key)
+            return self.versions.add(rows, key, now)
 
     def unchanged(self) -> Version | None:
         """The last version, if nothing that it was made of has changed since."""
@@ -189,7 +191,13 @@ class ContinuousView:
         known = self.versions.last
         if known is not None and known.key == key:
             return known
-        return self.versions.add(self.over_stored(), key)
+        now = time.time_ns() // 1000
+        return self.versions.add(self.over_stored(now), key, now)
+
+    def inputs(self) -> object:
+        """How far each table that is read has come; equal before and after: nothing changed meanwhile."""
+        with self.world.held(self.plan.identifiers) as held:
+            return _places(self.tables), dict(held.versions)
 
     def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
         """What a result depends on: how far each table was read, of which generation, tables, functions."""

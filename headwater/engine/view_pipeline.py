@@ -34,6 +34,7 @@ from headwater.fold.state import GroupState
 from headwater.kernel.relation import Relation
 from headwater.kernel.state_merge import StateShape
 from headwater.plan.continuous.folds import stream_view
+from headwater.plan.continuous.rendering import with_names
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
@@ -65,6 +66,7 @@ class Place:
     owner: str | None = (
         None  # of a view that calls functions, which may be missing at a start: itself
     )
+    time_zone: str = "UTC"  # in which the views' texts are read
 
 
 def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
@@ -76,7 +78,8 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         place.start,
         place.at_insert,
         place.owner,
-        plan.from_text.replace(stream_view(leaf.number), stream_view(0)),
+        place.time_zone,
+        with_names(plan.from_text, {stream_view(leaf.number): stream_view(0)}),
         plan.where,
         plan.keys,
         spec.tier,

@@ -22,6 +22,7 @@ class Version:
     rows: pa.Table
     key: object  # what it was made of: equal keys, equal results
     made_at: float  # by the wall clock, in seconds
+    instant: int  # what functions of time meant, in µs
     answers: dict[object, pa.Table] = field(default_factory=dict, compare=False)  # to queries
 
 
@@ -40,10 +41,10 @@ class Versions:
         with self._lock:
             return next(reversed(self._kept.values())) if self._kept else None
 
-    def add(self, rows: pa.Table, key: object) -> Version:
+    def add(self, rows: pa.Table, key: object, instant: int) -> Version:
         """A new version; the oldest go."""
         with self._lock:
-            made = Version(self._next, rows, key, time.time())
+            made = Version(self._next, rows, key, time.time(), instant)
             self._kept[self._next] = made
             self._next += 1
             while len(self._kept) > max(self._keep(), 1):

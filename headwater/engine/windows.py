@@ -164,5 +164,5 @@ def _newest(
 
 def shown_columns(leaf: Leaf, names: Sequence[str]) -> list[str]:
     """The columns of a window that the query may see: `*` must not show hidden ones."""
-    previous = {f"_prev{n}_{c}" for c, n in leaf.previous}
-    return [n for n in names if not n.startswith("_") or n in leaf.needed or n in previous]
+    exposed = set(leaf.exposed)
+    return [name for name in names if name in exposed]

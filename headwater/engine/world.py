@@ -30,6 +30,10 @@ class World(Protocol):
     settings: Settings
     kernel: Kernel
 
+    @property
+    def time_zone(self) -> str:
+        """How text becomes a timestamp and back."""
+
     def stream(self, name: str) -> StreamingTable | None:
         """The streaming table, stream or materialized view of that name."""
 
@@ -59,7 +63,9 @@ def run_over(
     staging = world.kernel.staging
     relations = {name: staging.stage(rows) for name, rows in tables.items()}
     try:
-        return [world.kernel.run(Work(text, {**static, **relations})) for text in texts]
+        zone = world.time_zone
+        work = [Work(text, {**static, **relations}, time_zone=zone) for text in texts]
+        return [world.kernel.run(one) for one in work]
     except Error as error:
         error.place = None  # Spark's place lies in a text that the user never saw
         raise

@@ -38,3 +38,8 @@ class CatalogTables:
         if not isinstance(found, PythonFunction) or found.state is None:
             return None
         return StateFunction(found.state, parse_type(found.returns))
+
+    def is_aggregate(self, name: str) -> bool:
+        """Whether a user's function is an aggregate, by its name in lower case."""
+        found = self._context.functions.get(name)
+        return found is not None and found.kind == "aggregate"

@@ -211,9 +211,14 @@ class Context:
         """Whether any function with state is registered."""
         return any(isinstance(f, PythonFunction) and f.state for f in self.functions.values())
 
-    def function_names(self) -> frozenset[str]:
+    @property
+    def time_zone(self) -> str:
+        """How text becomes a timestamp and back, as it is set now."""
+        return self.settings.text("time_zone")
+
+    def function_names(self, time_zone: str | None = None) -> frozenset[str]:
         """Functions that users made, in lower case; ZONED where text is no time of UTC."""
-        utc = self.settings.text("time_zone") == "UTC"
+        utc = (time_zone or self.time_zone) == "UTC"
         return frozenset(self.functions) | (frozenset() if utc else {ZONED})
 
     def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:

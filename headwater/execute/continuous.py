@@ -35,6 +35,7 @@ from headwater.execute.update_queries import (
     result_log,
     update_query,
 )
+from headwater.execute.zones import stored_zone
 from headwater.plan.continuous.leaves import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
@@ -136,6 +137,7 @@ def _register(
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
+        "time_zone": made.world.time_zone,
         "view": view,
     }
     item = _add_to_catalog(context, name, made, definition)
@@ -192,6 +194,7 @@ def _register_update(context: Context, statement: CreateContinuousQuery) -> None
         "functions": made.functions,
         "beginning": beginning_of(made, statement.from_beginning).as_json(),
         "types": made.types,
+        "time_zone": made.world.time_zone,
         "view": None,
     }
     item = _add_to_catalog(context, str(statement.name), made, definition)
@@ -211,7 +214,7 @@ def _update_query(context: Context, item: CatalogObject, made: MadeUpdate) -> Up
         state=saved["state"],
         snapshot=context.snapshot_of(item),
     )
-    return update_query(context, made, place)
+    return update_query(made, place)
 
 
 def _budget(made: Made) -> float | None:
@@ -257,7 +260,7 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         beginning=Beginning.from_json(saved["beginning"]),
         tables=made.tables,
         sink=sink,
-        world=context,
+        world=made.world,
         emit=emit,
         wish=saved["options"]["mode"],
         priority=saved["options"]["priority"],
@@ -383,9 +386,9 @@ def _start(context: Context, item: CatalogObject) -> None:
     query, known = make_query(item.definition["text"]), item.definition["types"]
     made: Made | MadeUpdate
     if is_update_query(query):
-        made = MadeUpdate(context, query, query.text, known)
+        made = MadeUpdate(context, query, query.text, known, stored_zone(item.definition))
     else:
-        made = Made(context, query, query.text, known)
+        made = Made(context, query, query.text, known, stored_zone(item.definition))
     for table in made.tables:
         table.kept = True
     if isinstance(made, MadeUpdate):

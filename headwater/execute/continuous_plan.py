@@ -17,16 +17,17 @@ from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.upper_block import UpperBlock, make_upper
+from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.functions import registered
+from headwater.execute.zones import WorldInZone
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.blocks import Sampling as Sampled
 from headwater.plan.continuous.folds import (
-    INSTANT,
     NEWEST,
     ContinuousPlan,
     stream_view,
@@ -34,6 +35,7 @@ from headwater.plan.continuous.folds import (
 )
 from headwater.plan.continuous.leaves import cut_by
 from headwater.plan.continuous.planner import ViewTimes, plan_query
+from headwater.plan.continuous.rendering import at_instant
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
@@ -46,35 +48,44 @@ class Analyser:
     """Spark's types of texts over empty relations; remembered, so that a restart need not ask again."""
 
     def __init__(
-        self, context: Context, instant: str, known: dict[str, list[list[str]]] | None = None
+        self, world: World, instant: str, known: dict[str, list[list[str]]] | None = None
     ) -> None:
         """`instant`: a text of the instant's type."""
-        self._context, self._instant = context, instant
+        self._world, self._instant = world, instant
         self.known = dict(known or {})
 
     def columns(self, text: str, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
         """Names and types of a query's columns."""
         if text not in self.known:
             relations = {
-                view(leaf.number): Relation(_leaf_schema(plan, leaf.number), ())
-                for leaf in plan.leaves
-                for view in (stream_view, window_view)
+                **{stream_view(n): Relation(s, ()) for n, s in enumerate(_read_columns(plan))},
+                **{window_view(n): Relation(s, ()) for n, s in enumerate(_exposed_columns(plan))},
             }
-            with self._context.held(plan.identifiers) as held:
+            with self._world.held(plan.identifiers) as held:
                 every = {**held.relations, **relations}
-                work = Work(text.replace(INSTANT, self._instant), every)
-                found = self._context.kernel.analyse(work)
+                zone = self._world.time_zone
+                work = Work(at_instant(text, self._instant), every, time_zone=zone)
+                found = self._world.kernel.analyse(work)
             self.known[text] = [list(pair) for pair in found]
         return [(name, parse_type(type_)) for name, type_ in self.known[text]]
 
 
-def _leaf_schema(plan: ContinuousPlan, number: int) -> pa.Schema:
-    leaf = plan.leaves[number]
-    stored = leaf.columns.schema
-    fields = [*(stored.field(name) for name in leaf.needed), *leaf.added]
-    if leaf.newest:
-        fields.append(pa.field(NEWEST, pa.bool_()))
-    return pa.schema(fields)
+def _read_columns(plan: ContinuousPlan) -> list[pa.Schema]:
+    """What the stream pipelines see of each leaf."""
+    return [
+        pa.schema([*(leaf.columns.schema.field(name) for name in leaf.needed), *leaf.added])
+        for leaf in plan.leaves
+    ]
+
+
+def _exposed_columns(plan: ContinuousPlan) -> list[pa.Schema]:
+    """What texts over all rows see of each leaf."""
+    found = []
+    for leaf in plan.leaves:
+        known = [*leaf.columns.schema, *leaf.added, pa.field(NEWEST, pa.bool_())]
+        fields = {field.name: field for field in known}
+        found.append(pa.schema([fields[name] for name in leaf.exposed]))
+    return found
 
 
 def _streams_of(context: Context, query: Query) -> list[StreamingTable]:
@@ -97,8 +108,11 @@ class Made:
         query: Query,
         text: str,
         known: dict[str, list[list[str]]] | None = None,
+        zone: str | None = None,
     ) -> None:
+        """`zone`: the time zone of a query that was made before; None: the one that is set."""
         self.query = query
+        self.world = WorldInZone(context, zone or context.time_zone)
         _refuse_system_names(query, text)
         self.tables = [
             context.streaming_table(str(r.name))
@@ -108,7 +122,7 @@ class Made:
         self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
         self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
-        self.analyser = Analyser(context, _some_instant(self.tables[0]), known)
+        self.analyser = Analyser(self.world, _some_instant(self.tables[0]), known)
         self._context = context
         self.functions(self.sampling())  # a call that cannot be made is refused now
         self._type_all(context, text)
@@ -116,7 +130,7 @@ class Made:
     def _type_all(self, context: Context, text: str) -> None:
         """The folds, the result's columns, and how results are made."""
         query = self.query
-        functions = context.function_names()
+        functions = self.world.function_names()
         self.whole = self._spec(self.plan.whole_fold, functions)
         self.specs: list[FoldSpec] = []
         reason = self.plan.reason
@@ -129,7 +143,15 @@ class Made:
             raise
         if reason is not None:
             whole = self.plan.whole
-            self.plan = replace(self.plan, folds=(), reason=reason, stream_tables=(), pinned=whole)
+            self.plan = replace(
+                self.plan,
+                folds=(),
+                single=False,
+                reason=reason,
+                stream_tables=(),
+                pinned=whole,
+                below=(),
+            )
             self.specs = []
         self.output = self._output(context, text)
         self.evaluation = Evaluation(
@@ -137,8 +159,8 @@ class Made:
             self.specs,
             self.whole,
             self.output,
-            context,
-            StaticProbes(context),
+            self.world,
+            StaticProbes(self.world),
             text,
             self._upper(context, functions),
         )
@@ -159,7 +181,7 @@ class Made:
         context = self._context
         return query_functions(
             self.plan.leaves,
-            context.function_names(),
+            self.world.function_names(),
             lambda call: registered(context, call),
             sampling,
             file or SnapshotInMemory(),
@@ -216,12 +238,14 @@ class MadeView(Made):
         times: ViewTimes = "refused",
         names: Sequence[str] | None = None,
         known: dict[str, list[list[str]]] | None = None,
+        zone: str | None = None,
     ) -> None:
         self.query, self._names = query, names
+        self.world = WorldInZone(context, zone or context.time_zone)
         self.tables = _streams_of(context, query)
         tables = CatalogTables(context)
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
-        self.analyser = Analyser(context, TIMESTAMP_ZERO, known)
+        self.analyser = Analyser(self.world, TIMESTAMP_ZERO, known)
         self._type_all(context, text)
 
     def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
@@ -245,14 +269,16 @@ class MadeBranch(Made):
         query: Query,
         text: str,
         known: dict[str, list[list[str]]] | None = None,
+        zone: str | None = None,
     ) -> None:
         self.query = query
+        self.world = WorldInZone(context, zone or context.time_zone)
         _refuse_system_names(query, text)
         self.tables = _streams_of(context, query)
         tables = CatalogTables(context)
         at_hand: ViewTimes | None = None if query.windows else "rows at hand"
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, at_hand)
-        self.analyser = Analyser(context, _some_instant(self.tables[0]), known)
+        self.analyser = Analyser(self.world, _some_instant(self.tables[0]), known)
         self._type_all(context, text)
 
 

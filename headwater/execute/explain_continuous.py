@@ -9,6 +9,7 @@ import pyarrow as pa
 from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
+from headwater.engine.world import World
 from headwater.errors import BindError
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
@@ -19,8 +20,9 @@ from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
-from headwater.plan.continuous.folds import INSTANT, ContinuousPlan, fold_view
+from headwater.plan.continuous.folds import ContinuousPlan, fold_view
 from headwater.plan.continuous.planner import ViewTimes
+from headwater.plan.continuous.rendering import at_instant, with_names
 from headwater.plan.continuous.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
@@ -56,7 +58,7 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     item = find_query(context, statement.name, statement.text)
     update = context.engine.find_update(item.name)
     if update is not None:
-        lines = [f"update query {item.name}, {update.state}"]
+        lines = [f"update query {item.name}, {update.state}", *_zone(context, update.world)]
         lines += update_lines(context, update.spec, update)
         lines += measured_update(update) if statement.analyze else []
         return Result("EXPLAIN", pa.table({"plan": lines}))
@@ -64,6 +66,7 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if query is None:
         raise context.dormant[item.key]
     lines = [f"continuous query {item.name.removeprefix('_')}, {query.state}"]
+    lines += _zone(context, query.world)
     lines += _plan_lines(context, query.plan, query.specs, query)
     lines.append(_upper_line(query.plan, query.evaluation.upper_tier))
     lines.append(query.chooser.explain())
@@ -119,9 +122,8 @@ def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
 
 def _over_folds(upper: str, folds: int) -> list[str]:
     """The text of the part above the folds."""
-    for number in reversed(range(folds)):
-        upper = upper.replace(fold_view(number), f"fold_{number}")
-    lines = upper.replace(INSTANT, "current_timestamp()").splitlines()
+    upper = with_names(upper, {fold_view(number): f"fold_{number}" for number in range(folds)})
+    lines = at_instant(upper, "current_timestamp()").splitlines()
     return [f"  {line.rstrip()}" for line in lines if line.strip()]
 
 
@@ -135,11 +137,16 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
     if view is None:
         return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
     how = f"maintenance {view.maintenance}" if view.specs else "re-evaluated"
-    lines = [f"continuous view {item.name}, {how}"]
+    lines = [f"continuous view {item.name}, {how}", *_zone(context, view.world)]
     lines += _view_lines(context, view, view.maintenance)
     if statement.analyze:
         lines += _measured_view(view)
     return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def _zone(context: Context, world: World) -> list[str]:
+    """The time zone of a view or query, where another one is set now."""
+    return [] if world.time_zone == context.time_zone else [f"time zone: {world.time_zone}"]
 
 
 def _measured_view(view: ContinuousView) -> list[str]:

@@ -18,6 +18,7 @@ from headwater.execute.reading import (
     Reading,
     reading,
     relation_edits,
+    star_edits,
     time_edits,
     windowed,
 )
@@ -250,6 +251,7 @@ def work_for(found: Reading) -> Iterator[Work]:
     check_tables(context, query, found.text)
     edited = EditedText(query.text)
     time_edits(found, edited)
+    star_edits(found, edited)
     streams = relation_edits(found, edited)
     with context.relations(query.identifiers) as relations:
         yield Work(

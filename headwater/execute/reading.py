@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -28,10 +29,11 @@ from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import Bounds, time_bounds
 from headwater.plan.continuous.folds import INSTANT, Leaf
-from headwater.plan.continuous.planner import one_time_edits
-from headwater.plan.continuous.rendering import Replacement
+from headwater.plan.continuous.planner import one_time_edits, one_time_stars
+from headwater.plan.continuous.rendering import Replacement, at_instant
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion
+from headwater.sql.literals import timestamp
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
@@ -55,6 +57,12 @@ class Reading:
     leaves: dict[int, Leaf] = field(default_factory=dict)  # windowed tables, by where they stand
     staged: list[Relation] = field(default_factory=list)
     views: dict[tuple[str, int | None], pa.Table] = field(default_factory=dict)  # one version each
+    zone: str | None = None  # of a view or query that keeps its own
+
+    @property
+    def time_zone(self) -> str:
+        """How text becomes a timestamp and back."""
+        return self.zone or self.context.time_zone
 
     def rows_in_memory(self, reference: TableReference) -> pa.Table | None:
         """The rows of a system table, of a view, or of a query's last result; None for others."""
@@ -219,7 +227,9 @@ def _check_window(found: Reading, reference: TableReference, definition: Definit
 def time_edits(found: Reading, edited: EditedText) -> None:
     """Puts plain SQL in the place of VALID … OVERLAPS PERIOD, PREV and CURRENT_INSTANT."""
     for span, new in found.edits:
-        edited.replace(span.start, span.end, new.replace(INSTANT, _instant_text(found)))
+        edited.replace(
+            span.start, span.end, at_instant(new, _instant_text(found)) if INSTANT in new else new
+        )
     for valid in found.query.valid:
         column = _time_of(found, valid)
         if valid.period is None:
@@ -254,6 +264,16 @@ def _time_of(found: Reading, valid: Valid) -> str:
         sqlstate="42P01",
         place=valid.span.shifted(found.query.offset).place(found.text),
     )
+
+
+def star_edits(found: Reading, edited: EditedText) -> None:
+    """Keeps hidden columns that the query names out of `*`."""
+    hidden = {name for snapshot in found.snapshots.values() for name in snapshot.definition.hidden}
+    if not hidden & found.query.identifiers and not any(x.added for x in found.leaves.values()):
+        return
+    leaves = list(found.leaves.values())
+    for span, new in one_time_stars(found.query, CatalogTables(found.context), leaves):
+        edited.replace(span.start, span.end, new)
 
 
 def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
@@ -326,7 +346,7 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
         if leaf is not None and leaf.added:
             return found.stage(_with_added(found, snapshot, leaf, columns))
         return found.stage(windowed(found, snapshot, reference.window, columns))
-    return _stored(found, snapshot, columns, bounds_of(snapshot, node))
+    return _stored(found, snapshot, columns, bounds_of(snapshot, node, found.time_zone))
 
 
 def rows_in_memory(context: Context, name: str, named: frozenset[str]) -> pa.Table | None:
@@ -344,12 +364,24 @@ def visible_columns(definition: Definition, query: Query) -> list[str]:
     return [*definition.visible, *[n for n in named if n in query.identifiers]]
 
 
-def bounds_of(snapshot: StreamSnapshot, node: exp.Table | None) -> Bounds:
+def bounds_of(snapshot: StreamSnapshot, node: exp.Table | None, time_zone: str) -> Bounds:
     """The time that the query asks for, within RANGE."""
     definition = snapshot.definition
-    asked = Bounds() if node is None else time_bounds(node, definition.time, definition.tick)
+    tick = partial(_tick_in_zone, definition, time_zone)
+    asked = Bounds() if node is None else time_bounds(node, definition.time, tick)
     lows = [v for v in (asked.low, snapshot.oldest_visible) if v is not None]
     return Bounds(max(lows, default=None), asked.high)
+
+
+def _tick_in_zone(definition: Definition, time_zone: str, value: object) -> int:
+    """A constant of a query as a tick; an error where only Spark knows what moment a text is."""
+    if isinstance(value, str) and time_zone != "UTC":
+        aware = pa.types.is_timestamp(definition.time_type) and definition.time_type.tz is not None
+        moment = timestamp(value, time_zone) if aware else None
+        if moment is None:
+            raise DataError(f"{value!r} is no plain time", sqlstate="22007")
+        return definition.tick(moment)
+    return definition.tick(value)
 
 
 def windowed(

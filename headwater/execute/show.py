@@ -229,7 +229,7 @@ def _stream_lines(found: Reading) -> list[str]:
         if reference.window is not None:
             lines.append(f"window on {reference.name}: rows found in line and staged")
             continue
-        bounds = bounds_of(snapshot, nodes.get(reference.name.span.start))
+        bounds = bounds_of(snapshot, nodes.get(reference.name.span.start), found.time_zone)
         kept = snapshot.blocks.overlapping(bounds.low, bounds.high)
         lines.append(
             f"blocks of {reference.name}: {len(snapshot.blocks)} in all, "

@@ -75,7 +75,7 @@ def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
             table.kept = True
         begin, log = beginning_of(made, False), result_log(context, made, None)
         options = {"priority": 0, "max_wait": None}
-        return update_query(context, made, Place(0, fresh_name(), log, begin, options))
+        return update_query(made, Place(0, fresh_name(), log, begin, options))
     Checker(context, target, target.text).check()
     return _passing_query(context, Made(context, target, target.text))
 
@@ -102,7 +102,7 @@ def _passing_query(context: Context, made: Made) -> ContinuousQuery:
         beginning=beginning_of(made, False),
         tables=made.tables,
         sink=LogSink(log),
-        world=context,
+        world=made.world,
         emit=made.query.emit.what if made.query.emit is not None else "all",
         functions=made.functions(sampling),
     )

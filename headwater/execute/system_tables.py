@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import ViewPipeline
+from headwater.errors import Error
 from headwater.execute.context import Context
 from headwater.execute.discretion import shown_rows
 from headwater.execute.query_results import log_of
@@ -104,6 +106,7 @@ QUERIES = columns(
     readers=BIGINT,
     error=STRING,
     statement=STRING,
+    time_zone=STRING,
 )
 VIEWS = columns(
     name=STRING,
@@ -123,6 +126,7 @@ VIEWS = columns(
     shared_with=pa.list_(STRING),
     error=STRING,
     statement=STRING,
+    time_zone=STRING,
 )
 STALENESS = columns(
     query_name=STRING,
@@ -161,6 +165,15 @@ def _rows(rows: list[dict[str, Any]], schema: pa.Schema) -> pa.Table:
     return pa.Table.from_pylist(rows, schema)
 
 
+def _row(name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """The row of one object. One that cannot tell how it is says why, and no other is hidden by it."""
+    try:
+        return make()
+    except Exception as error:  # whatever is wrong with it
+        reason = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
+        return {"name": name, "state": "unknown", "error": f"its state cannot be told: {reason}"}
+
+
 def tables(context: Context) -> pa.Table:
     """All tables."""
     rows = []
@@ -181,7 +194,8 @@ def tables(context: Context) -> pa.Table:
     for item in context.catalog.all("streaming table", "stream", "materialized view"):
         stream = context.streams.find(item.id)
         if stream is not None:
-            rows.append({"created_at": item.created_at, **_stream_row(stream)})
+            row = _row(item.name, partial(_stream_row, stream))
+            rows.append({"kind": item.kind, "created_at": item.created_at, **row})
     return _rows(rows, TABLES)
 
 
@@ -296,10 +310,10 @@ def sources(context: Context) -> pa.Table:
 
 def queries(context: Context) -> pa.Table:
     """All continuous queries: how they are kept, how far they are, and what is wrong with them."""
-    rows = [_query_row(query) for query in context.engine.all()]
-    rows = sorted(
-        [*rows, *map(_update_row, context.engine.updates())], key=lambda r: str(r["name"])
-    )
+    engine = context.engine
+    rows = [_row(q.name.removeprefix("_"), partial(_query_row, q)) for q in engine.all()]
+    rows += [_row(query.name, partial(_update_row, query)) for query in engine.updates()]
+    rows.sort(key=lambda r: str(r["name"]))
     for item in context.catalog.all("continuous query"):
         if item.key in context.dormant:
             error = context.dormant[item.key]
@@ -332,6 +346,7 @@ def _query_row(query: ContinuousQuery) -> dict[str, Any]:
         "readers": len(log_of(query).readers),
         "error": None if query.error is None else str(query.error),
         "statement": query.statement,
+        "time_zone": query.world.time_zone,
     }
 
 
@@ -352,6 +367,7 @@ def _update_row(query: UpdateQuery) -> dict[str, Any]:
         "readers": len(log_of(query).readers),
         "error": None if query.error is None else str(query.error),
         "statement": query.statement,
+        "time_zone": query.world.time_zone,
     }
 
 
@@ -389,7 +405,7 @@ def views(context: Context) -> pa.Table:
         view = context.engine.find_view(item.name)
         row: dict[str, Any] = {"name": item.name, "statement": item.definition["text"]}
         if view is not None:
-            row |= {**_view_row(view), "shared_with": _shared_with(context, view)}
+            row |= {"kind": "continuous", **_row(item.name, partial(_view_row, context, view))}
         elif item.definition["continuous"]:
             error = str(context.dormant.get(item.key))
             row |= {"kind": "continuous", "state": "failed", "error": error}
@@ -399,7 +415,7 @@ def views(context: Context) -> pa.Table:
     return _rows(rows, VIEWS)
 
 
-def _view_row(view: ContinuousView) -> dict[str, Any]:
+def _view_row(context: Context, view: ContinuousView) -> dict[str, Any]:
     kept = [version.number for version in view.versions.all()]
     pipelines = _folded(view)
     folded = bool(pipelines)
@@ -407,7 +423,6 @@ def _view_row(view: ContinuousView) -> dict[str, Any]:
     seconds = sum(p.timings.total_s for p in pipelines)
     recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
     return {
-        "kind": "continuous",
         "maintenance": view.maintenance if view.specs else "re-evaluated",
         "state": view.state,
         "tier": " and ".join(tiers) if folded else "Spark",
@@ -421,6 +436,8 @@ def _view_row(view: ContinuousView) -> dict[str, Any]:
         "fold_ms": round(1000 * seconds / max(sum(p.timings.count for p in pipelines), 1), 3),
         "recovery_s": round(sum(recovery), 6) if recovery else None,
         "error": None if view.error is None else str(view.error),
+        "shared_with": _shared_with(context, view),
+        "time_zone": view.world.time_zone,
     }
 
 

@@ -26,6 +26,7 @@ from headwater.errors import BindError, NotSupportedError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeBranch
 from headwater.execute.update_checks import CheckedBranch, UpdateChecker
+from headwater.execute.zones import WorldInZone
 from headwater.fold.lookup import Lookup
 from headwater.kernel.functions import PythonFunction
 from headwater.kernel.kernel import Work
@@ -47,10 +48,16 @@ class MadeUpdate:
     """An update query's plan with everything typed."""
 
     def __init__(
-        self, context: Context, query: Query, text: str, known: Known | None = None
+        self,
+        context: Context,
+        query: Query,
+        text: str,
+        known: Known | None = None,
+        zone: str | None = None,
     ) -> None:
-        """`known`: the types of each branch, where Spark was asked before."""
+        """`known`: the types of each branch, where Spark was asked before; `zone`: the time zone then."""
         self.query, self._context, self._text = query, context, text
+        self.world = WorldInZone(context, zone or context.time_zone)
         assert query.update_mode is not None
         self._checker = UpdateChecker(context, query, text)
         checked = self._checker.branches()
@@ -106,7 +113,7 @@ class MadeUpdate:
             end = checked.block.items[-1].span.end
             edited.replace(end, end, "".join(added))
             query = make_query(edited.text)
-        made = MadeBranch(self._context, query, query.text, known)
+        made = MadeBranch(self._context, query, query.text, known, self.world.time_zone)
         self._check_made(made)
         if sum(name.casefold() in ROW_NUMBERS for name in made.output.schema.names) > len(added):
             raise self._checker.refusal(
@@ -227,13 +234,13 @@ class MadeUpdate:
     def _refresh(self, refresh: Refresh, type_: pa.DataType) -> tuple[pa.Array, int]:
         """The named keys; what is no plain literal is evaluated by Spark."""
         texts = [span.of(self.query.text) for span in refresh.values]
-        zone = self._context.settings.text("time_zone")
+        zone = self.world.time_zone
         plain = [literal(text, zone) for text in texts]
         values = [one.value for one in plain if one is not None and one.type == type_]
         if len(values) == len(texts):
             return pa.array(values, type_), refresh.every.microseconds
         casts = ", ".join(f"CAST({text} AS {name_of(type_)})" for text in texts)
-        found = self._context.kernel.run(Work(f"SELECT {casts}", {}))
+        found = self._context.kernel.run(Work(f"SELECT {casts}", {}, time_zone=zone))
         values = [column[0].as_py() for column in found.columns]
         return pa.array(values, type_), refresh.every.microseconds
 
@@ -255,7 +262,7 @@ class Place:
     snapshot: SnapshotFile | None = None
 
 
-def update_query(context: Context, made: MadeUpdate, place: Place) -> UpdateQuery:
+def update_query(made: MadeUpdate, place: Place) -> UpdateQuery:
     """The factory of an update query, attached to its tables."""
     query = UpdateQuery(
         number=place.number,
@@ -265,7 +272,7 @@ def update_query(context: Context, made: MadeUpdate, place: Place) -> UpdateQuer
         identifiers=made.identifiers,
         beginning=place.beginning,
         sink=LogSink(place.log),
-        world=context,
+        world=made.world,
         priority=place.options["priority"],
         max_wait_s=place.options["max_wait"],
         state=place.state,

@@ -1,8 +1,12 @@
-"""A view's query over the stored rows, by Spark: for views kept by re-evaluation, and for VERIFY VIEW."""
+"""A view's query over the stored rows, by Spark: for views kept by re-evaluation, and for VERIFY VIEW.
+
+The two go different ways. A view that is re-evaluated runs the text that the planner made. VERIFY VIEW
+runs the user's own text as a one-time query would, over tables of which only declared columns can be
+seen: a mistake of the planner is a difference then.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -12,50 +16,97 @@ from headwater.engine.emit import difference
 from headwater.engine.evaluation import instant_text
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
+from headwater.engine.view_versions import Version
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
-from headwater.execute.reading import reading, stream_view_name
+from headwater.execute.reading import Reading, reading, stream_view_name
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import INSTANT, Leaf, static_view, window_view
-from headwater.sql.types import TIMESTAMP
+from headwater.plan.continuous.calls import calls_in
+from headwater.plan.continuous.folds import static_view, window_view
+from headwater.plan.continuous.rendering import at_instant
+from headwater.plan.continuous.rules.first_last import WAYS
+from headwater.plan.continuous.times import time_edits
+from headwater.sql.statements.query import Query
+from headwater.sql.text import Span
+from headwater.sql.types import TIMESTAMP, quoted
 from headwater.storage.streaming.definition import SEQUENCE
 
 FEW = 5  # differences that are shown
 
 
 def over_stored(
-    context: Context, made: MadeView, static: HeldTables, starts: Sequence[Start]
+    context: Context, made: MadeView, static: HeldTables, starts: Sequence[Start], now: int
 ) -> pa.Table:
-    """The view's query, once, over the rows that are stored; tables below its folds as they were."""
-    query, plan = made.query, made.plan
-    relations = {static_view(name): relation for name, relation in static.relations.items()}
-    with reading(context, query, query.text) as found, work_for(found) as work:
-        relations |= work.relations
-        streams = [
-            relations[stream_view_name(number, reference)]
-            for number, reference in enumerate(query.table_references)
-            if context.stream(str(reference.name)) is not None
-        ]
-        for leaf, relation, start in zip(plan.leaves, streams, starts, strict=True):
-            relations[window_view(leaf.number)] = _rows_of(leaf, relation, start)
-        now = instant_text(TIMESTAMP, time.time_ns() // 1000)
-        rows = context.kernel.run(Work(plan.pinned.replace(INSTANT, now), relations))
+    """The planner's text, once, over the rows that are stored; tables below the folds as they were."""
+    plan = made.plan
+    with reading(context, made.query, made.query.text) as found:
+        found.zone = made.world.time_zone
+        with work_for(found) as work:
+            relations = {**work.relations, **_pinned(static)}
+            streams = [relations[name] for name in _stream_names(context, made.query)]
+            for leaf, relation, start in zip(plan.leaves, streams, starts, strict=True):
+                shown = replace(relation, columns=tuple(leaf.exposed))
+                relations[window_view(leaf.number)] = _since(shown, start)
+            text = at_instant(plan.pinned, instant_text(TIMESTAMP, now))
+            rows = context.kernel.run(Work(text, relations, time_zone=found.time_zone))
     return made.output.result(rows, 0)
 
 
-def _rows_of(leaf: Leaf, relation: Relation, start: Start) -> Relation:
-    """The rows of a table that came since a view began, with the columns that its query needs."""
-    columns = tuple(dict.fromkeys([*(relation.columns or ()), *leaf.needed]))
-    relation = replace(relation, columns=columns)
+def _pinned(static: HeldTables) -> dict[str, Relation]:
+    return {static_view(name): relation for name, relation in static.relations.items()}
+
+
+def _stream_names(context: Context, query: Query) -> list[str]:
+    """What Spark calls the streaming tables of a query, in the order of the text."""
+    return [
+        stream_view_name(number, reference)
+        for number, reference in enumerate(query.table_references)
+        if context.stream(str(reference.name)) is not None
+    ]
+
+
+def _since(relation: Relation, start: Start) -> Relation:
+    """The rows of a table that came since a view began."""
     if not start.sequence:
         return relation
     condition = f"{SEQUENCE} >= {start.sequence}"
     where = condition if relation.where is None else f"({relation.where}) AND {condition}"
     return replace(relation, where=where)
+
+
+def _independently(context: Context, view: ContinuousView, made: MadeView, now: int) -> pa.Table:
+    """The user's text over the stored rows; only its tables and the time are put into it."""
+    query = made.query
+    if _goes_by_order(query.text):
+        return over_stored(context, made, view.static, view.starts, now)
+    with reading(context, query, query.text) as found:
+        found.zone = made.world.time_zone
+        _put_in(found, made, now)
+        with work_for(found) as work:
+            relations = {**work.relations, **_pinned(view.static)}
+            for name, start in zip(_stream_names(context, query), view.starts, strict=True):
+                relations[name] = _since(relations[name], start)
+            return context.kernel.run(Work(work.sql, relations, time_zone=found.time_zone))
+
+
+def _goes_by_order(text: str) -> bool:
+    """Whether first or last is called, which in Spark's hands are of any row."""
+    calls = calls_in(text, Span(0, len(text)))
+    return any(call.name in WAYS and not call.windowed for call in calls)
+
+
+def _put_in(found: Reading, made: MadeView, now: int) -> None:
+    """The time of the view's result, and its tables as of creation."""
+    moment = instant_text(TIMESTAMP, now)
+    found.edits += [(s, at_instant(new, moment)) for s, new in time_edits(found.query.text)]
+    for name in made.plan.below:
+        reference = next(r for r in found.query.table_references if r.name.span == name.span)
+        alias = "" if reference.alias else f" AS {quoted(name)}"
+        found.edits.append((name.span, quoted(static_view(name.key)) + alias))
 
 
 def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple[str, str]]:
@@ -65,7 +116,29 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
             raise BindError(
                 f"view {view.name} cannot be verified: a stream keeps no rows", sqlstate="55000"
             )
-    before = view.read()
+    version, stored = _both(context, view, made)
+    mine = version.rows
+    if stored.num_columns != mine.num_columns:
+        return [("+", str(mine.column_names)), ("-", str(stored.column_names))]
+    stored = made.output.result(stored, 0)
+    extra, missing = difference(_marked(mine), _marked(stored))
+    found = [("+", str(row)) for row in mine.take(extra[:FEW]).to_pylist()]
+    return found + [("-", str(row)) for row in stored.take(missing[:FEW]).to_pylist()]
+
+
+def _both(context: Context, view: ContinuousView, made: MadeView) -> tuple[Version, pa.Table]:
+    """The view and its query over the same rows."""
+    while True:
+        before = view.inputs()
+        version = view.read()
+        _check_all_there(view)
+        stored = _independently(context, view, made, version.instant)
+        if view.inputs() == before:
+            return version, stored
+
+
+def _check_all_there(view: ContinuousView) -> None:
+    """BindError if rows were folded that RANGE has dropped since."""
     for pipeline in view.pipelines:
         if pipeline.outlives_rows:
             table = pipeline.place.table
@@ -77,13 +150,6 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
                 sqlstate="55000",
                 detail="RANGE has dropped rows that the view has counted",
             )
-    stored = over_stored(context, made, view.static, view.starts)
-    while (now := view.read()).number != before.number:  # rows came meanwhile
-        before = now
-        stored = over_stored(context, made, view.static, view.starts)
-    extra, missing = difference(_marked(before.rows), _marked(stored))
-    found = [("+", str(row)) for row in before.rows.take(extra[:FEW]).to_pylist()]
-    return found + [("-", str(row)) for row in stored.take(missing[:FEW]).to_pylist()]
 
 
 def _marked(rows: pa.Table) -> pa.Table:

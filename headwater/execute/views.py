@@ -16,7 +16,7 @@ from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
 from headwater.engine.view_pipeline import Place, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.engine.world import HeldTables
-from headwater.errors import BindError, Error, SettingError
+from headwater.errors import BindError, Error, SettingError, StorageError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_table, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
@@ -26,6 +26,7 @@ from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
+from headwater.execute.zones import stored_zone
 from headwater.plan.continuous.planner import ViewTimes
 from headwater.plan.continuous.view_rules import TIME, broken_rule, reason_of_view
 from headwater.result import Result
@@ -180,6 +181,7 @@ def _create_continuous(
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(context.names_read(statement.query) | context.names_read(query)),
         "types": made.analyser.known,
+        "time_zone": made.world.time_zone,
     }
     with contextlib.ExitStack() as stack:
         stack.callback(release_streams, context, definition["reads"])  # if it does not come about
@@ -275,7 +277,7 @@ def _new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView
         for number, spec in enumerate(made.specs):
             place = _place(context, made, spec, saved, static)
             member = member_name(saved["incarnation"], number)
-            make = partial(_pipeline, context, uuid.uuid4().hex[:12], place)
+            make = partial(_pipeline, context, made, uuid.uuid4().hex[:12], place)
             pipelines.append(context.pipelines.join(member, spec, place, make))
         return _view(context, name, saved, made, pipelines)
     except BaseException:
@@ -300,15 +302,16 @@ def _place(
         static,
         saved["maintenance"] in FOLDED_AT_INSERT,
         saved["incarnation"] if calls else None,
+        made.world.time_zone,
     )
 
 
-def _pipeline(context: Context, number: str, place: Place) -> ViewPipeline:
+def _pipeline(context: Context, made: MadeView, number: str, place: Place) -> ViewPipeline:
     return ViewPipeline(
         number,
         place,
-        context,
-        StaticProbes(context),
+        made.world,
+        StaticProbes(made.world),
         context.pipeline_snapshot(number),
         context.pipeline_runs(number),
     )
@@ -331,11 +334,11 @@ def _view(
         specs=made.specs,
         evaluation=made.evaluation,
         tables=made.tables,
-        world=context,
+        world=made.world,
         static=static,
         starts=starts,
         versions=Versions(lambda: context.settings.integer("view_versions")),
-        over_stored=lambda: over_stored(context, made, static, starts),
+        over_stored=partial(over_stored, context, made, static, starts),
         registry=context.pipelines,
         pipelines=pipelines,
         maintenance=saved["maintenance"],
@@ -346,7 +349,8 @@ def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
     """The plan of a view of the catalog."""
     query = make_query(saved["text"])
     times: ViewTimes = "at insert" if saved["volatile"] else "refused"
-    return MadeView(context, query, query.text, times, saved["columns"], saved["types"])
+    zone = stored_zone(saved)
+    return MadeView(context, query, query.text, times, saved["columns"], saved["types"], zone)
 
 
 # At open
@@ -376,21 +380,48 @@ def _open(context: Context, items: Sequence[CatalogObject]) -> None:
     folds: dict[str, dict[str, FoldSpec]] = {}
     for item, made in found:
         numbers = item.definition["pipelines"]
-        for place, (number, spec) in enumerate(zip(numbers, made.specs, strict=True)):
+        for place, (number, spec) in enumerate(zip(numbers, made.specs, strict=False)):
             member = member_name(item.definition["incarnation"], place)
             folds.setdefault(number, {})[member] = spec
     for item, made in found:
         for table in made.tables:
             table.kept = True
-        saved = item.definition
-        pipelines = [
-            _taken_up(context, number, folds[number], saved, made, spec)
-            for number, spec in zip(saved["pipelines"], made.specs, strict=True)
-        ]
-        view = _view(context, item.name, saved, made, pipelines)
+        try:
+            view = _opened(context, item, made, folds)
+        except Exception as error:  # whatever is wrong with one, the others open
+            context.dormant[item.key] = _cannot_start(item, error)
+            continue
         view.number = item.id
         context.engine.add(view)
         context.dormant.pop(item.key, None)
+
+
+def _opened(
+    context: Context, item: CatalogObject, made: MadeView, folds: dict[str, dict[str, FoldSpec]]
+) -> ContinuousView:
+    """A view of the catalog at work; one that an older version split otherwise begins anew."""
+    saved = item.definition
+    if len(saved["pipelines"]) != len(made.specs):
+        definition = {**saved, "static": pin_static(context, made)}
+        view = _new_view(context, item.name, definition, made)
+        definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
+        context.catalog.change(item, definition)
+        return view
+    pipelines = [
+        _taken_up(context, number, folds[number], saved, made, spec)
+        for number, spec in zip(saved["pipelines"], made.specs, strict=True)
+    ]
+    return _view(context, item.name, saved, made, pipelines)
+
+
+def _cannot_start(item: CatalogObject, error: Exception) -> Error:
+    if isinstance(error, Error):
+        return error
+    return StorageError(
+        f"view {item.name} cannot be started",
+        detail=f"{type(error).__name__}: {error}",
+        hint="DROP VIEW and create it again",
+    )
 
 
 def _taken_up(
@@ -408,7 +439,7 @@ def _taken_up(
                 known.join(member, own)
         return known
     place = _place(context, made, spec, saved, held_static(context, saved["static"]))
-    pipeline = _pipeline(context, number, place)
+    pipeline = _pipeline(context, made, number, place)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)
     return pipeline

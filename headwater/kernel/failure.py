@@ -21,6 +21,7 @@ from headwater.errors import (
     SqlSyntaxError,
     StorageError,
 )
+from headwater.plan.continuous.times import APART, ORDERED_DISTINCT
 from headwater.storage.disk import storage_error
 
 NO_SPACE = "No space left on device"  # as Java and Python say it
@@ -121,6 +122,8 @@ def _untyped(error: BaseException, message: str) -> Error:
                 hint="start the program again; nothing acknowledged is lost",
             )
         )
+    if re.search(r"expressions\.\w+ cannot be cast to class \S+\.SortOrder ", message):
+        return NotSupportedError(ORDERED_DISTINCT, hint=APART)
     cause = re.findall(r"^Caused by: (.+)$", message, re.MULTILINE)
     first = next((line for line in message.splitlines() if line.strip()), type(error).__name__)
     return _foreign(KernelError(_plain(cause[-1] if cause else first)))

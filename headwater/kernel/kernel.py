@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SMALL_OUTPUT_BYTES = 64 * MEBIBYTE
+TIME_ZONE = "spark.sql.session.timeZone"
 CANCEL_PERIOD_S = 0.05
 CANCEL_PATIENCE_S = 10.0
 SQL_ON_FILES = "spark.sql.runSQLOnFiles"  # ``SELECT * FROM csv.`/path` ``: never for a reader
@@ -115,6 +116,7 @@ class Work:
     original: str | None = None
     original_position: Mapper | None = None
     functions: frozenset[str] = frozenset()  # functions needed besides those in the text
+    time_zone: str | None = None  # None: the one that is set
 
 
 def needed_functions(
@@ -143,12 +145,13 @@ class _Lane:
 
     session: SparkSession
     views: dict[str, Relation] = field(default_factory=dict)
-    functions: dict[str, UserFunction] = field(default_factory=dict)
+    functions: dict[str, UserFunction | None] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
     def prepare(
         self, work: Work, functions: Mapping[str, UserFunction], confs: Mapping[str, str]
     ) -> None:
+        self._configure(confs)
         for name, relation in work.relations.items():
             if self.views.get(name) != relation:
                 self._register(name, relation)
@@ -163,6 +166,15 @@ class _Lane:
         for name in [n for n in self.functions if n not in functions]:
             self.session.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{name}`")
             del self.functions[name]
+
+    def _configure(self, confs: Mapping[str, str]) -> None:
+        """Settings first: what Spark has analysed keeps the time zone of that moment."""
+        if self.settings.get(TIME_ZONE) != confs[TIME_ZONE]:
+            for name, relation in list(self.views.items()):
+                if relation.where is not None or relation.computed:
+                    self.session.catalog.dropTempView(name)
+                    del self.views[name]
+            self.functions = dict.fromkeys(self.functions)  # registered again when they are needed
         for name, value in confs.items():
             if self.settings.get(name) != value:
                 self.session.conf.set(name, value)
@@ -310,7 +322,7 @@ class Kernel:
         lane = self._take_lane(process, cancellation)
         try:
             with self._cancellable(lane.session, cancellation):
-                lane.prepare(work, self._functions, self._session_settings())
+                lane.prepare(work, self._functions, self._session_settings(work.time_zone))
                 frame = lane.session.sql(work.sql)
                 cancellation.check()
                 yield frame
@@ -351,11 +363,8 @@ class Kernel:
                 raise
         return lane
 
-    def _session_settings(self) -> dict[str, str]:
-        confs = {
-            "spark.sql.session.timeZone": self._settings.text("time_zone"),
-            SQL_ON_FILES: "true",
-        }
+    def _session_settings(self, time_zone: str | None = None) -> dict[str, str]:
+        confs = {TIME_ZONE: time_zone or self._settings.text("time_zone"), SQL_ON_FILES: "true"}
         confs |= {n: v for n, v in self._settings.spark.items() if n.startswith("spark.sql.")}
         return confs if current().is_admin else confs | {SQL_ON_FILES: "false"}
 

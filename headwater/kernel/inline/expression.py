@@ -322,9 +322,12 @@ def _cast(compiler: Compiler, node: exp.Expr) -> Operand | None:
     if node.args.get("safe"):
         return None  # TRY_CAST
     type_ = _type(node.args["to"])
-    if type_ is None or (type_ == TIMESTAMP and ZONED in compiler.functions):
+    if type_ is None:
         return None
-    return functions.cast(compiler.argument(node, "this"), type_)
+    operand = compiler.argument(node, "this")
+    if ZONED in compiler.functions and TIMESTAMP in (type_, operand.type):
+        return None
+    return functions.cast(operand, type_)
 
 
 _CAST_TYPES = {

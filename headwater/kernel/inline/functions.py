@@ -28,9 +28,10 @@ from headwater.kernel.inline.coercion import (
     supported,
 )
 from headwater.kernel.inline.operand import Operand, Value, apply, literal, value_of, vector
-from headwater.sql.types import TIMESTAMP_NTZ
+from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
 
 _BOUNDS = {pa.int32(): (-(2.0**31), 2.0**31 - 1), pa.int64(): (-(2.0**63), 2.0**63)}
+_DAY_US = 86_400_000_000
 _EDGE = 2.0**63  # the first DOUBLE that is too large for a BIGINT
 _DATE_FIELDS: dict[str, Callable[[Any], Any]] = {
     "year": pc.year,
@@ -61,6 +62,8 @@ def cast(operand: Operand, type_: pa.DataType) -> Operand | None:
         return convert(operand, type_)
     if operand.type == DOUBLE and type_ in _BOUNDS:
         return apply(type_, [operand], lambda value: _truncated(value, type_), raises=True)
+    if operand.type in (TIMESTAMP, TIMESTAMP_NTZ) and type_ == pa.date32():
+        return apply(type_, [operand], _day)
     return None
 
 
@@ -101,6 +104,12 @@ def _truncated(value: pa.Array, type_: pa.DataType) -> pa.Array:
     if not fits.all():
         raise overflow("CAST", type_)
     return pa.array(_saturated(np.trunc(numbers)), mask=nulls).cast(type_)
+
+
+def _day(value: pa.Array) -> pa.Array:
+    """The day that a moment lies in, of UTC: the caller has seen to it that this is the session's zone."""
+    moments, nulls = vector(pc.cast(value, pa.int64()))
+    return pa.array((moments // _DAY_US).astype(np.int32), pa.date32(), mask=nulls)
 
 
 def _saturated(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

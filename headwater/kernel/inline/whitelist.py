@@ -93,6 +93,7 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("CAST AS INT", "CAST({a} AS INT)", _each(("DOUBLE",)), can_raise=True),
     Entry("CAST AS BIGINT", "CAST({a} AS BIGINT)", _each(("DOUBLE",)), can_raise=True),
     Entry("CAST AS DOUBLE", "CAST({a} AS DOUBLE)", _each(NUMBERS)),
+    Entry("CAST AS DATE", "CAST({a} AS DATE)", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
     Entry("CAST AS STRING", "CAST({a} AS STRING)", _each((*INTEGERS, "STRING"))),
     Entry("length", "length({a})", _each(("STRING",))),
     Entry("||", "{a} || {b}", _pairs(("STRING",))),

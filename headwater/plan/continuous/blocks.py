@@ -9,6 +9,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from headwater.plan.continuous.calls import AGGREGATES
 from headwater.plan.continuous.folds import Leaf, Life, StaticSource, StreamColumns, stream_view
 from headwater.plan.continuous.rendering import Rendering, Replacement
 from headwater.plan.continuous.scope import ColumnUse, Scope, inside, within
@@ -39,6 +40,9 @@ class Tables(Protocol):
 
     def state_function(self, name: str) -> StateFunction | None:
         """A function with state, by its name in lower case."""
+
+    def is_aggregate(self, name: str) -> bool:
+        """Whether a user's function is an aggregate, by its name in lower case."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +78,7 @@ class Bound:
     foldable: frozenset[str]
     volatile: tuple[Span, ...]  # where the instant or PREV is read
     added: tuple[AddedUse, ...] = ()
+    aggregates: frozenset[str] = AGGREGATES  # with the users', in upper case
     replaced: list[Replacement] = field(default_factory=list)  # blocks that are folded
 
     def nested(self, span: Span) -> list[Block]:

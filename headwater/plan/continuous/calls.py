@@ -7,7 +7,7 @@ OVER). Names alone decide; a user's function of the same name is the caller's to
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from headwater.sql.cursor import CLOSING, OPENING
@@ -26,14 +26,19 @@ AGGREGATES = words(
     "SCHEMA_OF_JSON_AGG SKEWNESS SOME STD STDDEV STDDEV_POP STDDEV_SAMP STRING_AGG SUM TRY_AVG TRY_SUM "
     "VAR_POP VAR_SAMP VARIANCE"
 )
-TIME_FUNCTIONS = words("CURRENT_TIMESTAMP NOW CURRENT_DATE CURDATE LOCALTIMESTAMP CURRENT_TIME")
+TIME_FUNCTIONS = words(
+    "CURRENT_TIMESTAMP NOW CURRENT_DATE CURDATE LOCALTIMESTAMP CURRENT_TIME LOCALTIME UNIX_TIMESTAMP"
+)
 _BARE_TIME = words("CURRENT_TIMESTAMP CURRENT_DATE LOCALTIMESTAMP CURRENT_TIME")
+# Functions of chance, and of how Spark happens to read the rows.
 CHANCE = words(
-    "RAND RANDOM RANDN RANDSTR UUID SHUFFLE UNIFORM MONOTONICALLY_INCREASING_ID UNIX_TIMESTAMP"
+    "RAND RANDOM RANDN RANDSTR UUID SHUFFLE UNIFORM MONOTONICALLY_INCREASING_ID SPARK_PARTITION_ID "
+    "INPUT_FILE_NAME INPUT_FILE_BLOCK_START INPUT_FILE_BLOCK_LENGTH REFLECT TRY_REFLECT JAVA_METHOD"
 )
 # What may give another answer over the same rows; IDENTIFIER calls a function by a name it computes.
-VARYING = TIME_FUNCTIONS | CHANCE | words("LOCALTIME REFLECT TRY_REFLECT JAVA_METHOD IDENTIFIER")
+VARYING = TIME_FUNCTIONS | CHANCE | words("IDENTIFIER")
 _MOMENTS = ("NOW", "TODAY", "TOMORROW", "YESTERDAY")  # Spark reads these texts as times
+_READS_A_TIME = words("DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ CAST TRY_CAST")
 
 
 @dataclass(frozen=True)
@@ -81,6 +86,44 @@ def called(text: str) -> frozenset[str]:
         elif token.kind is Kind.STRING and _holds_a_moment(token.text):
             found.add("NOW")
     return frozenset(found)
+
+
+def varying_calls(text: str) -> list[Call]:
+    """The calls of functions of time and chance, however they are written.
+
+    `unix_timestamp(x)` is none: only without arguments it is the time.
+    """
+    tokens = tokenize(text)
+    found: list[Call] = []
+    for index, token in enumerate(tokens[:-1]):
+        name = token.name.upper() if token.is_name else ""
+        is_call = tokens[index + 1].text == "("
+        if name not in TIME_FUNCTIONS | CHANCE or not (is_call or token.upper in _BARE_TIME):
+            continue
+        first = index
+        while first >= 2 and tokens[first - 1].text == ".":
+            first -= 2
+        if not is_call and (first != index or (index and tokens[index - 1].upper == "AS")):
+            continue  # a column, or the name of one
+        call = _call(tokens, index) if is_call else Call(name, token.span, ())
+        if name != "UNIX_TIMESTAMP" or not call.arguments:
+            found.append(replace(call, name=name, span=Span(tokens[first].start, call.span.end)))
+    return found
+
+
+def moments(text: str) -> list[Span]:
+    """Texts that Spark reads as a time of now: DATE 'today', CAST('now' AS TIMESTAMP), 'now'::DATE."""
+    tokens = tokenize(text)
+    found: list[Span] = []
+    for index, token in enumerate(tokens[:-1]):
+        if token.kind is not Kind.STRING or not _holds_a_moment(token.text):
+            continue
+        before = tokens[index - 1] if index else token
+        if before.text == "(" and index > 1:
+            before = tokens[index - 2]
+        if before.upper in _READS_A_TIME or tokens[index + 1].text == "::":
+            found.append(token.span)
+    return found
 
 
 def _holds_a_moment(literal: str) -> bool:

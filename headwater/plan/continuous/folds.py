@@ -89,6 +89,7 @@ class Leaf:
     window: Window
     columns: StreamColumns
     needed: tuple[str, ...] = ()  # the columns that the query names
+    hidden: tuple[str, ...] = ()  # those of them that are not declared, and that a text of it reads
     previous: tuple[tuple[str, int], ...] = ()  # (x, n) of PREV(x, n): column _prevn_x
     cut: Cut | None = None  # the window is the kept chunks of a cut
     newest: bool = False  # PAIR NEWEST: rows carry whether they are of the newest chunk
@@ -100,6 +101,18 @@ class Leaf:
         stored = self.columns.schema
         earlier = [pa.field(previous_column(c, n), stored.field(c).type) for c, n in self.previous]
         return [*earlier, *(pa.field(call.column, call.type) for call in self.calls)]
+
+    @property
+    def beside(self) -> list[str]:
+        """The columns that texts over all rows see beside the declared ones."""
+        newest = [NEWEST] if self.newest else []
+        return [*self.hidden, *(field.name for field in self.added), *newest]
+
+    @property
+    def exposed(self) -> list[str]:
+        """All columns that texts over all rows see; nothing else may reach Spark under the table's name."""
+        declared = set(self.columns.visible)
+        return [*(name for name in self.needed if name in declared), *self.beside]
 
     @property
     def key_names(self) -> frozenset[str]:
@@ -198,4 +211,5 @@ class ContinuousPlan:
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
     pinned: str  # as `whole`, for a view: the tables below its folds under their static names
+    below: tuple[Name, ...] = ()  # where the query names those tables
     in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first

@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.errors import BindError
 from headwater.plan.continuous.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
 from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.calls import AGGREGATES, CHANCE, TIME_FUNCTIONS, calls_in
+from headwater.plan.continuous.calls import AGGREGATES, calls_in
 from headwater.plan.continuous.folds import (
     INSTANT,
     NEWEST,
@@ -42,10 +42,18 @@ from headwater.plan.continuous.scope import (
     column_uses,
     innermost,
     inside,
+    narrowed,
     within,
 )
 from headwater.plan.continuous.shape import Block, Source, blocks_of
+from headwater.plan.continuous.stars import (
+    hidden_names,
+    reads_all_columns,
+    star_edits,
+    star_in_expression,
+)
 from headwater.plan.continuous.state_calls import call_names, find_state_calls
+from headwater.plan.continuous.times import refuse_chance, refuse_ordered_distinct, time_edits
 from headwater.sql.extensions import Previous, Relation, TableReference, Valid
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
@@ -103,6 +111,7 @@ def plan_query(
         single=single,
         stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
         pinned=_whole(bound, whole_span, below),
+        below=tuple(reference.name for reference in below),
     )
 
 
@@ -122,14 +131,16 @@ def _bind(
     blocks = blocks_of(blanked, query.relations)
     uses = column_uses(query.tree) if query.tree is not None else None
     refuse_chance(query, blanked, text)
+    refuse_ordered_distinct(query, blanked, text, blocks)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    uses = None if uses is None else narrowed(uses, blocks, scopes)
     edits, volatile, leaves, added = _function_edits(
         query, blanked, leaves, blocks, scopes, uses or [], view
     )
     in_view = view is not None
     calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses, in_view)
     edits, leaves, added = [*edits, *calls.edits], calls.bound(leaves), (*added, *calls.uses)
-    leaves = _with_needed(leaves, blocks, scopes, uses, blanked)
+    leaves = _with_needed(leaves, blocks, scopes, uses, blanked, query.identifiers)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     gone = (*query.clauses.spans, *_cut_spans(query))
     always = [*edits, *((span, " ") for span in gone)]
@@ -146,21 +157,26 @@ def _bind(
         foldable,
         volatile,
         added,
+        AGGREGATES | _own_aggregates(blanked, tables),
     )
+
+
+def _own_aggregates(text: str, tables: Tables) -> frozenset[str]:
+    """The aggregates that users made, among the functions that a text calls."""
+    calls = calls_in(text, Span(0, len(text)))
+    return frozenset(call.name for call in calls if tables.is_aggregate(call.name.lower()))
 
 
 def one_time_edits(
     query: Query, tables: Tables, statement: str
 ) -> tuple[list[Replacement], tuple[Leaf, ...]]:
-    """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables.
-
-    `*` is written out where columns are added to a table.
-    """
+    """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables."""
     leaves = find_leaves(query, tables)
     blocks = blocks_of(query.text, query.relations)
-    known = column_uses(query.tree) if query.tree is not None else None
-    uses = known or []
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    known = column_uses(query.tree) if query.tree is not None else None
+    known = None if known is None else narrowed(known, blocks, scopes)
+    uses = known or []
     calls = find_state_calls(query, query.text, statement, tables, blocks, scopes, known)
     edits: list[Replacement] = [(call.span, INSTANT) for call in query.instants]
     edits += calls.named_edits(query, blocks)
@@ -169,15 +185,24 @@ def one_time_edits(
         new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
         edits.append((use.span, new))
         previous.setdefault(leaf.number, []).extend(columns)
-    for block, scope in zip(blocks, scopes, strict=True):
-        numbers = {info.leaf.number for info in scope.sources if info.leaf is not None}
-        if numbers & {*previous, *calls.leaves}:
-            edits += _expanded_stars(block, scope)
     bound = [
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in calls.bound(leaves)
     ]
     return edits, tuple(bound)
+
+
+def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> list[Replacement]:
+    """`*` of a one-time query without what is read beside declared columns; `windowed` have their own."""
+    known = {leaf.name.span: leaf for leaf in windowed}
+    leaves = []
+    for leaf in view_leaves(query, tables, at_hand=True):
+        own = known.get(leaf.name.span, leaf)
+        hidden = hidden_names(leaf, [name.casefold() for name in query.identifiers])
+        leaves.append(replace(leaf, hidden=hidden, previous=own.previous, calls=own.calls))
+    blocks = blocks_of(query.text, query.relations)
+    found = [star_edits(query.text, b, _scope(query, b, tables, leaves)) for b in blocks]
+    return [edit for edits in found for edit in edits]
 
 
 def without_clauses(query: Query) -> str:
@@ -190,18 +215,6 @@ def without_clauses(query: Query) -> str:
 
 def _cut_spans(query: Query) -> list[Span]:
     return [span for cut in query.cuts for span in cut.removals]
-
-
-def refuse_chance(query: Query, text: str, statement: str) -> None:
-    """Functions of chance have no meaning in a query that may be evaluated again."""
-    for call in calls_in(text, Span(0, len(text))):
-        if call.name in CHANCE:
-            raise BindError(
-                f"{call.name.lower()}() cannot be used in a continuous query",
-                sqlstate="42P17",
-                hint="a result must be the same when it is computed again",
-                place=call.span.shifted(query.offset).place(statement),
-            )
 
 
 # Binding
@@ -275,16 +288,10 @@ def _function_edits(
         volatile.append(call.span)
     integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
     integers = integers and view is None
-    for found in calls_in(text, Span(0, len(text))):
-        if found.name in TIME_FUNCTIONS:
-            now = f"timestamp_seconds({INSTANT})" if integers else INSTANT
-            if found.name in ("CURRENT_DATE", "CURDATE"):
-                now = f"CAST({now} AS DATE)"
-            elif found.name == "LOCALTIMESTAMP":
-                now = f"CAST({now} AS TIMESTAMP_NTZ)"
-            edits.append((found.span, now))
-            if view != "at insert":
-                volatile.append(found.span)
+    for span, new in time_edits(text, integers):
+        edits.append((span, new))
+        if view != "at insert":
+            volatile.append(span)
     for valid in query.valid:
         edits.append((valid.span, _valid_text(query, leaves, valid)))
     previous: dict[int, list[tuple[str, int]]] = {}
@@ -355,34 +362,39 @@ def _with_needed(
     scopes: Sequence[Scope],
     uses: list[ColumnUse] | None,
     text: str,
+    identifiers: frozenset[str],
 ) -> tuple[Leaf, ...]:
     """The leaves with the columns that the query names; all visible ones where that is not clear."""
     named: dict[int, set[str]] = {leaf.number: set() for leaf in leaves}
+    said = {name.casefold() for use in uses or [] for name, _ in use.parts}
+    said |= set() if uses is not None else {name.casefold() for name in identifiers}
+    ordered_by: dict[int, set[str]] = {}
+    placed = {info.leaf.number for scope in scopes for info in scope.sources if info.leaf}
     for block, scope in zip(blocks, scopes, strict=True):
         own = [s.leaf for s in scope.sources if s.leaf is not None]
         ordered = ordered_leaf(scope)
         if ordered is not None and edge_calls(text, block, []):
-            named[ordered.number].add("_seq")
-        if uses is None or block.unknown or any(item.star for item in block.items):
+            ordered_by[ordered.number] = {"_seq", ordered.columns.time.casefold()}
+        if uses is None or block.unknown or reads_all_columns(text, block):
             for leaf in own:
                 named[leaf.number].update(leaf.columns.visible)
         joined = {name.casefold() for info in scope.sources for name in info.source.using}
         for leaf in own:
             columns = leaf.columns.schema.names
             named[leaf.number].update(c for c in columns if c.casefold() in joined)
-    for use in uses or []:
-        for leaf in leaves:
-            match = [c for c in leaf.columns.schema.names if c.casefold() == use.name.casefold()]
-            named[leaf.number].update(match)
     bound = []
     for leaf in leaves:
+        read = said | ordered_by.get(leaf.number, set())
+        named[leaf.number].update(c for c in leaf.columns.schema.names if c.casefold() in read)
         extra = {c for c, _ in leaf.previous} | {leaf.columns.time}
         extra |= {k for k in leaf.columns.schema.names if k.casefold() in _key_names(leaf)}
         wanted = named[leaf.number] | extra
-        if uses is None:
+        if uses is None or leaf.number not in placed:
             wanted |= set(leaf.columns.visible)
+        if not wanted & set(leaf.columns.visible):
+            wanted |= set(leaf.columns.visible[:1])  # a table is read through its declared columns
         needed = tuple(n for n in leaf.columns.schema.names if n in wanted)
-        bound.append(replace(leaf, needed=needed))
+        bound.append(replace(leaf, needed=needed, hidden=hidden_names(leaf, sorted(read))))
     return tuple(bound)
 
 
@@ -405,6 +417,8 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
             continue
         if block.unknown is not None:
             raise Unfit(f"{block.unknown} is not split")
+        if star_in_expression(bound.text, block):
+            raise Unfit("* stands in an expression")
         fold = _fold(bound, block, scope, len(folds))
         folds.append(fold)
         bound.replaced.append((block.span, _replacement(bound, fold)))
@@ -465,7 +479,7 @@ def _is_grouped(bound: Bound, block: Block) -> bool:
     pieces += [] if block.having is None else [block.having]
     deeper = [b.span for b in bound.nested(block.span)]
     return any(
-        call.name in AGGREGATES and not call.windowed
+        call.name in bound.aggregates and not call.windowed
         for piece in pieces
         for call in calls_in(bound.text, piece)
         if not any(within(call.span, d) for d in deeper)
@@ -477,7 +491,11 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
     if len(bound.blocks) != 1 or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
     block, scope = bound.blocks[0], bound.scopes[0]
-    if block.unknown is not None or not bound.direct(scope):
+    if (
+        block.unknown is not None
+        or not bound.direct(scope)
+        or star_in_expression(bound.text, block)
+    ):
         return None
     plain = replace(bound, volatile=(), replaced=[])
     try:
@@ -523,13 +541,7 @@ def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
     if any(leaf.newest for leaf in leaves):
         found = [*found, *_newest_only(block, scope)]
-    shown = [leaf.in_ring or leaf.added or leaf.newest or _hidden(leaf) for leaf in leaves]
-    return [*found, *(_expanded_stars(block, scope) if any(shown) else [])]
-
-
-def _hidden(leaf: Leaf) -> set[str]:
-    """Columns that the query reads and `*` does not show."""
-    return set(leaf.needed) - set(leaf.columns.visible)
+    return [*found, *star_edits(bound.text, block, scope)]
 
 
 def _newest_only(block: Block, scope: Scope) -> list[Replacement]:
@@ -543,17 +555,6 @@ def _newest_only(block: Block, scope: Scope) -> list[Replacement]:
         return [(start, "("), (end, f") AND ({test})")]
     after = Span(block.places["FROM"].end, block.places["FROM"].end)
     return [(after, f" WHERE {test}")]
-
-
-def _expanded_stars(block: Block, scope: Scope) -> list[Replacement]:
-    """`*` written out: hidden columns and those that PREV added are not in it."""
-    found: list[Replacement] = []
-    for item in block.items:
-        columns = scope.star(item.star_of) if item.star else None
-        if columns is not None:
-            names = [f"{quoted(scope.sources[c.source].alias)}.{quoted(c.name)}" for c in columns]
-            found.append((item.span, ", ".join(names)))
-    return found
 
 
 def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:

@@ -21,6 +21,17 @@ class ColumnUse:
     table: str | None
     name: str
     plain: bool  # a or t.a; not a.b.c
+    parts: tuple[tuple[str, Span], ...] = ()  # the names of the whole reference, where each stands
+
+    @property
+    def whole(self) -> Span:
+        """The whole reference, with the fields that are read of the column."""
+        return Span(self.parts[0][1].start, self.parts[-1][1].end) if self.parts else self.span
+
+    @property
+    def shown(self) -> str:
+        """What Spark calls a column of a result that is the whole reference."""
+        return self.parts[-1][0] if self.parts else self.name
 
 
 @dataclass(frozen=True)
@@ -59,6 +70,19 @@ class Scope:
                     found.append(SourceColumn(number, column))
         return found[0] if len(found) == 1 else None
 
+    def has_column(self, alias: str | None, name: str, with_fields: bool = False) -> bool:
+        """Whether a source, the one of that alias or any, has a column; with fields, if asked for."""
+        for info in self.sources:
+            if alias is not None and info.alias.casefold() != alias.casefold():
+                continue
+            if info.schema is None and alias is not None:
+                return True
+            for field in info.schema or ():
+                nested = not with_fields or pa.types.is_nested(field.type)
+                if nested and field.name.casefold() == name.casefold():
+                    return True
+        return False
+
     def is_foreign(self, use: ColumnUse, items: set[str]) -> bool:
         """Whether a reference is surely to no source of this block and to none of its items."""
         known = {
@@ -93,10 +117,49 @@ def column_uses(tree: exp.Expr) -> list[ColumnUse] | None:
         parts = [part for part in column.parts if isinstance(part, exp.Identifier)]
         if not parts or any("start" not in part.meta for part in parts):
             return None
-        span = Span(parts[0].meta["start"], parts[-1].meta["end"] + 1)
-        plain = len(parts) <= 2 and not isinstance(column.parent, exp.Dot)
-        found.append(ColumnUse(span, column.table or None, column.name, plain))
+        names = [(part.name, Span(part.meta["start"], part.meta["end"] + 1)) for part in parts]
+        fields = _fields(column)
+        span = Span(names[0][1].start, names[-1][1].end)
+        plain = len(parts) <= 2 and not fields
+        use = ColumnUse(span, column.table or None, column.name, plain, (*names, *fields))
+        found.append(use)
     return found
+
+
+def _fields(column: exp.Column) -> list[tuple[str, Span]]:
+    """What stands after a reference of four names: more fields."""
+    found = []
+    node: exp.Expr = column
+    while isinstance(node.parent, exp.Dot) and node.parent.this is node:
+        node = node.parent
+        field = node.expression
+        if not isinstance(field, exp.Identifier) or "start" not in field.meta:
+            break
+        found.append((field.name, Span(field.meta["start"], field.meta["end"] + 1)))
+    return found
+
+
+def narrowed(
+    uses: Sequence[ColumnUse], blocks: Sequence[Block], scopes: Sequence[Scope]
+) -> list[ColumnUse]:
+    """The references, those to fields of a column (`p.x`, `t.p.x`) without the fields.
+
+    As in Spark, a name before a point is first that of a table, then that of a column.
+    """
+    return [_narrowed(use, blocks, scopes) if len(use.parts) > 1 else use for use in uses]
+
+
+def _narrowed(use: ColumnUse, blocks: Sequence[Block], scopes: Sequence[Scope]) -> ColumnUse:
+    (first, place), (second, after) = use.parts[:2]
+    around = [n for n, block in enumerate(blocks) if within(use.span, block.span)]
+    for number in sorted(around, key=lambda n: len(blocks[n].span)):
+        scope = scopes[number]
+        if scope.has_column(first, second):
+            span = Span(place.start, after.end)
+            return ColumnUse(span, first, second, True, use.parts)
+        if scope.has_column(None, first, with_fields=True):
+            return ColumnUse(place, None, first, True, use.parts)
+    return use
 
 
 def inside(uses: Sequence[ColumnUse], span: Span) -> list[ColumnUse]:

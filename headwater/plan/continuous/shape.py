@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from headwater.sql.cursor import CLOSING, OPENING
 from headwater.sql.extensions import Relation
@@ -100,12 +101,17 @@ def _selects(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
                 depth -= 1
                 if depth < 0:
                     break
-            elif depth == 0 and (tokens[end].upper in SET_OPERATIONS or tokens[end].text == ";"):
+            elif depth == 0 and (_is_set_operation(tokens, end) or tokens[end].text == ";"):
                 break
             elif depth == 0 and part and tokens[end].upper in ("ORDER", "LIMIT", "OFFSET"):
                 break  # it belongs to the whole UNION
             end += 1
         yield index, end
+
+
+def _is_set_operation(tokens: Sequence[Token], index: int) -> bool:
+    """Whether another SELECT follows; `* EXCEPT (a, b)` leaves columns out."""
+    return tokens[index].upper in SET_OPERATIONS and tokens[index - 1].text != "*"
 
 
 class _Reader:
@@ -225,7 +231,8 @@ class _Reader:
         if last.text == "*" and end - begin == 3 and self._tokens[begin + 1].text == ".":
             owner = self._tokens[begin]
             return Item(span, span, None, star=True, star_of=Name(owner.name, owner.span))
-        if last.text == ")" and any(t.text == "*" for t in self._tokens[begin : begin + 1]):
+        words = [token.upper for token in self._tokens[begin:end]]
+        if ("*", "EXCEPT") in pairwise(words):
             self._unknown = self._unknown or "EXCEPT in a select list"
         if end - begin > 2 and self._tokens[end - 2].upper == "AS" and last.is_name:
             return Item(span, self._span(begin, end - 2), Name(last.name, last.span))

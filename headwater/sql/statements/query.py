@@ -195,6 +195,7 @@ def make_query(text: str, offset: int = 0) -> Query:
     cursor = Cursor(text)
     _check_brackets(cursor)
     _check_reads(cursor)
+    _check_times(cursor)
     clauses, first = find_clauses(cursor)
     if first == 0:
         raise cursor.error("a query")
@@ -235,6 +236,22 @@ def _check_reads(cursor: Cursor) -> None:
                 place=verb.span.place(cursor.text),
             )
         has_verb = has_verb or after_ctes
+
+
+def _check_times(cursor: Cursor) -> None:
+    """Raise for a table as of an earlier time: only views have versions."""
+    words = [token.upper for token in cursor.tokens]
+    for index, token in enumerate(cursor.tokens[:-3]):
+        plain = token.kind is Kind.WORD and words[index + 1 : index + 3] == ["AS", "OF"]
+        if plain and words[index] in ("SYSTEM_TIME", "SYSTEM_VERSION", "TIMESTAMP"):
+            first = index - 1 if index and words[index - 1] == "FOR" else index
+            place = Span(cursor.tokens[first].start, cursor.tokens[index + 2].end)
+            raise NotSupportedError(
+                "a table has no earlier versions to read",
+                hint="a window or a condition on the time column tells which rows are meant; "
+                "VERSION AS OF n reads a version of a continuous view",
+                place=place.place(cursor.text),
+            )
 
 
 def at_query(cursor: Cursor) -> bool:

@@ -23,6 +23,8 @@ DIFFERENCES: tuple[str, ...] = (
     "variance of NaN is an error: such cases are not compared with DuckDB",
     "substring, || and LIKE are the same; CAST of numbers to STRING only of integers",
     "sum(DISTINCT x) and median are the same",
+    "TIMESTAMP '…' has no zone: TIMESTAMPTZ '…' is written; both read it in the zone of the session",
+    "current_date() is of the wall's clock: the date of the instant is written",
 )
 
 
@@ -43,6 +45,14 @@ class SparkText:
     def instant(self) -> str:
         """The instant."""
         return "CURRENT_INSTANT()"
+
+    def today(self) -> str:
+        """The date of the instant, in the time zone of the query."""
+        return "current_date()"
+
+    def moment(self, text: str) -> str:
+        """A text as a moment, in the time zone of the query."""
+        return f"TIMESTAMP '{text}'"
 
     def nulls(self, descending: bool, first: bool) -> str:
         """NULLS FIRST or LAST, where it is not the default."""
@@ -97,6 +107,14 @@ class DuckText(SparkText):
     def instant(self) -> str:
         """A literal that the model fills in."""
         return "$instant"
+
+    def today(self) -> str:
+        """A literal that the model fills in."""
+        return "$today"
+
+    def moment(self, text: str) -> str:
+        """A moment with a zone."""
+        return f"TIMESTAMPTZ '{text}'"
 
     def nulls(self, descending: bool, first: bool) -> str:
         """Always written."""

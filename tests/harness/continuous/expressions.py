@@ -58,6 +58,9 @@ class Expressions:
         if kind == 6:
             s = self.pick(places, "STRING")
             return self.used("length", f"length({s})") if s else a
+        if kind == 7 and self.spark_only:
+            t = self.pick(places, "TIMESTAMP")
+            return self.used("hour, in a time zone", f"hour({t})") if t else a
         return a
 
     def double(self, places: list[Place]) -> str:

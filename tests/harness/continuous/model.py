@@ -57,7 +57,7 @@ class Running:
 class Oracle:
     """What every query must answer, action by action."""
 
-    def __init__(self, history: History, cases: list[Case]) -> None:
+    def __init__(self, history: History, cases: list[Case], zone: str = "UTC") -> None:
         self.tables = {
             s.name: Table(s, Model(watermark=s.watermark * s.unit)) for s in history.streams
         }
@@ -65,7 +65,7 @@ class Oracle:
         self.cases = cases
         self.running: list[Running] = []
         self.connection = duckdb.connect()
-        self.connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
+        self.connection.execute(f"SET TimeZone = '{zone}'; SET threads = 1")
 
     def act(self, action: Any) -> None:
         """One action; then every instant that is complete is answered."""
@@ -214,7 +214,9 @@ class Oracle:
         self.connection.register("dim", pa.table(dim))
         integer = self.tables[case.windows[0].table].stream.unit == 1
         instant = f"CAST({tick} AS BIGINT)" if integer else f"make_timestamptz({tick})"
-        text = re.sub(r"\$instant", instant, case.duck)
+        moment = f"to_timestamp({tick})" if integer else instant
+        text = case.duck.replace("$today", f"CAST({moment} AS DATE)")
+        text = re.sub(r"\$instant", instant, text)
         return list(map(tuple, self.connection.execute(text).fetchall()))
 
     def close(self) -> None:

@@ -344,6 +344,9 @@ class Writer:
         if random.random() < 0.4:
             self.note("CURRENT_INSTANT")
             items.append(self.text.instant())
+        if random.random() < 0.2:
+            self.note("current_date()")
+            items.append(self.text.today())
         if kind == 1:
             self.note("DISTINCT")
             ending = self.order(len(items)) if random.random() < 0.5 else ""

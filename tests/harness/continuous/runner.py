@@ -29,6 +29,7 @@ from tests.harness.continuous.streams import (
 
 IN_LINE, SPARK = "in line", "Spark"
 FOLD, REEVALUATE = "fold", "reevaluate"
+ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York")
 PATIENCE_S = 0.001  # everything has been answered when results are read
 
 Results = list[tuple[Any, list[Row]]]
@@ -41,6 +42,7 @@ class Scenario:
     seed: int
     history: History
     cases: list[Case]
+    zone: str = "UTC"  # when the queries are created; it changes then
 
 
 def make_scenario(seed: int, queries: int) -> Scenario:
@@ -53,7 +55,8 @@ def make_scenario(seed: int, queries: int) -> Scenario:
         make_case(random.getrandbits(40), seed * queries + n, history.streams, len(times) <= 14)
         for n in range(queries)
     ]
-    return Scenario(seed, history, cases)
+    zone = Random(f"zone of {seed}").choice(ZONES)
+    return Scenario(seed, history, cases, zone)
 
 
 @dataclass
@@ -109,6 +112,11 @@ class Tier:
             self.database = self._connect()
 
     def _create(self) -> None:
+        self.database.sql(f"SET time_zone = '{self.scenario.zone}'")
+        self._create_all()
+        self.database.sql("RESET time_zone")
+
+    def _create_all(self) -> None:
         for number, case in enumerate(self.scenario.cases):
             for mode in (FOLD, REEVALUATE):
                 try:
@@ -189,7 +197,7 @@ class Run:
 
     def go(self, folder: Path, wanted: tuple[str, ...] = (IN_LINE, SPARK)) -> list[Problem]:
         """Runs all tiers and the oracle."""
-        oracle = Oracle(self.scenario.history, self.scenario.cases)
+        oracle = Oracle(self.scenario.history, self.scenario.cases, self.scenario.zone)
         tiers: list[Tier] = []
         try:
             for tier in wanted:

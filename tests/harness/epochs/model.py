@@ -29,6 +29,7 @@ from tests.harness.epochs.histories import (
     Table,
 )
 from tests.harness.epochs.queries import NEWEST, Case, Kept, Source
+from tests.harness.epochs.terms import ZONE
 from tests.semantics.streaming_model import Model
 from tests.semantics.streaming_model import Row as Stored
 
@@ -91,7 +92,8 @@ class Oracle:
         self._paused = False
         self.running: list[Running] = []
         self.connection = duckdb.connect()
-        self.connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
+        self.connection.execute(f"SET TimeZone = '{ZONE}'; SET threads = 1")
+        self.connection.execute("CREATE MACRO timestamp_seconds(x) AS to_timestamp(x)")
 
     def act(self, action: Action) -> None:
         """One action; then every epoch that has ended is answered."""

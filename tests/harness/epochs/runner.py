@@ -25,6 +25,7 @@ from tests.harness.epochs.histories import (
 )
 from tests.harness.epochs.model import MOST_EMPTY, Epoch, Oracle, bag
 from tests.harness.epochs.queries import Case, Cases
+from tests.harness.epochs.terms import ZONE
 
 INLINE_ROWS = (None, None, 0, 0, 2, 5)  # None: the default; a small one mixes the tiers
 PATIENCE_S = 0.001  # everything has been answered when results are read
@@ -122,6 +123,11 @@ class Run:
         self._add(action.added)
 
     def _create(self) -> None:
+        self._db.sql(f"SET time_zone = '{ZONE}'")
+        self._create_all()
+        self._db.sql("RESET time_zone")
+
+    def _create_all(self) -> None:
         self._created = True
         for number, case in enumerate(self._scenario.cases):
             what = "MATERIALIZED VIEW" if case.target == "view" else "CONTINUOUS QUERY"

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 Joined = dict[str, Any]
 ROWS = "rows of"
 INT_COLUMNS = ("k", "v", "id")
+ZONE = "Asia/Kolkata"  # in which the queries are created; then another is set
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,21 @@ def column(alias: str, name: str) -> Term:
 def constant(number: int) -> Term:
     """A whole number."""
     return Term(str(number), lambda _: number)
+
+
+def hour_of(number: Term) -> Term:
+    """The hour, in the zone of the query, of so many half hours after 1970 began."""
+
+    def value(row: Joined) -> Any:
+        found = number.value(row)
+        return None if found is None else _moment(found).hour
+
+    return Term(f"hour(timestamp_seconds({number.text} * 1800))", value)
+
+
+def _moment(half_hours: int) -> datetime:
+    start = datetime(1970, 1, 1, tzinfo=UTC)
+    return (start + timedelta(seconds=half_hours * 1800)).astimezone(ZoneInfo(ZONE))
 
 
 def plus(left: Term, right: Term, sign: str) -> Term:
@@ -208,6 +225,8 @@ def theta(random: Random, left: str, right: str, is_integer: bool) -> Term:
 def filtering(random: Random, alias: str) -> Term:
     """A condition on one source."""
     name = random.choice(["v", "k"])
+    if random.random() < 0.15:
+        return compared(hour_of(column(alias, name)), ">", constant(random.randint(4, 6)))
     return compared(
         column(alias, name), random.choice(["<", ">", "=", "<>"]), constant(random.randint(-2, 5))
     )

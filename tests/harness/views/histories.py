@@ -9,6 +9,7 @@ from tests.harness.continuous.streams import Row
 from tests.harness.views.queries import Case, make_case
 from tests.harness.views.tables import Source, Sources, rows_of
 
+ZONES = ("UTC", "Europe/Berlin", "America/New_York")
 STRATEGIES = ("split", "split", "split", "eager", "incremental", "deferred")
 
 
@@ -100,12 +101,28 @@ class Read:
 
 
 @dataclass(frozen=True)
+class SetZone:
+    """SET time_zone: views that come have another zone, those that are there keep theirs."""
+
+    zone: str
+
+
+@dataclass(frozen=True)
 class Restart:
     """Close and connect again."""
 
 
 Action = (
-    Insert | Advance | ChangeTable | ChangeRows | Create | CreateAbove | Refresh | Read | Restart
+    Insert
+    | Advance
+    | ChangeTable
+    | ChangeRows
+    | Create
+    | CreateAbove
+    | Refresh
+    | Read
+    | Restart
+    | SetZone
 )
 
 
@@ -168,6 +185,7 @@ class Histories:
             self.replace: 1,
             self.stack: 0.6,
             self.advance: 0.7,
+            self.set_zone: 1,
         }
         (kind,) = random.choices(list(kinds), list(kinds.values()))
         kind()
@@ -187,6 +205,10 @@ class Histories:
             self.now[source.name] += self.random.randint(0, 4)
             tick = self.now[source.name] * source.unit
             self.actions.append(Advance(source.name, tick))
+
+    def set_zone(self) -> None:
+        """Another time zone."""
+        self.actions.append(SetZone(self.random.choice(ZONES)))
 
     def change_table(self) -> None:
         """The standard table changes."""

@@ -21,6 +21,7 @@ from tests.harness.views.histories import (
     CreateAbove,
     Insert,
     Refresh,
+    SetZone,
 )
 from tests.harness.views.queries import PLAIN, PLAIN_QUERY, Case
 from tests.harness.views.tables import Source
@@ -38,6 +39,7 @@ class View:
     below: int | None = None  # the view that a view on a view reads
     left_out: dict[str, set[int]] = field(default_factory=dict)
     dim: list[Row] = field(default_factory=list)
+    zone: str = "UTC"  # of its creation
 
 
 class Oracle:
@@ -54,6 +56,7 @@ class Oracle:
             for s in sources
         }
         self.dim = list(dim)
+        self.zone = "UTC"
         self.views: dict[int, View] = {}
         self.connection = duckdb.connect()
         self.connection.execute("SET TimeZone = 'UTC'; SET threads = 1")
@@ -77,8 +80,10 @@ class Oracle:
             self._change_rows(action)
         elif isinstance(action, Create):
             self.views[action.view] = View(
-                action.case, None, self._left_out(action), list(self.dim)
+                action.case, None, self._left_out(action), list(self.dim), self.zone
             )
+        elif isinstance(action, SetZone):
+            self.zone = action.zone
         elif isinstance(action, CreateAbove):
             self.views[action.view] = View(None, action.below)
         elif isinstance(action, Refresh):
@@ -151,6 +156,7 @@ class Oracle:
     def answer(self, number: int, pinned: bool) -> list[Row]:
         """The rows of a view; `pinned`: tables below its folds are as of creation."""
         text = self._text(number, pinned)
+        self.connection.execute(f"SET TimeZone = '{self.views[self.base(number)].zone}'")
         return list(map(tuple, self.connection.execute(text).fetchall()))
 
     def base(self, number: int) -> int:

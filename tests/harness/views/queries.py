@@ -50,6 +50,10 @@ class ViewDuckText(DuckText):
         """The table itself."""
         return table
 
+    def today(self) -> str:
+        """The wall's date: a view has no instants."""
+        return "current_date"
+
     def below(self, name: str = "dim") -> str:
         """The rows as of creation."""
         return f"{name}_below"
@@ -89,7 +93,7 @@ class ViewWriter(Writer):
             self.groups, self.probe, self.derived, self.shared, self.scalar, self.both, self.above,
             self.breaks_r3, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
             self.breaks_r5, self.rows, self.cte, self.figure_2, self.groups, self.breaks_r2, self.shared,
-            self.correlated, self.static_cte, self.breaks_r4,
+            self.correlated, self.static_cte, self.breaks_r4, self.clock, self.today,
         ]  # fmt: skip
         found = shapes[self.number % len(shapes)]()
         if "median(" in found or "sum(DISTINCT" in found:
@@ -294,6 +298,31 @@ class ViewWriter(Writer):
         self.note("DISTINCT")
         items = [self.expressions.key(places) for _ in range(self.random.randint(1, 2))]
         return f"SELECT DISTINCT {self.named(items)} FROM {source}{self.where(places)}"
+
+    def clock(self) -> str:
+        """Fields and texts of a TIMESTAMP, which depend on the time zone."""
+        timed = [s for s in self.streams if dict(s.columns).get("t") == "TIMESTAMP"]
+        if not timed:
+            return self.groups()
+        source, alias = self.random.choice(timed), self.alias()
+        self.note("fields of a TIMESTAMP")
+        key = self.random.choice([f"hour({alias}.t)", f"CAST({alias}.t AS DATE)"])
+        moment = self.text.moment("1970-01-01 00:00:09")
+        after = self.random.choice(
+            [f" WHERE {alias}.t >= {moment}", f" WHERE hour({moment}) < 2", ""]
+        )
+        items = [key, "count(*)", f"max({alias}.i)"]
+        return f"SELECT {self.named(items)} FROM {self.window(source, alias)}{after} GROUP BY {key}"
+
+    def today(self) -> str:
+        """A function of time above the fold: every read is after 2020, and no wall is at 1970."""
+        self.note("current_date() above the fold")
+        self.width = 2
+        today = self.text.today()
+        text = f"SELECT d.k AS c0, d.n AS c1 FROM ({self.small()}) d"
+        if self.random.random() < 0.5:
+            return f"{text} WHERE year({today}) > 2020 AND d.n > 0"
+        return f"{text} WHERE {today} < DATE '2020-01-01' OR d.n > 1"
 
     def union(self) -> str:
         """UNION ALL of groupings."""

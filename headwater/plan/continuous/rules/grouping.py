@@ -111,7 +111,8 @@ class _Grouped:
         return [item.expression for item in self.block.items]
 
     def _has_aggregate(self, span: Span) -> bool:
-        return any(c.name in AGGREGATES and not c.windowed for c in calls_in(self.bound.text, span))
+        calls = calls_in(self.bound.text, span)
+        return any(c.name in self.bound.aggregates and not c.windowed for c in calls)
 
     def _key(self, span: Span) -> Span:
         """A grouping expression; a number or an alias means an item of the select list."""
@@ -140,8 +141,8 @@ class _Grouped:
             raise Unfit("* beside a grouping")
         name = None if item.name is None else str(item.name)
         uses = self.bound.own_uses(self.block, item.expression)
-        if name is None and len(uses) == 1 and uses[0].span == item.expression:
-            name = uses[0].name
+        if name is None and len(uses) == 1 and uses[0].whole == item.expression:
+            name = uses[0].shown
         text = self.text(item.expression, by_alias=False)
         if name is None and text.startswith("_a") and text[2:].isdigit():
             name = self.aggregates[int(text[2:])].name
@@ -182,7 +183,7 @@ class _Grouped:
         found: list[Replacement] = []
         for call in calls_in(self.bound.text, span):
             inner = any(within(call.span, place) for place, _ in found)
-            if inner or call.name not in AGGREGATES or call.windowed:
+            if inner or call.name not in self.bound.aggregates or call.windowed:
                 continue
             if any(within(call.span, d) for d in deeper):
                 continue
@@ -199,6 +200,8 @@ class _Grouped:
 
     def _aggregate(self, call: Call) -> AggregateText:
         bound, function = self.bound, call.name.lower()
+        if call.name not in AGGREGATES:
+            raise Unfit(f"{function} is an aggregate in Python, which has no fold")
         if any(not bound.is_pushable(span) for span in call.arguments):
             raise Unfit("an aggregate depends on the instant")
         if bound.nested(call.span):

@@ -13,7 +13,7 @@ from headwater.plan.continuous.folds import (
     Output,
     SourceColumn,
 )
-from headwater.plan.continuous.rendering import Replacement
+from headwater.plan.continuous.rendering import Replacement, with_columns
 from headwater.plan.continuous.rules.probe import check_probe
 from headwater.plan.continuous.rules.pushdown import split_conditions
 from headwater.plan.continuous.scope import Scope, within
@@ -92,11 +92,11 @@ class _Kept:
         number = next(
             n for n, leaf in self.bound.direct(self.scope) if leaf.number == use.leaf.number
         )
-        text = use.text
-        for column in use.columns:
-            kept = self.name(SourceColumn(number, column))
-            text = text.replace(f"{quoted(use.leaf.alias)}.{quoted(column)}", kept)
-        return text
+        names = {
+            (use.leaf.alias, column): self.name(SourceColumn(number, column))
+            for column in use.columns
+        }
+        return with_columns(use.text, names)
 
     def order_text(self, span: Span) -> str:
         return self.text(span, by_alias=True)
@@ -113,9 +113,9 @@ def _outputs(kept: _Kept) -> tuple[Output, ...]:
             continue
         name = str(item.name) if item.name is not None else None
         uses = kept.bound.own_uses(kept.block, item.expression)
-        if name is None and len(uses) == 1 and uses[0].span == item.expression:
+        if name is None and len(uses) == 1 and uses[0].whole == item.expression:
             column = kept.scope.resolve(uses[0])
-            name = uses[0].name if column is not None else None
+            name = uses[0].shown if column is not None else None
         found.append(Output(kept.text(item.expression), name))
     return tuple(found)
 
