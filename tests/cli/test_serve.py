@@ -137,7 +137,7 @@ def test_it_says_how_to_connect(tmp_path: Path) -> None:
         assert "needs no password" in said
     finally:
         process.terminate()
-        process.communicate(timeout=60)
+        process.communicate(timeout=PATIENCE_S)
     assert list(folder.iterdir()) == []
     shutil.rmtree(runtime)
 

@@ -23,6 +23,7 @@ from headwater.server.serve import tls_context
 from headwater.server.users import ServerUsers
 from headwater.server.wire import messages as m
 from headwater.server.wire.server import WireOptions
+from tests.harness.patience import PATIENCE_S
 from tests.server.frontend import ScramClient, encoded, error_fields, replies_of
 from tests.server.http.client import Client, basic
 from tests.server.live import Live, LiveServer
@@ -53,7 +54,7 @@ def sockets(live: Live, count: int, words: bytes) -> Iterator[list[socket.socket
         found = []
         for _ in range(count):
             where = (live.host, live.port)
-            client = stack.enter_context(socket.create_connection(where, timeout=30))
+            client = stack.enter_context(socket.create_connection(where, timeout=PATIENCE_S))
             found.append(client)
             with contextlib.suppress(OSError):
                 client.sendall(words)
@@ -121,7 +122,7 @@ def test_handshakes_that_do_not_end_are_counted(plain: headwater.Database, tmp_p
             assert len(live.server.waiting) <= 10
         live.wait_until(lambda: not len(live.server.waiting))
     with LiveServer(plain, options=WireOptions(port=0, tls=tls)) as wire:
-        with socket.create_connection((wire.host, wire.port), timeout=30) as client:
+        with socket.create_connection((wire.host, wire.port), timeout=PATIENCE_S) as client:
             client.sendall(encoded(m.SslRequest()))
             assert client.recv(1) == b"S"
             client.sendall(b"this is no TLS, whatever else it may be")
@@ -138,7 +139,7 @@ def test_a_login_has_a_deadline(plain: headwater.Database) -> None:
     with LiveServer(plain, plain.users) as live:
         with sockets(live, 1, b"") as silent:
             assert is_cut_off(silent[0])
-        with socket.create_connection((live.host, live.port), timeout=30) as client:
+        with socket.create_connection((live.host, live.port), timeout=PATIENCE_S) as client:
             client.sendall(encoded(m.Startup(3, 0, {"user": "ada"})))
             said = b""
             while data := client.recv(4096):
@@ -151,7 +152,7 @@ def test_a_login_has_a_deadline(plain: headwater.Database) -> None:
             assert client.execute("SELECT 1").fetchall() == [(1,)]
     with (
         Live(HttpServer(plain, HttpOptions(port=0))) as live,
-        socket.create_connection((live.host, live.port), timeout=30) as half,
+        socket.create_connection((live.host, live.port), timeout=PATIENCE_S) as half,
     ):
         half.sendall(HALF_HEAD)
         assert half.recv(1000).startswith(b"HTTP/1.1 408 ")
@@ -253,7 +254,7 @@ def test_guesses_that_were_begun_together_tell_no_more(plain: headwater.Database
         for number in range(MOST_FAILURES + 3):
             scram = ScramClient("right" if number > MOST_FAILURES else "wrong")
             where = (live.host, live.port)
-            client = stack.enter_context(socket.create_connection(where, timeout=30))
+            client = stack.enter_context(socket.create_connection(where, timeout=PATIENCE_S))
             client.sendall(encoded(m.Startup(3, 0, {"user": "ada"})))
             client.recv(4096)
             client.sendall(encoded(m.Password(scram.first())))
@@ -272,7 +273,7 @@ def test_a_client_that_only_asks_for_the_salt_counts_as_nothing(plain: headwater
     plain.sql("CREATE USER ada PASSWORD 'right' ROLE ADMIN")
     with LiveServer(plain, plain.users) as live:
         for _ in range(MOST_FAILURES + 1):
-            with socket.create_connection((live.host, live.port), timeout=30) as client:
+            with socket.create_connection((live.host, live.port), timeout=PATIENCE_S) as client:
                 client.sendall(encoded(m.Startup(3, 0, {"user": "ada"})))
                 client.recv(4096)
         logged_in(live, "ada", "right").close()
@@ -283,7 +284,7 @@ def test_a_client_that_only_asks_for_the_salt_counts_as_nothing(plain: headwater
 
 def salt(live: LiveServer, user: str) -> bytes:
     """The salt that a user is told."""
-    with socket.create_connection((live.host, live.port), timeout=30) as client:
+    with socket.create_connection((live.host, live.port), timeout=PATIENCE_S) as client:
         client.sendall(encoded(m.Startup(3, 0, {"user": user})))
         client.recv(4096)
         client.sendall(encoded(m.Password(ScramClient("x").first())))

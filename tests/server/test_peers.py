@@ -160,13 +160,14 @@ def test_a_unix_socket_tells_its_user() -> None:
 
 SPEAK = """
 import http.client, socket, struct, sys
+from tests.harness.patience import PATIENCE_S
 host, wire, web, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 def startup(client):
     body = struct.pack("!HH", 3, 0) + b"user\\0me\\0\\0"
     client.sendall(struct.pack("!I", len(body) + 4) + body)
     return client.recv(4096).replace(b"\\0", b" ")
 if wire:
-    with socket.create_connection((host, wire), timeout=30) as client:
+    with socket.create_connection((host, wire), timeout=PATIENCE_S) as client:
         print(startup(client))
 if path:
     with socket.socket(socket.AF_UNIX) as client:
@@ -175,7 +176,7 @@ if path:
 if web:
     for head in ({}, {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
                       "Sec-WebSocket-Key": "AAAAAAAAAAAAAAAAAAAAAA=="}):
-        asking = http.client.HTTPConnection(host, web, timeout=30)
+        asking = http.client.HTTPConnection(host, web, timeout=PATIENCE_S)
         where = "/subscribe/zzz" if head else "/console/names"
         asking.request("GET", where, headers=head)
         found = asking.getresponse()
@@ -190,7 +191,7 @@ def spoken_by(uid: int, host: str, wire: int = 0, web: int = 0, path: str = "") 
     found = subprocess.run(
         [shutil.which("python3", path="/usr/bin:/usr/local/bin") or sys.executable, "-c", SPEAK,
          host, str(wire), str(web), path],
-        capture_output=True, text=True, timeout=60, user=uid, group=uid, cwd="/", env={},
+        capture_output=True, text=True, timeout=PATIENCE_S, user=uid, group=uid, cwd="/", env={},
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     return found.stdout

@@ -18,6 +18,7 @@ import pytest
 import headwater
 from headwater.errors import SettingError, StorageError
 from headwater.server.wire.unix_socket import UnixListener, bound, chosen_folder, default_folder
+from tests.harness.patience import PATIENCE_S
 from tests.server.live import LiveServer
 from tests.server.test_peers import NOBODY, as_root, linux, spoken_by
 
@@ -65,7 +66,7 @@ def test_psql_finds_it(short: Path) -> None:
     with listening(short) as (_, _path, port):
         found = subprocess.run(
             ["psql", "-h", short, "-p", str(port), "-U", "me", "-Atc", "SELECT 1", "headwater"],
-            capture_output=True, text=True, timeout=60,
+            capture_output=True, text=True, timeout=PATIENCE_S,
         )  # fmt: skip
     assert found.stdout == "1\n", found.stderr
 
