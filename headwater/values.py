@@ -78,7 +78,7 @@ def has_far_times(column: pa.ChunkedArray[Any] | pa.Array[Any]) -> bool:
 
 
 def far_time_text(scalar: Any) -> str:
-    """A date or timestamp beyond Python's years, `+12026-11-17 08:00:00.5Z`; Arrow cuts its year."""
+    """A date or timestamp beyond Python's years, `12026-11-17 08:00:00.500000Z`; Arrow cuts its year."""
     import numpy as np
 
     type_ = scalar.type
@@ -86,9 +86,8 @@ def far_time_text(scalar: Any) -> str:
         return str(pc.cast(scalar, pa.string()).as_py())
     unit: Any = "D" if pa.types.is_date32(type_) else type_.unit
     text = str(np.datetime64(scalar.value, unit)).replace("T", " ")
-    sign = "" if text.startswith("-") or text.index("-") == 4 else "+"
-    zone = "Z" if pa.types.is_timestamp(type_) and type_.tz is not None else ""
-    return f"{sign}{text}{zone}"
+    zoned = pa.types.is_timestamp(type_) and type_.tz is not None
+    return f"{text}Z" if zoned else text
 
 
 def text_of(type_: pa.DataType, machine: bool = False) -> Callable[[Any], str]:

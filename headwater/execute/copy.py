@@ -59,11 +59,21 @@ def read_file(statement: Copy, path: Path, fields: list[pa.Field[pa.DataType]]) 
     try:
         if statement.format == "parquet":
             return pq.read_table(path)
+        _refuse_nested(fields)
         return _read_csv(statement, path, fields)
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno:
             raise storage_error("read", str(path), error) from error
         raise _bad_line(path, _with_line(statement, path, fields, str(error))) from error
+
+
+def _refuse_nested(fields: list[pa.Field[pa.DataType]]) -> None:
+    for field in fields:
+        if pa.types.is_nested(field.type):
+            raise NotSupportedError(
+                f"column {field.name} cannot be read from CSV: arrays, maps and structs have no form there",
+                hint="use COPY … FROM 'file' PARQUET, or name the other columns",
+            )
 
 
 def _read_csv(

@@ -23,7 +23,7 @@ from headwater.sql.types import is_list
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31
 FIRST_TIME, LAST_TIME = -62_135_596_800_000_000, 253_402_300_799_999_999  # in microseconds
 YEARS = "the years 1 to 9999"
-_FAR = re.compile(r"(?<![\w.-])[+-]?\d{5,}-\d{1,2}-\d{1,2}\b")
+_FAR = re.compile(r"(?<![\w.-])[+-]?\d{5,}-\d{1,2}-\d{1,2}(?![\d-])")
 
 Part = tuple[str, "pa.Field[Any]"]  # what a part of a value is called, and what it may hold
 

@@ -21,6 +21,7 @@ LARGEST_FLOAT = 3.4028235677973366e38  # what rounds to more is infinite in a FL
 
 
 FEW_ROWS = 64  # so few are not worth columns of their own
+EDGES = (1, 9999)  # the first and the last year of Python's times
 
 
 def as_table(rows: Any, schema: pa.Schema) -> pa.Table:
@@ -54,18 +55,21 @@ def as_batch(rows: Any, schema: pa.Schema) -> pa.RecordBatch:
 
 
 @lru_cache(maxsize=256)
-def _shape(schema: pa.Schema) -> tuple[pa.DataType, dict[str, set[type]], tuple[str, ...]]:
-    """The struct of a row, the Python types that each column takes as they are, NOT NULL columns."""
+def _shape(
+    schema: pa.Schema,
+) -> tuple[pa.DataType, dict[str, set[type]], tuple[str, ...], tuple[str, ...]]:
+    """The struct of a row, the Python types that columns take as they are, NOT NULL ones, times."""
     exact = {field.name: _exact_types(field.type) for field in schema}
     required = tuple(field.name for field in schema if not field.nullable)
-    return pa.struct([field.with_nullable(True) for field in schema]), exact, required
+    times = tuple(name for name, types in exact.items() if datetime in types)
+    return pa.struct([field.with_nullable(True) for field in schema]), exact, required, times
 
 
 def _few_plain_rows(rows: Any, schema: pa.Schema) -> pa.RecordBatch | None:
     """A few dicts, or tuples, of plain values by the shortest way; None: look more closely."""
     if not isinstance(rows, list) or not 0 < len(rows) <= FEW_ROWS:
         return None
-    struct, exact, required = _shape(schema)
+    struct, exact, required, times = _shape(schema)
     plain = []
     for row in rows:
         if isinstance(row, tuple) and len(row) == len(exact):
@@ -81,7 +85,8 @@ def _few_plain_rows(rows: Any, schema: pa.Schema) -> pa.RecordBatch | None:
         batch = pa.RecordBatch.from_struct_array(pa.array(plain, struct))
     except (pa.ArrowException, OverflowError, ValueError):
         return None  # the long way names the row and the column
-    check(batch, schema)
+    if any(row[name] is not None and row[name].year in EDGES for row in plain for name in times):
+        check(batch, schema)  # a zone moved a time over the edge, maybe; no other year can be wrong
     return batch
 
 

@@ -88,6 +88,14 @@ def test_times_beyond_pythons_years() -> None:
     assert record["m"]["k"] == record["l"][0]
 
 
+def test_years_beyond_those_of_arrow_keep_their_digits() -> None:
+    """Arrow keeps a year in 16 bits: 67562 came out as 2026."""
+    far = 65_592 * 31_556_952_000_000
+    assert python_values(pa.array([far, None], UTC_TIME)) == ["67562-01-01 01:26:24.000000Z", None]
+    days = pa.array([40_000_000, -719_163, -800_000], pa.date32())
+    assert python_values(days) == ["111486-04-13", "0000-12-31", "-221-09-04"]
+
+
 def test_table_plain() -> None:
     table = pa.table({"id": [1, 20, None], "name": ["Ada", "", None]})
     assert lines(table) == [

@@ -281,3 +281,15 @@ def test_rows_that_do_not_fit_are_refused(store: Opened, rows: pa.Table, message
     with pytest.raises(DataError, match=message):
         deliver(table, key, 0, rows)
     assert scanned(table) == []
+
+
+def test_times_of_a_source_lie_in_the_years_1_to_9999(store: Opened) -> None:
+    times = pa.list_(pa.timestamp("us", "UTC"))
+    schema = pa.schema([SCHEMA.field("t"), pa.field("v", times)])
+    table = store.create("t", schema)
+    key = source(store, table)
+    rows = pa.table({"t": [1, 2], "v": pa.array([[0], [None, 1 << 60]], times)})
+    with pytest.raises(DataError, match="row 1: a time in column v is outside") as caught:
+        deliver(table, key, 0, rows)
+    assert caught.value.sqlstate == "22008"
+    assert scanned(table, ("t",)) == []

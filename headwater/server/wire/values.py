@@ -111,7 +111,7 @@ def far_time_text(scalar: Any) -> str | None:
         return None
     text = values.far_time_text(scalar)
     zoned = text.endswith("Z")
-    day, _, clock = text.removesuffix("Z").removeprefix("+").partition(" ")
+    day, _, clock = text.removesuffix("Z").partition(" ")
     year, month_and_day = day[:-6], day[-6:]
     before = int(year) < 1
     day = f"{1 - int(year) if before else int(year):04d}{month_and_day}"

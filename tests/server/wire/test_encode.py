@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 from decimal import Decimal
 from typing import Any
 
@@ -13,6 +14,8 @@ from hypothesis import strategies as st
 
 from headwater.server.wire import encode, types
 from headwater.server.wire.values import interval_text, numeric_binary, numeric_from_binary
+from headwater.values import json_of, python_values
+from tests.harness.nested import NESTED
 from tests.server.frontend import replies_of
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the oracle here")
@@ -141,3 +144,36 @@ def test_types_are_described() -> None:
     fields = encode.fields_of(schema, (1,))
     assert [(f.oid, f.size, f.format) for f in fields] == [(1700, -1, 1), (1009, -1, 1), (21, 2, 1)]
     assert types.shown(1700, fields[0].modifier) == "numeric(10,2)"
+
+
+def test_times_of_far_years_keep_their_digits() -> None:
+    """As PostgreSQL writes them; Arrow keeps a year in 16 bits, and wrote 2026 for 67562."""
+    far = 65_592 * 31_556_952_000_000
+    moments = pa.array([far, far + 500_000, None, -62_135_596_800_000_001, 0])
+    assert encode.as_text(moments.cast(pa.timestamp("us", "UTC"))).to_pylist() == [
+        "67562-01-01 01:26:24+00",
+        "67562-01-01 01:26:24.5+00",
+        None,
+        "0001-12-31 23:59:59.999999+00 BC",
+        "1970-01-01 00:00:00+00",
+    ]
+    assert encode.as_text(moments.slice(0, 1).cast(pa.timestamp("us"))).to_pylist() == [
+        "67562-01-01 01:26:24"
+    ]
+    days = pa.array([40_000_000, -800_000, 0], pa.int32()).cast(pa.date32())
+    assert encode.as_text(days).to_pylist() == ["111486-04-13", "0222-09-04 BC", "1970-01-01"]
+
+
+@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("format_", [encode.TEXT, encode.BINARY])
+def test_nested_values_are_json_without_a_loss(name: str, format_: int) -> None:
+    """The same that HTTP sends; an array of plain values has a type of its own."""
+    type_, given_ = NESTED[name]
+    column = pa.array([*given_, None], type_)
+    cells = encode.as_cells(column, format_).to_pylist()
+    read = [None if cell is None else json.loads(cell, parse_constant=refused) for cell in cells]
+    assert read == [json_of(type_)(value) for value in python_values(column)]
+
+
+def refused(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
