@@ -10,6 +10,7 @@ import contextlib
 import logging
 import os
 import re
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -53,14 +54,28 @@ class StreamRunner(Runner):
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None
+        self._life = 0  # of Spark: the stream ends with it
+        self._taking = (
+            threading.Lock()
+        )  # a micro-batch of a Spark that ended may still be committed
         self._synced: dict[Path, float] = {}
         self.reports: list[Report] = []  # of the last micro-batch
         self.after_commit: Callable[[int], None] | None = None  # for tests of crashes
 
     def run(self) -> None:
-        """Starts the stream and waits for its end."""
-        if not self._begin():
-            return
+        """Starts the stream and waits for its end; again from the checkpoint if Spark ends under it."""
+        while not self.stopping.is_set():
+            try:
+                if self._begin():
+                    self._follow()
+                return
+            except Exception as error:
+                if not self.around.kernel.ended_since(self._life, error):
+                    raise
+                self.error = None
+
+    def _follow(self) -> None:
+        """Waits for the end of the stream."""
         query = self._query
         assert query is not None
         try:
@@ -69,6 +84,8 @@ class StreamRunner(Runner):
             if not self.stopping.is_set() and self.error is not None:
                 raise self.error
         except Exception as error:
+            if self.around.kernel.ended_since(self._life, error):
+                raise
             if self.error is not None:
                 raise self.error from None
             raise missing_file_system(error) or error from None
@@ -82,7 +99,7 @@ class StreamRunner(Runner):
             if self.stopping.wait(POLL_S):
                 return False
         logging.getLogger("py4j.clientserver").addFilter(_says_more)
-        session = self.around.kernel.stream_session(STREAM_SETTINGS)
+        session, self._life = self.around.kernel.stream_session(STREAM_SETTINGS)
         try:
             frame = self._kind.frame(session, self.feed)
         except Exception as error:
@@ -110,9 +127,10 @@ class StreamRunner(Runner):
         """Called by Spark for each micro-batch, one at a time."""
         self.busy = True
         try:
-            if self.stopping.is_set():
-                raise KernelError("the source is being stopped")
-            self._commit_once(frame, number)
+            with self._taking:
+                if self.stopping.is_set():
+                    raise KernelError("the source is being stopped")
+                self._commit_once(frame, number)
         except Exception as error:
             self.error = _failure(error)
             raise self.error from None
