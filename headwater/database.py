@@ -56,7 +56,7 @@ from headwater.storage.folder import DataFolder
 from headwater.storage.streaming.store import StreamStore
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from headwater.kernel.spark import SparkSession
 
 T = TypeVar("T")
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels

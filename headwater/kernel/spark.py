@@ -32,7 +32,7 @@ from headwater.kernel.watch import EndOf
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession as SparkSession  # for those who may not import PySpark
 
 TRAINING_DELAY_S = 60.0
 LOOK_S = 0.25  # how often it is looked whether somebody stopped the context

@@ -57,7 +57,7 @@ def until(condition):
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end, db.sql("SELECT * FROM headwater.sources").rows()
-        time.sleep(0.01)
+        time.sleep(0.01)  # not a wait for progress: a state of Spark's, which tells nobody
 
 import headwater
 found = {"before": look()}

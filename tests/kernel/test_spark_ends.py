@@ -38,7 +38,7 @@ def until(condition, seconds=120.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "not in time"
-        time.sleep(0.01)
+        time.sleep(0.01)  # not a wait for progress: a state that is told to nobody here
 
 def noticed():
     begin = time.monotonic()
@@ -265,9 +265,9 @@ try:
     while time.monotonic() < end:
         if sys.argv[2] == "stalls":
             os.kill(java, signal.SIGSTOP)
-            time.sleep(0.25)
+            time.sleep(0.25)  # not a wait for progress: the stall
             os.kill(java, signal.SIGCONT)
-            time.sleep(0.15)
+            time.sleep(0.15)  # not a wait for progress: the time between two
         else:
             db.sql("SELECT sum(id % 7) FROM range(20000000)")
 finally:
