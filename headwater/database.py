@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -39,6 +39,7 @@ from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation, Kernel
+from headwater.kernel.spark import SparkStatus
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import parser
@@ -60,6 +61,9 @@ from headwater.storage.folder import DataFolder
 from headwater.storage.secret import kept_secret
 from headwater.storage.streaming.store import StreamStore
 
+if TYPE_CHECKING:
+    from headwater.kernel.spark import SparkSession
+
 T = TypeVar("T")
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
@@ -70,22 +74,26 @@ def connect(
     *,
     master: str | None = None,
     settings: Mapping[str, object] | None = None,
+    spark: SparkSession | None = None,
 ) -> Database:
     """Opens a data folder (made if it is not there); ":memory:" is a temporary one.
 
-    Spark starts in the background; statements that need none do not wait for it.
+    Spark starts in the background; statements that need none do not wait for it. A program that has a
+    Spark session of its own keeps it as it is: sessions beside it are used. `spark` names it.
     """
     given = dict(settings or {})
     if master is not None:
         given["master"] = master
-    return Database(path, Settings(given))
+    return Database(path, Settings(given), spark)
 
 
 class Database:
     """An open database. Threads may share it."""
 
     @failures_told()
-    def __init__(self, path: str | Path, settings: Settings) -> None:
+    def __init__(
+        self, path: str | Path, settings: Settings, spark: SparkSession | None = None
+    ) -> None:
         self._lock = threading.Lock()
         self._ended = threading.Condition(self._lock)  # told whenever a statement has ended
         self._running: set[Cancellation] = set()
@@ -93,7 +101,7 @@ class Database:
         folder = DataFolder(path)
         with contextlib.ExitStack() as undo:
             undo.callback(folder.close)
-            kernel = Kernel(settings, folder.staging)
+            kernel = Kernel(settings, folder.staging, spark)
             undo.callback(kernel.close)
             if settings.flag("eager_spark"):
                 kernel.start()
@@ -106,6 +114,8 @@ class Database:
             engine = Engine(
                 settings.integer("engine_threads"), lambda: settings.number("snapshot_s")
             )
+            engine.spark_settled = lambda: kernel.settled
+            kernel.on_spark.append(engine.spark_changed)
             self._context = Context(settings, folder, catalog, kernel, streams, engine)
             tables.open_tables(self._context)
             functions.open_functions(self._context)
@@ -479,8 +489,13 @@ class Database:
 
     @property
     def spark_ready(self) -> bool:
-        """Whether Spark has started."""
+        """Whether Spark runs."""
         return self._context.kernel.ready
+
+    @property
+    def spark_status(self) -> SparkStatus:
+        """How Spark is: its state, how often it was started again, why it last ended."""
+        return self._context.kernel.status
 
     @failures_told()
     def close(self) -> None:

@@ -10,6 +10,7 @@
     ├── StorageError         files, folders, locks, damage                          58xxx, 53100, XX001
     ├── OverloadError        a named bound was reached                              53xxx
     ├── KernelError          Spark or Java: could not start, or a run failed        Spark's own, 58000
+    │   └── SparkEndedError  Spark has ended and is being started again             57P03
     ├── CancelledError       a statement was cancelled                              57014
     └── ClosedError          the database is closed                                 08003
 
@@ -143,6 +144,12 @@ class KernelError(Error):
     """Spark or Java could not start, or a run failed there."""
 
     default_sqlstate = "58000"
+
+
+class SparkEndedError(KernelError):
+    """Spark has ended, or has not started yet: what needs it may be tried again when it runs."""
+
+    default_sqlstate = "57P03"
 
 
 class CancelledError(Error):

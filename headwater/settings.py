@@ -113,6 +113,20 @@ TABLE: tuple[Setting, ...] = (
         "aot_cache", True, "keep a cache of loaded Java classes for a faster start", fixed=True
     ),
     Setting("start_timeout_s", 120.0, "how long to wait for Spark to start", minimum=1),
+    Setting(
+        "spark_restarts",
+        10,
+        "how often within an hour Spark is started again after it ended; 0 never",
+        minimum=0,
+        maximum=1000,
+    ),
+    Setting(
+        "spark_restart_pause_s",
+        60.0,
+        "longest pause before Spark is started again; the first is 0.25 s, each twice the one before",
+        minimum=0.1,
+        maximum=3600,
+    ),
     Setting("statement_timeout_s", 0.0, "cancel a statement after this long; 0 never", minimum=0),
     Setting(
         "statement_timeout_users_s",

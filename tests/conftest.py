@@ -38,7 +38,7 @@ settings.load_profile("suite")
 
 # Threads that belong to the whole process, by the start of their names.
 LASTING_THREADS = (
-    "headwater-spark-start",  # starts Spark while the first tests run
+    "headwater-spark",  # starts Spark while the first tests run, and watches it
     "pytest_timeout",
 )
 # Threads without names of their own, by the module that runs them: PySpark's and py4j's daemons

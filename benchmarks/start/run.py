@@ -22,7 +22,7 @@ from benchmarks import report
 from benchmarks.targets import Target
 from headwater.kernel import aot
 from headwater.kernel.java import find_java, spark_java_home
-from headwater.kernel.spark import default_memory_mb
+from headwater.kernel.spark_settings import default_memory_mb
 
 HERE = Path(__file__).parent
 BUNDLED, SYSTEM = 0.6, 1.05  # of plain PySpark

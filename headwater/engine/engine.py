@@ -23,7 +23,8 @@ from headwater.engine.sharing import Sharing
 from headwater.engine.update_query import UpdateQuery, monotonic_us
 from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
-from headwater.errors import StorageError
+from headwater.errors import SparkEndedError, StorageError
+from headwater.kernel.kernel import without_waiting
 from headwater.storage.disk import may_pass
 from headwater.storage.streaming.table import StreamingTable
 
@@ -59,6 +60,8 @@ class Engine:
         self._offered: set[str] = (
             set()
         )  # with instants to answer: fired before they are pulled again
+        self._parked: set[str] = set()  # to be fired when Spark runs again
+        self.spark_settled: Callable[[], bool] = lambda: True  # it runs, or never will
         self._hurrying = 0  # flushes under way: nothing is held back
         self._closing = False
         self._workers = [
@@ -141,6 +144,7 @@ class Engine:
             self._scheduler.remove(key)
             self._offered.discard(key)
             self._retries.forget(key)
+            self._parked.discard(key)
             self._unread(key)
             self._wait_for(key)
         query.leave()
@@ -268,7 +272,7 @@ class Engine:
                     self._since.setdefault(name, since)
             self._dirty.clear()
             for name in sorted(self._again):
-                if name not in self._pulling | self._running | self._offered:
+                if name not in self._pulling | self._running | self._offered | self._parked:
                     self._again.discard(name)
                     if name in self._queries and self._queries[name].state == "running":
                         self._pulling.add(name)
@@ -320,7 +324,7 @@ class Engine:
     def _arrival_due(self, query: Factory) -> int | None:
         """When the next instant of a query over arrival times comes, in µs; None if data decides."""
         name = query.name.casefold()
-        busy = name in self._offered or name in self._pulling or name in self._running
+        busy = name in self._offered | self._pulling | self._running | self._parked
         return query.wall_due if query.state == "running" and not busy else None
 
     def _look_at_wall(self) -> None:
@@ -393,15 +397,17 @@ class Engine:
     def _fire(self, name: str, query: Factory | None) -> None:
         started = time.monotonic()
         failure: BaseException | None = None
+        waits = False
         try:
             if query is not None and query.state == "running":
-                query.fire()
+                with without_waiting():  # others that need no Spark have work for this thread
+                    query.fire()
                 self._put_away(query)
                 self._let_go(query)
         except BaseException as error:
-            alone = query is not None and not query.careful and not may_pass(error)
-            retried = alone and query is not None and self._try_carefully(query)
-            failure = None if retried else error
+            waits = isinstance(error, SparkEndedError)
+            may = query is not None and (waits or not (query.careful or may_pass(error)))
+            failure = None if may and self._try_again(query, careful=not waits) else error
         with self._lock:
             self._running.discard(name)
             now = time.monotonic()
@@ -410,6 +416,8 @@ class Engine:
             elif query is not None and name in self._queries:
                 self._is_well(name, query)
                 self._again.add(name)  # more may have come, or be left, since
+                if waits and not self.spark_settled():
+                    self._parked.add(name)
             self._scheduler.finished(name, now, now - started)
             self._quiet.notify_all()
             self._work.notify()
@@ -422,9 +430,17 @@ class Engine:
             if not may_pass(error):
                 raise
 
-    def _try_carefully(self, query: Factory) -> bool:
-        """After an error in a firing: again instant by instant, so that good ones are answered."""
-        query.careful = True
+    def spark_changed(self) -> None:
+        """Those that Spark's end has stopped go on where they were once it runs again, or fail."""
+        with self._lock:
+            if self.spark_settled():
+                self._parked.clear()
+                self._work.notify_all()
+
+    def _try_again(self, query: Factory | None, careful: bool) -> bool:
+        """After an error in a firing: again; careful is by instant, so that good ones are answered."""
+        assert query is not None
+        query.careful = query.careful or careful
         try:
             query.attach()
         except Exception:  # the first error is told

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -62,6 +63,7 @@ INDEXES = columns(
 )
 LATE_ROWS = columns(table_name=STRING, policy=STRING, late_count=BIGINT)
 METRICS = columns(name=STRING, value=BIGINT)
+SPARK = columns(state=STRING, since=STRING, restarts=BIGINT, last_end=STRING, next_start=STRING)
 SOURCES = columns(
     name=STRING,
     table_name=STRING,
@@ -298,6 +300,23 @@ def metrics(context: Context) -> pa.Table:
     return _rows([{"name": n, "value": v} for n, v in sorted(found.items())], METRICS)
 
 
+def spark(context: Context) -> pa.Table:
+    """How Spark is, in one row."""
+    status = context.kernel.status
+    row = {
+        "state": status.state,
+        "since": _moment(status.since),
+        "restarts": status.restarts,
+        "last_end": status.last_end,
+        "next_start": _moment(status.next_start),
+    }
+    return _rows([row], SPARK)
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).isoformat()
+
+
 def sinks(context: Context) -> pa.Table:
     """All sinks: what they read, whether they run, and how far they are."""
     return _rows([asdict(status) for status in context.sinks.statuses()], SINKS)
@@ -498,6 +517,7 @@ NAMES: dict[str, Callable[[Context], pa.Table]] = {
     "settings": settings,
     "sinks": sinks,
     "sources": sources,
+    "spark": spark,
     "staleness": staleness,
     "tables": tables,
     "views": views,

@@ -88,7 +88,7 @@ def train(java: Java, memory_mb: int) -> Path | None:
 
 
 def _record(java: Java, memory_mb: int, fresh: Path) -> None:
-    from headwater.kernel.spark import spark_settings
+    from headwater.kernel.spark_settings import spark_settings
     from headwater.settings import Settings
 
     settings = Settings({"master": "local[*]"}, environment={})

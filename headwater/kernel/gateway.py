@@ -118,6 +118,15 @@ class Gateway:
         self.port, length = struct.unpack("!ii", data[:8])
         self.secret = data[8 : 8 + length].decode()
 
+    def last_error(self) -> str | None:
+        """The last error that the process printed, in one line."""
+        try:
+            printed = self.log.read_text(errors="replace").splitlines()
+        except OSError:
+            return None
+        errors = [line for line in printed if " ERROR " in line or "OutOfMemoryError" in line]
+        return errors[-1].partition(" ERROR ")[2].strip() or errors[-1] if errors else None
+
     def failure(self, message: str) -> KernelError:
         """An error with what the process printed last, and what to do about it."""
         try:

@@ -11,20 +11,22 @@ from __future__ import annotations
 import contextlib
 import itertools
 import queue
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from headwater.errors import CancelledError, Error, KernelError
+from headwater.errors import CancelledError, Error, SparkEndedError
 from headwater.kernel.failure import Mapper, translate
 from headwater.kernel.functions import UserFunction
+from headwater.kernel.pyspark_state import master_of, running_session
 from headwater.kernel.relation import Relation, Staging
-from headwater.kernel.spark import SparkProcess, spark_process
+from headwater.kernel.spark import FAILED, SparkProcess, SparkStatus, spark_process
 from headwater.settings import MEBIBYTE, Settings
 from headwater.sql.caller import current
 from headwater.sql.types import name_of, quoted, result_schema
@@ -38,13 +40,28 @@ TIME_ZONE = "spark.sql.session.timeZone"
 CANCEL_PERIOD_S = 0.05
 CANCEL_PATIENCE_S = 10.0
 SQL_ON_FILES = "spark.sql.runSQLOnFiles"  # ``SELECT * FROM csv.`/path` ``: never for a reader
+RUNS = 2  # of one statement: again if Spark ended under it, but not if it ends under it each time
+JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 _ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
 _NO_ADDRESS = ("'' AS _file", "0L AS _row")
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
+T = TypeVar("T")
+
 _tags = itertools.count()
+_thread = threading.local()
+
+
+@contextlib.contextmanager
+def without_waiting() -> Iterator[None]:
+    """While inside, a run of this thread does not wait for Spark: SparkEndedError if it does not run."""
+    before, _thread.hurries = getattr(_thread, "hurries", False), True
+    try:
+        yield
+    finally:
+        _thread.hurries = before
 
 
 class Cancellation:
@@ -144,6 +161,7 @@ class _Lane:
     """One Spark session with its own temporary views and functions."""
 
     session: SparkSession
+    life: int  # of Spark: a lane ends with it
     views: dict[str, Relation] = field(default_factory=dict)
     functions: dict[str, UserFunction | None] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
@@ -181,12 +199,11 @@ class _Lane:
                 self.settings[name] = value
 
     def _register(self, name: str, relation: Relation) -> None:
-        schema = relation.spark_schema()
         if relation.files:
             check_footers(relation.files)
-            frame = self.session.read.schema(schema).parquet(*relation.files)
+            frame = self.session.read.schema(relation.spark_schema()).parquet(*relation.files)
         else:
-            frame = self.session.createDataFrame([], schema)
+            frame = self.session.range(0).selectExpr(*relation.nulls())
         if relation.with_rows:
             frame = frame.selectExpr("*", *_ROW_ADDRESS if relation.files else _NO_ADDRESS)
         if relation.where is not None:
@@ -201,8 +218,13 @@ class _Lane:
 class Kernel:
     """Spark for one database."""
 
-    def __init__(self, settings: Settings, staging_folder: Path) -> None:
+    def __init__(
+        self, settings: Settings, staging_folder: Path, given: SparkSession | None = None
+    ) -> None:
+        """`given`: the program's own session, to be used; without one it is found, or Spark started."""
         self._settings = settings
+        self._given = given
+        self.on_spark: list[Callable[[], None]] = []  # called when Spark's state has changed
         self._process: SparkProcess | None = None
         self._lock = threading.Lock()
         self._lanes: queue.LifoQueue[_Lane | None] = queue.LifoQueue()
@@ -213,33 +235,55 @@ class Kernel:
         self.staging = Staging(
             staging_folder,
             lambda: settings.integer("staging_mb") * MEBIBYTE,
-            shared_memory=settings.text("master").startswith("local"),
+            shared_memory=self._master(given or running_session()).startswith("local"),
         )
+
+    def _master(self, callers: SparkSession | None) -> str:
+        return self._settings.text("master") if callers is None else master_of(callers)
 
     def start(self) -> None:
         """Starts Spark in the background."""
         with self._lock:
-            self._process = spark_process(self._settings)
+            self._process = spark_process(self._settings, self._tell, self._given)
+
+    def _tell(self) -> None:
+        for listener in self.on_spark:
+            listener()
 
     @property
     def ready(self) -> bool:
-        """Whether Spark has started."""
+        """Whether Spark runs."""
+        return self.status.ready
+
+    @property
+    def status(self) -> SparkStatus:
+        """How Spark is."""
         process = self._process
-        return process is not None and process.session is not None
+        return SparkStatus() if process is None else process.status
+
+    @property
+    def settled(self) -> bool:
+        """Whether Spark runs, or has failed and will not run: there is nothing to wait for."""
+        process = self._process
+        return process is None or process.wait_settled(0.0)
 
     def wait_ready(self, timeout_s: float) -> bool:
-        """Whether Spark has started, or failed to, within that time."""
+        """Whether Spark runs, or has failed to start, within that time."""
         process = self._process
-        return process is not None and process.ready.wait(timeout_s)
+        return process is not None and process.wait_settled(timeout_s)
 
-    def stream_session(self, confs: Mapping[str, str]) -> SparkSession:
-        """A session of its own for one source, with these settings; public API only."""
-        session = self._started().session
-        assert session is not None
-        made = session.newSession()
+    def stream_session(self, confs: Mapping[str, str]) -> tuple[SparkSession, int]:
+        """A session of its own for one source, with these settings, and the life of Spark's it ends with."""
+        process, session, life = self._started(Cancellation())
+        made = process.new_session(session)
         for name, value in {**confs, **self._session_settings()}.items():
             made.conf.set(name, value)
-        return made
+        return made, life
+
+    def ended_since(self, life: int, error: BaseException) -> bool:
+        """Whether an error comes of the end of a life of Spark's, and another one is to come."""
+        process = self._process
+        return process is not None and process.ended_since(life, error) and process.error is None
 
     def add_function(self, function: UserFunction) -> None:
         """Makes a function known to every later run; replaces one of the same name."""
@@ -256,47 +300,64 @@ class Kernel:
         group, process = self._groups.get(thread or 0), self._process
         if group is None or process is None or process.session is None:
             return []
-        return sorted(process.session.sparkContext.statusTracker().getJobIdsForGroup(group))
+        with contextlib.suppress(Exception):  # it may end at any moment
+            return sorted(process.session.sparkContext.statusTracker().getJobIdsForGroup(group))
+        return []
 
     def close(self) -> None:
         """Lets go of staged rows; Spark itself stays for other databases of this process."""
         self.staging.close()
+        with self._lock:
+            if self._process is not None:
+                self._process.remove_listener(self._tell)
 
     def run(self, work: Work, cancellation: Cancellation | None = None) -> pa.Table:
         """The result of a query as Arrow."""
-        with self._frame(work, cancellation) as frame:
-            names = frame.columns
-            table = _arrow_friendly(frame).toArrow()
+
+        def act(frame: DataFrame) -> tuple[list[str], pa.Table]:
+            return frame.columns, _arrow_friendly(frame).toArrow()
+
+        names, table = self._on_frame(work, cancellation, act)
         return table.rename_columns(names).cast(result_schema(table.rename_columns(names).schema))
 
     def map_batches(self, work: Work, function: BatchFunction, schema: pa.Schema) -> pa.Table:
         """What a function makes of a query's batches, in Spark's Python workers."""
         columns = ", ".join(f"{quoted(field.name)} {name_of(field.type)}" for field in schema)
-        with self._frame(work, None) as frame:
-            return frame.mapInArrow(function, columns).toArrow().cast(schema)
+        return self._on_frame(
+            work, None, lambda frame: frame.mapInArrow(function, columns).toArrow().cast(schema)
+        )
 
     def analyse(self, work: Work) -> list[tuple[str, str]]:
         """The names and types (Spark's own words) that a query would have, without running it."""
-        with self._frame(work, None) as frame:
-            return [(f.name, _type_text(f.dataType)) for f in frame.schema.fields]
+        return self._on_frame(
+            work,
+            None,
+            lambda frame: [(f.name, _type_text(f.dataType)) for f in frame.schema.fields],
+        )
 
     def explain(self, work: Work, mode: str = "formatted") -> str:
         """Spark's plan of a query, as text."""
         import io
 
-        printed = io.StringIO()
-        with self._frame(work, None) as frame, contextlib.redirect_stdout(printed):
-            frame.explain(mode=mode)
-        return printed.getvalue()
+        def act(frame: DataFrame) -> str:
+            printed = io.StringIO()
+            with contextlib.redirect_stdout(printed):
+                frame.explain(mode=mode)
+            return printed.getvalue()
+
+        return self._on_frame(work, None, act)
 
     def check_function(self, function: UserFunction, relations: Mapping[str, Relation]) -> None:
         """Lets Spark read a function's definition once, without keeping it."""
         inside: frozenset[str] = getattr(function, "identifiers", frozenset())
         work = Work("SELECT 1", relations, functions=inside)
-        with self._frame(work, None) as frame:
+
+        def act(frame: DataFrame) -> None:
             function.register(frame.sparkSession)
             frame.sparkSession.sql(f"DROP TEMPORARY FUNCTION IF EXISTS `{function.name}`")
             self._forget_in_lanes(function.name)
+
+        self._on_frame(work, None, act)
 
     def _forget_in_lanes(self, name: str) -> None:
         with self._lock:
@@ -307,21 +368,42 @@ class Kernel:
     ) -> list[Path]:
         """Has Spark write a query's result as Parquet files into a new folder; the files' paths."""
         small = sum(_size(f) for r in work.relations.values() for f in r.files) < SMALL_OUTPUT_BYTES
-        with self._frame(work, cancellation) as frame:
+        tries = itertools.count()
+
+        def act(frame: DataFrame) -> None:
+            if next(tries):
+                shutil.rmtree(folder, ignore_errors=True)  # left by a Spark that ended meanwhile
             (frame.coalesce(1) if small else frame).write.mode("error").parquet(str(folder))
+
+        self._on_frame(work, cancellation, act)
         for path in list(folder.iterdir()):
             if path.suffix != ".parquet":
                 path.unlink()  # checksums and the mark of success: nobody reads them
         return sorted(folder.glob("*.parquet"))
 
-    @contextlib.contextmanager
-    def _frame(self, work: Work, cancellation: Cancellation | None) -> Iterator[DataFrame]:
-        """Takes a lane, lets Spark analyse the text, and translates what goes wrong."""
+    def _on_frame(
+        self, work: Work, cancellation: Cancellation | None, act: Callable[[DataFrame], T]
+    ) -> T:
+        """What an act makes of a query; again if Spark ended under it. Acts have no effect till they end."""
         cancellation = cancellation or Cancellation()
-        process = self._started()
-        lane = self._take_lane(process, cancellation)
+        for left in reversed(range(RUNS)):
+            try:
+                with self._frame(work, cancellation) as frame:
+                    return act(frame)
+            except SparkEndedError:
+                if not left or getattr(_thread, "hurries", False):
+                    raise
+        raise AssertionError("the last run returns or raises")
+
+    @contextlib.contextmanager
+    def _frame(self, work: Work, cancellation: Cancellation) -> Iterator[DataFrame]:
+        """Takes a lane, lets Spark analyse the text, and translates what goes wrong."""
+        process, session, life = self._started(cancellation)
+        lane = self._take_lane(cancellation)
         try:
-            with self._cancellable(lane.session, cancellation):
+            if lane is None or lane.life != life:
+                lane = _Lane(process.new_session(session), life)
+            with self._cancellable(lane.session, cancellation, process.owned):
                 lane.prepare(work, self._functions, self._session_settings(work.time_zone))
                 frame = lane.session.sql(work.sql)
                 cancellation.check()
@@ -330,38 +412,41 @@ class Kernel:
             raise
         except Exception as error:
             cancellation.check()
-            process.check_alive()
+            if process.ended_since(life, error):
+                raise process.ended_error() from None
             raise translate(error, work.original or work.sql, work.original_position) from None
         finally:
             self._lanes.put(lane)
 
-    def _started(self) -> SparkProcess:
+    def _started(self, cancellation: Cancellation) -> tuple[SparkProcess, SparkSession, int]:
+        """Spark, its session and life, once it runs."""
+        hurries = getattr(_thread, "hurries", False)
         with self._lock:
-            if self._process is None or self._process.error is not None:
-                self._process = spark_process(self._settings)
             process = self._process
-        process.wait(self._settings.number("start_timeout_s"))
-        process.check_alive()
-        return process
+            if process is None or (not hurries and self._may_begin_anew(process)):
+                process = spark_process(self._settings, self._tell, self._given)
+                self._process = process
+        not_running = process.not_running() if hurries else None
+        if not_running is not None:
+            raise not_running
+        return process, *process.wait(self._settings.number("start_timeout_s"), cancellation.check)
 
-    def _take_lane(self, process: SparkProcess, cancellation: Cancellation) -> _Lane:
+    def _may_begin_anew(self, process: SparkProcess) -> bool:
+        """Whether a Spark that is no more may be followed by another: one of ours that never ran, or the
+        program's next session."""
+        if process.error is None:
+            return False
+        if process.owned:
+            return process.status.state == FAILED
+        self._given = None
+        return running_session() is not None
+
+    def _take_lane(self, cancellation: Cancellation) -> _Lane | None:
         while True:
             try:
-                lane = self._lanes.get(timeout=CANCEL_PERIOD_S)
-                break
+                return self._lanes.get(timeout=CANCEL_PERIOD_S)
             except queue.Empty:
                 cancellation.check()
-        if lane is None:
-            session = process.session
-            if session is None:
-                self._lanes.put(None)
-                raise KernelError("Spark is not running")
-            try:
-                lane = _Lane(session.newSession())
-            except BaseException:
-                self._lanes.put(None)
-                raise
-        return lane
 
     def _session_settings(self, time_zone: str | None = None) -> dict[str, str]:
         confs = {TIME_ZONE: time_zone or self._settings.text("time_zone"), SQL_ON_FILES: "true"}
@@ -369,9 +454,12 @@ class Kernel:
         return confs if current().is_admin else confs | {SQL_ON_FILES: "false"}
 
     @contextlib.contextmanager
-    def _cancellable(self, session: SparkSession, cancellation: Cancellation) -> Iterator[None]:
+    def _cancellable(
+        self, session: SparkSession, cancellation: Cancellation, owned: bool
+    ) -> Iterator[None]:
         """While inside, cancelling ends the Spark jobs of this thread, also those not yet started."""
         context = session.sparkContext
+        before = {} if owned else {n: context.getLocalProperty(n) for n in JOB_PROPERTIES}
         tag = f"headwater-{next(_tags)}"
         done = threading.Event()
 
@@ -392,7 +480,10 @@ class Kernel:
                 yield
         finally:
             done.set()
-            context.removeJobTag(tag)
+            with contextlib.suppress(Exception):  # Spark may have ended
+                context.removeJobTag(tag)
+                for name, value in before.items():  # the program's jobs come from this thread, too
+                    context.setLocalProperty(name, value)  # type: ignore[arg-type]  # None unsets it
 
 
 def _size(path: str) -> int:

@@ -46,6 +46,11 @@ class Relation:
             parts.append(f"{name} {_spark_type(field.type)}")
         return ", ".join(parts)
 
+    def nulls(self) -> list[str]:
+        """A NULL of each column, as Spark's expressions: the columns of a relation without rows."""
+        names = [(f.name.replace("`", "``"), _spark_type(f.type)) for f in self.schema]
+        return [f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in names]
+
 
 def _spark_type(type_: pa.DataType) -> str:
     # NOT NULL is left out: files are read as they are, and NULL is checked when they are written.

@@ -1,149 +1,411 @@
-"""The Spark session of this process: started in the background, shared by all databases in it.
+"""The Spark of this process: started in the background, watched, started again; all databases share it.
 
-Owns the Java process, the SparkContext and the settings Spark starts with. Only the public API of
-PySpark is used. A statement that needs no Spark never waits for this module.
+Owns the Java process, the SparkContext and their life: when it ends, everybody who asks is told at once,
+and it is started again after a pause. A session that the program made itself is used as it is: no second Java
+process, nothing of it is changed, it is never stopped. A statement that needs no Spark never waits for this
+module.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import logging
-import os
 import shutil
 import socket
 import sys
 import threading
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from headwater.errors import Error, KernelError
-from headwater.kernel import aot
+from headwater.errors import Error, KernelError, NotSupportedError, SparkEndedError
+from headwater.kernel import aot, pyspark_state
 from headwater.kernel.gateway import Gateway, start_gateway
 from headwater.kernel.java import Java, find_java
+from headwater.kernel.pyspark_state import master_of
+from headwater.kernel.restarts import Restarts
+from headwater.kernel.spark_settings import default_memory_mb, session_settings, spark_settings
+from headwater.kernel.watch import EndOf
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import SparkSession as SparkSession  # for those who may not import PySpark
 
-SMALLEST_MEMORY_MB = 1024
-LARGEST_MEMORY_MB = 8192
 TRAINING_DELAY_S = 60.0
+LOOK_S = 0.25  # how often it is looked whether somebody stopped the context
+LOST_PATIENCE_S = 5.0  # between an error that a dying process causes and its end
+WAIT_S = 0.05  # after which a waiting statement looks whether it was cancelled
+
+STARTING, RUNNING, RESTARTING = "starting", "running", "restarting"
+NOT_STARTED, FAILED, ENDED = "not started", "failed", "ended"
+
+_lives = itertools.count(1)
+log = logging.getLogger("headwater.spark")
 
 
-@dataclass
+@dataclass(frozen=True)
+class SparkStatus:
+    """How Spark is: its state and since when, how often it was started again, and why it last ended."""
+
+    state: str = NOT_STARTED
+    since: float | None = None
+    restarts: int = 0
+    last_end: str | None = None
+    next_start: float | None = None  # while it waits to be started again
+
+    @property
+    def ready(self) -> bool:
+        """Whether statements can run on it now."""
+        return self.state == RUNNING
+
+
 class SparkProcess:
-    """The one Spark of this process: a session, once it is ready, or the error that stopped it."""
+    """The one Spark of this process, over all its lives."""
 
-    master: str
-    ready: threading.Event = field(default_factory=threading.Event)
-    gateway: Gateway | None = None
-    session: SparkSession | None = None
-    error: Error | None = None
+    def __init__(
+        self, settings: Settings, session: SparkSession | None, listener: Callable[[], None]
+    ) -> None:
+        """`session`: one that the program made; None to start our own."""
+        self.settings = settings
+        self.owned = session is None
+        self.master = settings.text("master") if session is None else master_of(session)
+        self.gateway: Gateway | None = None
+        self.session: SparkSession | None = None
+        self.error: Error | None = None  # once there is no Spark any more, and none to come
+        self.life = 0  # the number of its session: what belongs to an earlier one is void
+        self.status = SparkStatus(STARTING, time.time())
+        self.stopping = False
+        self._changed = threading.Condition()
+        self._listeners = [listener]
+        self._restarts = Restarts()
+        if session is not None:
+            self._runs(session)
+        threading.Thread(target=self._main, name="headwater-spark", daemon=True).start()
 
-    def wait(self, timeout_s: float) -> SparkSession:
-        """The session, as soon as it is there."""
-        if not self.ready.wait(timeout_s):
-            raise KernelError(
+    # For those who use it
+
+    def add_listener(self, listener: Callable[[], None]) -> None:
+        """Calls back, from another thread, whenever the state has changed."""
+        with self._changed:
+            self._listeners.append(listener)
+
+    def remove_listener(self, listener: Callable[[], None]) -> None:
+        """Calls no more; the last one of a session that is not ours lets go of it."""
+        with self._changed:
+            self._listeners = [known for known in self._listeners if known != listener]
+
+    def wait(
+        self, timeout_s: float, check: Callable[[], None] = lambda: None
+    ) -> tuple[SparkSession, int]:
+        """The session and its life, as soon as it runs; `check` may raise while that takes."""
+        until = time.monotonic() + timeout_s
+        with self._changed:
+            while self.session is None:
+                if self.error is not None:
+                    raise self.error
+                if time.monotonic() > until or self._pause_left() > timeout_s:
+                    raise self._late(timeout_s)
+                self._changed.wait(WAIT_S)
+                check()
+            return self.session, self.life
+
+    def wait_settled(self, timeout_s: float) -> bool:
+        """Whether it runs, or never will, within that time."""
+        with self._changed:
+            return self._changed.wait_for(
+                lambda: self.session is not None or self.error is not None, timeout_s
+            )
+
+    def not_running(self) -> SparkEndedError | None:
+        """The error for what will not wait; None if Spark runs or there is none to wait for."""
+        with self._changed:
+            if self.session is not None or self.error is not None:
+                return None
+            return SparkEndedError(f"Spark is {self.status.state}")
+
+    def ended_since(self, life: int, error: BaseException) -> bool:
+        """Whether a run of a life failed because Spark has ended; gives a dying process a moment."""
+        with self._changed:
+            if pyspark_state.looks_lost(error):
+                self._changed.wait_for(lambda: self._is_over(life), LOST_PATIENCE_S)
+            return self._is_over(life)
+
+    def _is_over(self, life: int) -> bool:
+        return self.life != life or self.session is None
+
+    def ended_error(self) -> Error:
+        """What a run is told that Spark's end has stopped."""
+        with self._changed:
+            if self.error is not None:
+                return self.error
+            return SparkEndedError(
+                "Spark ended while the statement ran",
+                detail=self.status.last_end,
+                hint="it is started again by itself; nothing acknowledged is lost",
+            )
+
+    def _pause_left(self) -> float:
+        upcoming = self.status.next_start
+        return 0.0 if upcoming is None else upcoming - time.time()
+
+    def _late(self, timeout_s: float) -> KernelError:
+        status = self.status
+        if status.state == STARTING:
+            return KernelError(
                 f"Spark did not start within {timeout_s:g} s",
                 hint="raise start_timeout_s, or see what headwater doctor says",
             )
-        if self.error is not None:
-            raise self.error
-        assert self.session is not None
-        return self.session
+        wait = max(self._pause_left(), 0.0)
+        return SparkEndedError(
+            f"Spark has ended and is started again in {wait:.0f} s",
+            detail=status.last_end,
+            hint="headwater.spark says why; spark_restarts bounds how often it is started",
+        )
 
-    def check_alive(self) -> None:
-        """KernelError if the Java process has ended."""
+    def new_session(self, root: SparkSession) -> SparkSession:
+        """A session of our own beside the root, with settings of its own."""
+        made = root.newSession()
+        if not self.owned:  # ours has them from its start
+            for name, value in session_settings(self.settings, self.master).items():
+                if name.startswith("spark.hadoop.") or made.conf.isModifiable(name):
+                    made.conf.set(name, value)
+        return made
+
+    # Its life
+
+    def _main(self) -> None:
+        while not self.stopping:
+            why = self._lived()
+            if why is None or not self._ended(why):
+                return
+
+    def _lived(self) -> str | None:
+        """One life, from start to end: how it ended; None if there is nothing more to do."""
+        failure = self._started() if self.session is None else None
+        if failure is None:
+            return self._watched()
+        if self.life == 0:
+            self._settle(FAILED, failure, None)
+            return None
+        return f"it could not be started again: {failure.message}"
+
+    def _started(self) -> Error | None:
+        """Starts a Java process and a session; what went wrong."""
+        try:
+            session = self._session()
+        except Exception as error:  # PySpark raises whatever Java threw; the user gets one error
+            failure = error if isinstance(error, Error) else self._start_failure(error)
+            self._clear()
+            return failure
+        again = self.life > 0
+        self._runs(session)
+        if again:
+            log.warning("Spark runs again")
+        return None
+
+    def _runs(self, session: SparkSession) -> None:
+        with self._changed:
+            restarts = self.status.restarts + (1 if self.life else 0)
+            self.session, self.life = session, next(_lives)
+            self.status = SparkStatus(RUNNING, time.time(), restarts, self.status.last_end)
+        self._tell()
+
+    def _settle(self, state: str, error: Error, why: str | None) -> None:
+        """No Spark any more, and none to come."""
+        with self._changed:
+            self.session, self.error = None, error
+            self.status = SparkStatus(state, time.time(), self.status.restarts, why)
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._changed:
+            self._changed.notify_all()
+            listeners = list(self._listeners)
+        for listener in listeners:
+            listener()
+
+    def _watched(self) -> str | None:
+        """Waits for the end of Spark, and says how it ended; None if nobody needs to know."""
+        session = self.session
+        assert session is not None
+        process = self.gateway.process if self.gateway else pyspark_state.java_process(session)
+        end = EndOf(process) if process is not None else None
+        try:
+            while not self._over(session, end):
+                if not self.owned and not self._listeners and self._let_go():
+                    return None
+        finally:
+            if end is not None:
+                end.close()
+        if self.stopping:
+            return None
+        if process is None or process.returncode is None:
+            return "its context was stopped"
+        return f"exit code {process.returncode}"
+
+    def _over(self, session: SparkSession, end: EndOf | None) -> bool:
+        if end is None:
+            time.sleep(LOOK_S)
+        ended = end is not None and end.wait(LOOK_S)
+        return ended or pyspark_state.is_stopped(session)
+
+    def _let_go(self) -> bool:
+        """If no open database uses the program's session any more, the next one looks anew."""
+        global _process
+        with _lock:
+            unused = not self._listeners
+            if unused and _process is self:
+                _process = None
+            return unused
+
+    def _ended(self, why: str) -> bool:
+        """Tells everybody, and waits until it is time to start again; False if that is not to be."""
+        if not self.owned:
+            log.warning("the program's own Spark session has ended: %s", why)
+            self._settle(ENDED, _not_ours(why), why)
+            return False
+        limit = self.settings.integer("spark_restarts")
+        longest_s = self.settings.number("spark_restart_pause_s")
+        pause = self._restarts.pause_after_end(time.monotonic(), limit, longest_s)
+        self._say_ended(why, pause)
+        self._clear()
+        if pause is None:
+            self._settle(ENDED, _given_up(why), why)
+            return False
+        time.sleep(pause)
+        return not self.stopping
+
+    def _say_ended(self, why: str, pause: float | None) -> None:
+        printed = self.gateway.last_error() if self.gateway else None
+        said = why if printed is None else f"{why}: {printed}"
+        again = "spark_restarts = 0" if pause is None else f"it is started again in {pause:.2g} s"
+        log.warning("Spark has ended (%s); %s", said, again)
+        now = time.time()
+        state, next_start = (ENDED, None) if pause is None else (RESTARTING, now + pause)
+        with self._changed:
+            self.session = None
+            self.status = SparkStatus(state, now, self.status.restarts, why, next_start)
+        self._tell()
+
+    def _clear(self) -> None:
+        """Ends what is left of our Java process, and has PySpark forget it."""
+        gateway, self.gateway = self.gateway, None
+        if gateway is not None:
+            _hush()
+            gateway.stop()
+            pyspark_state.forget(gateway.port)
+
+    # Starting
+
+    def _session(self) -> SparkSession:
+        settings, first = self.settings, self.life == 0
+        _check_master(self.master)
+        java = find_java()
+        memory_mb = settings.integer("driver_memory_mb") or default_memory_mb()
+        confs = spark_settings(settings)
+        cache = aot.flags(java, memory_mb) if settings.flag("aot_cache") else ()
+        gateway = start_gateway(
+            java, memory_mb=memory_mb, master=self.master, spark_settings=confs, extra_flags=cache
+        )
+        self.gateway = gateway
+        if first:
+            atexit.register(_stop_at_exit, self)
+        from pyspark.sql import SparkSession
+
+        # PySpark prints every error as a JSON line on standard error; ours reach the user instead.
+        logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
+        gateway.wait_until_listening(settings.number("start_timeout_s"))
+        callers = pyspark_state.running_session()
+        if callers is not None:  # the program was faster than we: its session is used
+            gateway.stop()
+            self.gateway, self.owned = None, False
+            self.master = master_of(callers)
+            return callers
+        with gateway.announced():
+            builder = SparkSession.builder.master(self.master).appName("headwater")
+            for name, value in confs.items():
+                builder = builder.config(name, value)
+            session = builder.getOrCreate()
+        pyspark_state.hush(session)
+        if first and settings.flag("aot_cache") and not cache:
+            _train_later(java, memory_mb)
+        return session
+
+    def _start_failure(self, error: Exception) -> KernelError:
         gateway = self.gateway
         if gateway is not None and gateway.process.poll() is not None:
-            raise KernelError(
-                "the Java process under Spark has ended",
-                detail=f"exit code {gateway.process.returncode}",
-                hint="nothing acknowledged is lost; close the database and start the program again",
-            )
+            return gateway.failure("the Java process for Spark ended while it started")
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        return KernelError(
+            f"Spark could not start with master {self.master}",
+            detail=first,
+            hint="headwater doctor checks the machine; the master may be wrong or unreachable",
+        )
 
 
 _lock = threading.Lock()
 _process: SparkProcess | None = None
 
 
-def spark_process(settings: Settings) -> SparkProcess:
-    """The Spark of this process; starts it in the background if it does not run yet."""
+def spark_process(
+    settings: Settings, listener: Callable[[], None], given: SparkSession | None = None
+) -> SparkProcess:
+    """The Spark of this process: the one that runs, else the program's own, else one is started.
+
+    `listener`: called back when its state changes. `given`: the session that the program wants to be used.
+    """
     global _process
-    master = settings.text("master")
     with _lock:
+        if given is not None:
+            _check_usable(given)
         if _process is not None and _process.error is None:
-            _check_same_master(_process, settings)
+            _check_master_of(_process.master, settings)
+            _process.add_listener(listener)
             return _process
-        _process = SparkProcess(master)
-        starter = threading.Thread(
-            target=_start, args=(_process, settings), name="headwater-spark-start", daemon=True
-        )
-        starter.start()
+        session = given if given is not None else pyspark_state.running_session()
+        if session is not None:
+            _check_master_of(master_of(session), settings)
+        _process = SparkProcess(settings, session, listener)
         return _process
 
 
-def _check_same_master(process: SparkProcess, settings: Settings) -> None:
+def _check_usable(session: SparkSession) -> None:
+    if not type(session).__module__.startswith("pyspark.sql.session"):
+        raise NotSupportedError(
+            "a Spark Connect session cannot be used",
+            hint="give a session of the same process: SparkSession.builder.master(…).getOrCreate()",
+        )
+    if pyspark_state.is_stopped(session):
+        raise KernelError("the Spark session was stopped", sqlstate="55000", hint="make another")
+
+
+def _check_master_of(master: str, settings: Settings) -> None:
     wanted = settings.text("master")
-    if "master" in settings.explicit and wanted != process.master:
+    if "master" in settings.explicit and wanted != master:
         raise KernelError(
-            f"this process already runs Spark with master {process.master}",
+            f"this process already runs Spark with master {master}",
             sqlstate="55006",
-            hint=f"connect with master={process.master!r}, or use another process for {wanted}",
+            hint=f"connect with master={master!r}, or use another process for {wanted}",
         )
 
 
-def _start(process: SparkProcess, settings: Settings) -> None:
-    try:
-        process.session = _session(process, settings)
-    except Error as error:
-        process.error = error
-    except Exception as error:  # PySpark raises whatever Java threw; the user gets one error
-        process.error = _start_failure(process, error)
-    finally:
-        process.ready.set()
-    if process.error is not None and process.gateway is not None:
-        process.gateway.stop()
-
-
-def _start_failure(process: SparkProcess, error: Exception) -> KernelError:
-    gateway = process.gateway
-    if gateway is not None and gateway.process.poll() is not None:
-        return gateway.failure("the Java process for Spark ended while it started")
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _not_ours(why: str) -> KernelError:
     return KernelError(
-        f"Spark could not start with master {process.master}",
-        detail=first,
-        hint="headwater doctor checks the machine; the master may be wrong or unreachable",
+        "the Spark session of the program has ended",
+        detail=why,
+        hint="make another: the next statement uses it; we do not start a session that is not ours",
     )
 
 
-def _session(process: SparkProcess, settings: Settings) -> SparkSession:
-    _check_master(process.master)
-    java = find_java()
-    memory_mb = settings.integer("driver_memory_mb") or default_memory_mb()
-    confs = spark_settings(settings)
-    cache = aot.flags(java, memory_mb) if settings.flag("aot_cache") else ()
-    gateway = start_gateway(
-        java, memory_mb=memory_mb, master=process.master, spark_settings=confs, extra_flags=cache
+def _given_up(why: str) -> KernelError:
+    return KernelError(
+        "Spark has ended",
+        detail=why,
+        hint="nothing acknowledged is lost; start the program again, or set spark_restarts",
     )
-    process.gateway = gateway
-    atexit.register(_stop_at_exit, process)
-    from pyspark.sql import SparkSession
-
-    # PySpark prints every error as a JSON line on standard error; ours reach the user instead.
-    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
-    gateway.wait_until_listening(settings.number("start_timeout_s"))
-    with gateway.announced():
-        builder = SparkSession.builder.master(process.master).appName("headwater")
-        for name, value in confs.items():
-            builder = builder.config(name, value)
-        session = builder.getOrCreate()
-    if settings.flag("aot_cache") and not cache:
-        _train_later(java, memory_mb)
-    return session
 
 
 def _train_later(java: Java, memory_mb: int) -> None:
@@ -180,52 +442,8 @@ def _check_master(master: str) -> None:
     )
 
 
-def default_memory_mb() -> int:
-    """A quarter of the machine (or of its container), between 1 and 8 GiB."""
-    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        with contextlib.suppress(OSError, ValueError), open(path) as limit:
-            total = min(total, int(limit.read()))
-    return max(SMALLEST_MEMORY_MB, min(total // 4 >> 20, LARGEST_MEMORY_MB))
-
-
-def core_count(master: str) -> int:
-    """How many cores a local master uses; for a cluster, a guess that AQE corrects."""
-    if not master.startswith("local"):
-        return 200
-    inside = master.removeprefix("local").strip("[]").split(",")[0]
-    cores = len(os.sched_getaffinity(0))
-    return int(inside) if inside.isdigit() else 1 if inside == "" else cores
-
-
-def spark_settings(settings: Settings) -> dict[str, str]:
-    """What Spark is started with; the user's own `spark.` settings win."""
-    master = settings.text("master")
-    confs: Mapping[str, str] = {
-        "spark.ui.enabled": str(settings.flag("spark_ui")).lower(),
-        "spark.ui.showConsoleProgress": "false",
-        "spark.scheduler.mode": "FAIR",
-        "spark.sql.ansi.enabled": "true",
-        "spark.sql.variable.substitute": "false",  # '${env:HOME}' is a text like any other
-        "spark.sql.session.timeZone": settings.text("time_zone"),
-        "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.shuffle.partitions": str(core_count(master)),
-        "spark.sql.adaptive.enabled": "true",
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        "spark.sql.parquet.compression.codec": "zstd",
-        # Damage inside a page is an error, not a wrong row.
-        "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
-        # More paths than this start a Spark job that lists them; we know our files.
-        "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
-        "spark.driver.maxResultSize": "0",
-        "spark.sql.legacy.parquet.nanosAsLong": "false",
-    }
-    if master.startswith("local"):
-        confs = {**confs, "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
-    return {**confs, **settings.spark}
-
-
 def _stop_at_exit(process: SparkProcess) -> None:
+    process.stopping = True
     gateway = process.gateway
     if gateway is None:
         return
@@ -239,10 +457,14 @@ def _stop_at_exit(process: SparkProcess) -> None:
 
 
 def _hush() -> None:
-    """Keeps PySpark and py4j from printing stack traces about the Java process that we end."""
+    """Keeps PySpark and py4j from printing stack traces about a Java process of ours that ended."""
     # The starting thread may be importing PySpark at this moment: take it only if it is there.
     server = getattr(sys.modules.get("pyspark.accumulators"), "AccumulatorTCPServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
     # py4j logs through the root logger; nobody else's messages are touched.
-    logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname

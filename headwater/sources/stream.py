@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
+import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -51,13 +52,25 @@ class StreamRunner(Runner):
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None
+        self._life = 0  # of Spark: the stream ends with it
+        self._taking = threading.Lock()  # one of a Spark that ended may still be at work
         self._checkpoint = Checkpoint(feed.checkpoint)
         self.reports: list[Report] = []  # of the last micro-batch
         self.after_commit: Callable[[int], None] | None = None  # for tests of crashes
 
     def run(self) -> None:
-        """Runs the stream; a micro-batch that found no room on the disk is repeated by Spark."""
-        self.patiently(self._stream)
+        """Runs the stream, again from its notes if Spark ends under it.
+
+        A micro-batch that found no room on the disk is repeated by Spark.
+        """
+        while not self.stopping.is_set():
+            try:
+                self.patiently(self._stream)
+                return
+            except Exception as error:
+                if not self.around.kernel.ended_since(self._life, error):
+                    raise
+                self.error = None
 
     def _stream(self) -> None:
         """Starts the stream and waits for its end."""
@@ -71,6 +84,8 @@ class StreamRunner(Runner):
             if not self.stopping.is_set() and self.error is not None:
                 raise self.error
         except Exception as error:
+            if self.around.kernel.ended_since(self._life, error):
+                raise
             if self.error is not None:
                 raise self.error from None
             raise missing_file_system(error) or error from None
@@ -85,7 +100,7 @@ class StreamRunner(Runner):
             if self.stopping.wait(POLL_S):
                 return False
         logging.getLogger("py4j.clientserver").addFilter(_says_more)
-        session = self.around.kernel.stream_session(STREAM_SETTINGS)
+        session, self._life = self.around.kernel.stream_session(STREAM_SETTINGS)
         try:
             frame = self._kind.frame(session, self.feed)
         except Exception as error:
@@ -115,9 +130,10 @@ class StreamRunner(Runner):
         """Called by Spark for each micro-batch, one at a time."""
         self.busy = True
         try:
-            if self.stopping.is_set():
-                raise KernelError("the source is being stopped")
-            self._commit_once(frame, number)
+            with self._taking:
+                if self.stopping.is_set():
+                    raise KernelError("the source is being stopped")
+                self._commit_once(frame, number)
         except Exception as error:
             self.error = _failure(error)
             raise self.error from None

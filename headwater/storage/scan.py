@@ -16,7 +16,7 @@ from headwater.plan.scan import OrderBy, ScanPlan, Total
 from headwater.sql.types import result_schema
 from headwater.storage.footer import check_footers
 
-# Damage inside a page is an error, not a wrong row; kernel/spark.py asks the same of Spark.
+# Damage inside a page is an error, not a wrong row; kernel/spark_settings.py asks the same of Spark.
 CHECKED_PARQUET = ds.ParquetFileFormat(
     default_fragment_scan_options=ds.ParquetFragmentScanOptions(page_checksum_verification=True)
 )

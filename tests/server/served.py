@@ -64,6 +64,16 @@ class Served:
         self._process.communicate(timeout=PATIENCE_S)
         return self._process.returncode
 
+    @property
+    def pid(self) -> int:
+        """The number of the process."""
+        return self._process.pid
+
+    def line_with(self, words: str) -> str:
+        """The next line that the server prints with these words."""
+        assert self._process.stderr is not None
+        return next(line for line in self._process.stderr if words in line)
+
     def client(self) -> Client:
         """A new connection."""
         return Client(self.address, "tester", "headwater")

@@ -20,6 +20,7 @@ from headwater.server.http.server import HttpOptions, HttpServer
 from headwater.server.owners import owner_in_answer, owner_in_table
 from headwater.server.peers import Peer, is_local, neighbourhood, peer_of, refusal
 from headwater.server.wire.server import WireOptions
+from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client
 from tests.server.live import Live, LiveServer
 
@@ -160,7 +161,8 @@ def test_a_unix_socket_tells_its_user() -> None:
 
 SPEAK = """
 import http.client, socket, struct, sys
-from tests.harness.patience import PATIENCE_S
+
+PATIENCE_S = 120
 host, wire, web, path = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]
 def startup(client):
     body = struct.pack("!HH", 3, 0) + b"user\\0me\\0\\0"

@@ -133,7 +133,7 @@ export function overviewPage(page) {
   page.live("overview", null, (said) => {
     Object.assign(all, said.process, said.totals);
     if (said.process || said.totals) TILES.forEach(([, , column], i) => tiles[i].take(all[column], all));
-    line.textContent = `version ${all.version}, up ${span(all.uptime_s)}, Spark ${all.spark ? "runs" : "has not started"}, `
+    line.textContent = `version ${all.version}, up ${span(all.uptime_s)}, Spark ${all.spark ? "runs" : `is ${all.spark_state}`}, `
       + `${counted(all.connections, "connection")}, log ${bytes(all.wal_bytes)}`;
     bad.hidden = !all.failed;
     bad.firstChild.textContent = `${counted(all.failed, "error")}: see what failed`;

@@ -90,6 +90,7 @@ class Snapshot:
             "uptime_s": int(time.time() - server.started_at),
             "resident_bytes": resident_bytes(),
             "spark": server.database.spark_ready,
+            "spark_state": server.database.spark_status.state,
             "connections": len(server.connections),
             "wal_bytes": numbers.get("wal.bytes"),
             "wal_queued_bytes": numbers.get("wal.queued_bytes"),

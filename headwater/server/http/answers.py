@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from headwater.database import Database, moved
 from headwater.errors import BindError, ClosedError, Error
 from headwater.kernel.kernel import Cancellation
+from headwater.kernel.spark import NOT_STARTED, STARTING
 from headwater.result import Result
 from headwater.server.counts import Counts, of_result
 from headwater.server.http import metrics, openapi
@@ -193,14 +194,19 @@ async def health(_server: HttpServer, exchange: Connection) -> None:
 
 async def ready(server: HttpServer, exchange: Connection) -> None:
     """GET /ready"""
-    state = "ready"
+    spark = server.database.spark_status
     try:
-        waits = server.database.setting("eager_spark") and not server.database.spark_ready
-        state = "stopping" if server.stopping else "starting" if waits else "ready"
+        waits = not spark.ready and (
+            server.database.setting("eager_spark") or spark.state != NOT_STARTED
+        )
+        state = "stopping" if server.stopping else "ready"
+        if waits and not server.stopping:
+            state = spark.state if spark.state != NOT_STARTED else STARTING
     except ClosedError:
         state = "closed"
     status = 200 if state == "ready" else 503
-    body = compact({"status": state, "spark": server.database.spark_ready}).encode()
+    found = {"status": state, "spark": spark.ready, "spark_state": spark.state}
+    body = compact(found).encode()
     await exchange.answer(status, body, {"Content-Type": JSON})
 
 

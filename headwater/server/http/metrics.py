@@ -106,6 +106,10 @@ def _process(server: HttpServer) -> Iterable[Sample]:
     yield Sample(
         "headwater_spark_ready", int(server.database.spark_ready), meaning="whether Spark runs"
     )
+    restarts = server.database.spark_status.restarts
+    yield Sample(
+        "headwater_spark_restarts_total", restarts, kind="counter", meaning="Spark's starts anew"
+    )
     resident = resident_bytes()
     if resident is not None:
         yield Sample(
