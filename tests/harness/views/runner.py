@@ -122,7 +122,8 @@ class Tier:
             lost = self.oracle.lost(action.table)  # or hidden, and not folded by anybody yet
             return self._try(_change_text(action), NOT_STORED if lost else None, sure=not lost)
         elif isinstance(action, Refresh):
-            expected = None if self.oracle.keeps_all(action.view) else NOT_STORED
+            nothing = not self.view(action.view).plan.stream_tables  # below a fold: only a notice
+            expected = None if nothing or self.oracle.keeps_all(action.view) else NOT_STORED
             return self._try(f"ALTER VIEW v{action.view} REFRESH STATIC", expected)
         return True
 
