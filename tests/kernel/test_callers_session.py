@@ -54,7 +54,7 @@ def javas():
     return len([c for c in psutil.Process().children(recursive=True) if "java" in c.name()])
 
 def until(condition):
-    end = time.monotonic() + 60
+    end = time.monotonic() + 120  # seconds
     while not condition():
         assert time.monotonic() < end, db.sql("SELECT * FROM headwater.sources").rows()
         time.sleep(0.01)  # not a wait for progress: a state of Spark's, which tells nobody
