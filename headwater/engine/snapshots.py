@@ -7,13 +7,16 @@ go. It is never the truth where rows are stored: a damaged one is as good as non
 from __future__ import annotations
 
 import contextlib
+import os
 import threading
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from headwater.errors import StorageError
 from headwater.fold.snapshot import Snapshotted, detached, dump, load, write
 from headwater.storage.disk import may_pass, sync_file, sync_folder
+from headwater.storage.modes import FILE, make_folder
 
 
 class SnapshotFile:
@@ -79,10 +82,10 @@ class SnapshotFile:
 
     def prepare(self, state: dict[str, Any], position: dict[str, Any]) -> Path:
         """A new snapshot beside the old one, durable; it counts once it is `put`."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(self._path.parent)
         fresh = self._path.with_suffix(".new")
         try:
-            with open(fresh, "wb") as file:
+            with open(fresh, "wb", opener=partial(os.open, mode=FILE)) as file:
                 write(file, state, position)
             sync_file(fresh)
         except BaseException:

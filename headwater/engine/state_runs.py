@@ -36,6 +36,7 @@ from headwater.kernel.state_merge import (
     write_part,
 )
 from headwater.storage.disk import storage_error, sync_file, sync_folder
+from headwater.storage.modes import make_folder
 
 Lock = AbstractContextManager[Any]  # the pipeline's
 
@@ -301,7 +302,7 @@ class StateRuns:
 
     def _make_folder(self) -> None:
         try:
-            self._folder.mkdir(parents=True, exist_ok=True)
+            make_folder(self._folder)
         except OSError as error:
             raise storage_error("make folder", str(self._folder), error) from error
 

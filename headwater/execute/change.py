@@ -36,6 +36,7 @@ from headwater.sql.statements.update import Assignment, Update
 from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 from headwater.storage.door import check
+from headwater.storage.modes import make_folder
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.table import StreamingTable
@@ -290,7 +291,7 @@ def _apply(running: Running, table: Target, name: Name, text: Assembly) -> int:
     """Computes the actions, rewrites the files they touch, and commits; the rows changed."""
     context = running.context
     actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
-    actions_folder.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(actions_folder.parent)
     try:
         with context.relations(_identifiers(text)) as relations:
             relations[name.key] = Relation(table.schema, table.files, with_rows=True)

@@ -15,6 +15,7 @@ from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.kernel.relation import Relation
 from headwater.storage.disk import sync_file, sync_folder
+from headwater.storage.modes import make_folder, make_private
 
 
 def _folder(context: Context) -> Path:
@@ -28,7 +29,7 @@ def pin_static(context: Context, made: MadeView) -> dict[str, str]:
     if not names:
         return found
     folder = _folder(context)
-    folder.mkdir(exist_ok=True)
+    make_folder(folder)
     with context.held(names) as held:
         for name in sorted(names):
             item, relation = context.find(name), held.relations.get(name)
@@ -40,6 +41,7 @@ def pin_static(context: Context, made: MadeView) -> dict[str, str]:
             if not path.exists():
                 fresh = path.with_suffix(".new")
                 pq.write_table(context.table_rows(relation), fresh)
+                make_private(fresh)
                 sync_file(fresh)
                 fresh.replace(path)
     sync_folder(folder)

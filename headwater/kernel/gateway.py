@@ -219,6 +219,7 @@ def start_gateway(
             stdout=log,
             stderr=log,
             env=environment,
+            umask=0o077,  # what Spark and its Python workers write is the owner's alone
             process_group=0,  # Ctrl-C cancels a statement, not the kernel
         )
     return Gateway(process, folder)

@@ -22,6 +22,7 @@ from headwater.kernel.cache import scratch_folder
 from headwater.settings import Live, current
 from headwater.sql.types import canonical, name_of
 from headwater.storage.disk import storage_error
+from headwater.storage.modes import make_folder, make_private
 
 SHARED_MEMORY = Path("/dev/shm")
 ASIDE_ROWS = 32_768  # in one batch of a file
@@ -79,6 +80,7 @@ class Staging:
         pq.write_table(
             table, path, compression="none", use_dictionary=False, write_statistics=False
         )
+        make_private(path)
         size = path.stat().st_size
         if path.parent == self._memory:  # what is on disk takes no shared memory
             with self._lock:
@@ -89,7 +91,7 @@ class Staging:
     def _place(self, size: int) -> Path:
         if self._memory is not None and self._fits(self._memory, size):
             return self._memory
-        self._fallback.mkdir(parents=True, exist_ok=True)
+        make_folder(self._fallback)
         return self._fallback
 
     def _fits(self, memory: Path, size: int) -> bool:
@@ -112,7 +114,7 @@ class Staging:
         """
         path = self._fallback / f"aside-{next(self._numbers)}.arrow"
         try:
-            self._fallback.mkdir(parents=True, exist_ok=True)
+            make_folder(self._fallback)
             with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, rows.schema) as writer:
                 for start in range(0, rows.num_rows, ASIDE_ROWS):
                     writer.write_table(rows.slice(start, ASIDE_ROWS).combine_chunks())

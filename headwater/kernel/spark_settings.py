@@ -45,6 +45,7 @@ def session_settings(settings: Settings, master: str) -> dict[str, str]:
         "spark.hadoop.parquet.page.verify-checksum.enabled": "true",
         # More paths than this start a Spark job that lists them; we know our files.
         "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
+        "spark.hadoop.fs.permissions.umask-mode": "077",  # its files are the owner's alone
         "spark.sql.legacy.parquet.nanosAsLong": "false",
     }
     own = {n: v for n, v in settings.spark.items() if n.startswith(("spark.sql.", "spark.hadoop."))}

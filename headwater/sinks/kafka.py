@@ -24,6 +24,7 @@ from headwater.sinks.files import json_lines
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
+from headwater.storage.modes import make_folder
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, Producer, TopicPartition
@@ -67,7 +68,7 @@ class KafkaTarget:
 
     def _later(self, found: TopicPartition) -> Progress | None:
         """The place that the brokers know or the one that we noted, whichever is later."""
-        self._notes.mkdir(exist_ok=True)
+        make_folder(self._notes)
         notes = self._manifest.read()
         if found.metadata and (not notes or found.offset > notes[-1].position):
             row_count, _, token = found.metadata.partition(" ")

@@ -16,6 +16,7 @@ from crc32c import crc32c
 from headwater.errors import StorageError
 from headwater.sinks.target import Progress
 from headwater.storage.disk import sync_file, sync_folder
+from headwater.storage.modes import make_private
 
 SUFFIX = ".headwater"
 
@@ -64,6 +65,7 @@ class Manifest:
         new = self._path.with_name(self._path.name + ".new")
         text = json.dumps([asdict(note) for note in notes])
         new.write_text(f"{_sum(text)}\n{text}")
+        make_private(new)
         sync_file(new)
         os.replace(new, self._path)
         sync_folder(self._folder)

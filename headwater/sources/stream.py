@@ -18,6 +18,7 @@ from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.checkpoint import Checkpoint
 from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
+from headwater.storage.modes import make_folder
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Written
 
@@ -105,7 +106,7 @@ class StreamRunner(Runner):
             frame = self._kind.frame(session, self.feed)
         except Exception as error:
             raise missing_file_system(error) or error from None
-        self.feed.checkpoint.mkdir(parents=True, exist_ok=True)
+        make_folder(self.feed.checkpoint)
         progress = self.feed.table.state.progress.get(self.feed.key)
         self._checkpoint.check(None if progress is None else progress.batch)
         self._query = (

@@ -34,10 +34,11 @@ GRAMMAR = words(
     """
 )
 _QUERY_WORDS = words("FROM SELECT TABLE VALUES WITH (")
-_CALLED = re.compile(r"(\w+)\s*\(")
-_UNUSUAL = re.compile(
-    r"--|/\*|[`\"$]|\bidentifier\b|\busing\b|(?:'|[^\x00-\x7f])\s*\(", re.IGNORECASE
-)
+_LAST_WORD = re.compile(r"\w+$", re.ASCII)
+_LONGEST_NAME = 80  # characters before a parenthesis that are looked at without tokens
+_NO_NAMES = (",", "(", "=", "+", "-", "*", "/", "<", ">")
+_UNUSUAL = ("--", "/*", "`", '"', "$")
+_UNUSUAL_WORDS = ("IDENTIFIER", "USING")
 _PLAIN_NAME = re.compile(r"'\w+(?:\.\w+)*'")
 _PLAIN_KEY = re.compile(r"""'\w+'|"\w+\"""")
 _PLAIN_HINT = re.compile(r"/\*\+[\w\s,.`]*(?:\([\w\s,.`]*\)[\w\s,.`]*)*\*/")
@@ -67,10 +68,8 @@ def judged(text: str) -> Judgement:
 
 
 def _judged(text: str) -> Judgement:
-    if _UNUSUAL.search(text) is None:
-        names = {name.lower() for name in _CALLED.findall(text)}
-        if names <= _HARMLESS:
-            return Judgement()  # most texts, and long ones of rows, without a look at their tokens
+    if _is_harmless(text):
+        return Judgement()
     tokens = tokenize(text)
     found = [*_of_texts(text, tokens)]
     unknown: list[Token] = []
@@ -83,6 +82,22 @@ def _judged(text: str) -> Judgement:
 
 
 _remembered = lru_cache(maxsize=REMEMBERED)(_judged)
+
+
+def _is_harmless(text: str) -> bool:
+    """Whether a text is so plain that no look at its tokens is needed: most are, and long ones of rows."""
+    upper = text.upper()
+    if any(map(text.__contains__, _UNUSUAL)) or any(map(upper.__contains__, _UNUSUAL_WORDS)):
+        return False
+    at = text.find("(")
+    while at >= 0:
+        before = text[max(at - _LONGEST_NAME, 0) : at].rstrip()
+        if not before.endswith(_NO_NAMES):
+            word = _LAST_WORD.search(before)
+            if word is None or word.group().lower() not in _HARMLESS:
+                return False
+        at = text.find("(", at + 1)
+    return True
 
 
 def _of_texts(text: str, tokens: Sequence[Token]) -> Iterator[Found]:
@@ -107,7 +122,7 @@ def _of_call(tokens: Sequence[Token], index: int, unknown: list[Token]) -> Itera
         return
     name = token.name.lower()
     is_word = token.kind is Kind.WORD
-    if is_word and name == "identifier":
+    if token.upper == "IDENTIFIER":
         yield from _of_identifier(tokens, index)
     elif name in ADMIN_ONLY:
         if not _has_columns(tokens, index):

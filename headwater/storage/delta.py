@@ -24,6 +24,7 @@ from headwater.errors import StorageError
 from headwater.storage.delta_sums import DeltaSums
 from headwater.storage.disk import storage_error, sync_file, sync_folder
 from headwater.storage.footer import with_sum
+from headwater.storage.modes import FOLDER, make_folder, make_private
 from headwater.storage.statistics import misfit
 
 CHECKPOINT_INTERVAL = 10
@@ -85,7 +86,8 @@ class DeltaLog:
         """Makes a new empty table in a new folder."""
         from deltalake import DeltaTable
 
-        folder.mkdir(parents=True)
+        make_folder(folder.parent)
+        folder.mkdir(mode=FOLDER)
         configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
         try:
             if any(_hides_ntz(field.type) for field in schema):
@@ -94,6 +96,8 @@ class DeltaLog:
                 DeltaTable.create(str(folder), schema, configuration=configuration)
         except OSError as error:  # without a number: the library tells it in words
             raise _commit_error(folder, error) from error
+        make_private(folder / "_delta_log")
+        make_private(_commit_file(folder, 0))
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
@@ -246,6 +250,7 @@ class DeltaLog:
     def _sync_commit(self) -> None:
         path = _commit_file(self.folder, self.version)
         if path.exists():
+            make_private(path)
             sync_file(path)
         sync_folder(self.folder / "_delta_log")
 
@@ -255,7 +260,9 @@ class DeltaLog:
             self._handle.create_checkpoint()
             self._handle.cleanup_metadata()
             log = self.folder / "_delta_log"
+            make_private(log / "_last_checkpoint")
             for path in log.glob(f"{self.version:020d}.checkpoint*.parquet"):
+                make_private(path)
                 sync_file(path)
             sync_folder(log)
         except Exception:
@@ -458,6 +465,7 @@ def write_file(folder: Path, table: pa.Table) -> DataFile:
     """Writes rows as one new Parquet file of the table; not part of it until it is committed."""
     path = folder / f"part-{uuid.uuid4().hex}.parquet"
     pq.write_table(table, path, compression="zstd", write_page_checksum=True)
+    make_private(path)
     return described(folder, path)
 
 

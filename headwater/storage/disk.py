@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from headwater.errors import StorageError
+from headwater.storage.modes import FILE, make_folder
 
 Buffer = bytes | bytearray | memoryview
 
@@ -122,7 +123,7 @@ class Disk:
         """Open for reading and writing; `create` makes a new file and refuses an old one."""
         flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT | os.O_EXCL if create else 0)
         try:
-            return File(path, os.open(path, flags, 0o600))
+            return File(path, os.open(path, flags, FILE))
         except OSError as error:
             _fail("create" if create else "open", path, error)
 
@@ -227,7 +228,7 @@ class Disk:
     def mkdir(self, path: str) -> None:
         """Make a folder and those above it; one that is there already is fine."""
         try:
-            os.makedirs(path, exist_ok=True)
+            make_folder(path)
         except OSError as error:
             _fail("make folder", path, error)
 

@@ -14,11 +14,13 @@ import json
 import os
 import shutil
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from headwater.errors import StorageError
 from headwater.storage.disk import sync_folder
 from headwater.storage.local_path import local_path
+from headwater.storage.modes import FILE, make_folder, tighten
 
 FORMAT = 2
 MARK = "HEADWATER"
@@ -39,7 +41,8 @@ class DataFolder:
         try:
             self._check_mark()
             for name in ("tables", "wal"):
-                (self.path / name).mkdir(exist_ok=True)
+                make_folder(self.path / name)
+            tighten(self.path)
         except BaseException:
             self.close()
             raise
@@ -67,7 +70,7 @@ class DataFolder:
 
     def _make(self) -> None:
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
         except FileExistsError as error:
             raise StorageError(
                 f"{self.path} is a file, not a folder", hint="give the path of a folder"
@@ -77,7 +80,7 @@ class DataFolder:
 
     def _take_lock(self) -> int:
         try:
-            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o644)
+            lock = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, FILE)
         except OSError as error:
             raise _unwritable(self.path, error) from error
         try:
@@ -140,7 +143,7 @@ class DataFolder:
     def _write_mark(self, mark: Path) -> None:
         fresh = mark.with_suffix(".new")
         try:
-            with open(fresh, "w") as file:
+            with open(fresh, "w", opener=partial(os.open, mode=FILE)) as file:
                 json.dump({"format": FORMAT}, file)
                 file.flush()
                 os.fsync(file.fileno())

@@ -7,10 +7,14 @@ keeps it checks less, and is never wrong.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from crc32c import crc32c
+
+from headwater.storage.modes import FILE
 
 
 def read_sums(path: Path) -> dict[str, int]:
@@ -27,4 +31,5 @@ def read_sums(path: Path) -> dict[str, int]:
 def write_sums(path: Path, sums: Mapping[str, int]) -> None:
     """Puts other sums in their place."""
     text = json.dumps(dict(sums)).encode()
-    path.write_bytes(b"%08x\n" % crc32c(text) + text)
+    with open(path, "wb", opener=partial(os.open, mode=FILE)) as file:
+        file.write(b"%08x\n" % crc32c(text) + text)

@@ -26,6 +26,7 @@ from headwater.storage.delta import STATISTICS_COLUMNS, DataFile, DeltaLog
 from headwater.storage.disk import storage_error
 from headwater.storage.footer import check_footers, with_sum
 from headwater.storage.interval_index import IntervalIndex
+from headwater.storage.modes import make_folder, make_private
 from headwater.storage.statistics import null_count
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
 from headwater.storage.streaming.records import Delivery, Stamp
@@ -132,7 +133,7 @@ def write(
     )
     path = folder / name
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         pq.write_table(
             rows,
             path,
@@ -140,6 +141,7 @@ def write(
             row_group_size=ROW_GROUP_ROWS,
             write_page_checksum=True,
         )
+        make_private(path)
         path = with_sum(path)
         size = path.stat().st_size
     except BaseException as error:
