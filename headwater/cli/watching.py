@@ -7,9 +7,11 @@ anything: the time between two runs is counted from the end of one to the start 
 from __future__ import annotations
 
 import threading
+import time
 from datetime import datetime
 
 from headwater.cli.grid import DIM
+from headwater.cli.progress import TICK_S
 from headwater.cli.running import Interrupted, interrupts
 from headwater.cli.session import Session
 
@@ -30,8 +32,17 @@ def watch(session: Session, text: str, every_s: float, times: int | None = None)
             done += 1
             if session.runner.press_count > presses or done == times:
                 return
-            if stopped.wait(every_s) and session.preferences.interactive:
+            if _waited(stopped, every_s) and session.preferences.interactive:
                 session.tell("")  # the terminal has written ^C
+
+
+def _waited(stopped: threading.Event, seconds: float) -> bool:
+    """Whether it was stopped meanwhile; in steps, as a signal just before a wait does not end that wait."""
+    end = time.monotonic() + seconds
+    while (left := end - time.monotonic()) > 0:
+        if stopped.wait(min(left, TICK_S)):
+            return True
+    return stopped.is_set()
 
 
 def _announce(session: Session, every_s: float) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
+import signal
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -288,26 +290,41 @@ def test_close_commits_what_waits(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_wait_does_not_harm_the_log(tmp_path: Path) -> None:
-    import signal
-
     disk = SlowDisk()
     log = opened(tmp_path, disk)
     log.append(row()).wait()
     disk.gate.clear()
     ticket = log.append(row(b"interrupted"))
     assert disk.in_sync.wait(PATIENCE_S)
-    interrupt = threading.Timer(0.05, lambda: os.kill(os.getpid(), signal.SIGINT))
-
-    def wait() -> None:
-        interrupt.start()  # in here: a busy machine may come to the wait after it
+    with pytest.raises(KeyboardInterrupt), interrupting():
         ticket.wait()
-
-    with pytest.raises(KeyboardInterrupt):
-        wait()
     disk.gate.set()
     assert ticket.wait() == 2
     assert log.append(row()).wait() == 3
     log.close()
+
+
+@contextlib.contextmanager
+def interrupting() -> Iterator[None]:
+    """Interrupts this thread once. One that comes just before the wait does not end it: another follows."""
+    seen: list[int] = []
+
+    def interrupt(number: int, _frame: object) -> None:
+        seen.append(number)
+        if len(seen) == 1:
+            raise KeyboardInterrupt
+
+    def send() -> None:
+        until(lambda: bool(seen or signal.pthread_kill(main, signal.SIGUSR1)))
+
+    main, before = threading.get_ident(), signal.signal(signal.SIGUSR1, interrupt)
+    sender = threading.Thread(target=send)
+    try:
+        sender.start()
+        yield
+    finally:
+        sender.join()
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_a_new_log_starts_small(tmp_path: Path) -> None:
