@@ -59,7 +59,7 @@ SELECT t, v - lag(v) OVER (PARTITION BY k ORDER BY t, v) AS d FROM {s}
 SELECT t, sum(v) OVER (ORDER BY t, v, name ROWS UNBOUNDED PRECEDING) AS d FROM {s}
 
 -- first
-SELECT k, first(v) AS f, last(v) AS l FROM {s} WHERE t % 7 <> 3 GROUP BY k
+SELECT k, first(k) AS f, last(k) AS l FROM {s} GROUP BY k
 
 -- max_by
 SELECT k, max_by(name, t) AS a, min_by(name, t) AS b FROM {s} GROUP BY k
