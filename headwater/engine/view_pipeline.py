@@ -145,6 +145,7 @@ class ViewPipeline:
         self._caught_up = False
         self._began_at = 0  # how many rows the table had when folding began: those hold nobody back
         self._given = 0  # rows of the table that this catching up has seen
+        self._late_total = 0  # of the table, when it was last looked at
         self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
@@ -204,6 +205,7 @@ class ViewPipeline:
         self.runs.drop()
         self.sequence = self.place.start.sequence
         self._began_at = self.place.table.state.next_sequence
+        self._late_total = 0  # it may be more: then fewer rows seem to be missing, never more
         self._generation = self.oldest = None
 
     # Start
@@ -229,6 +231,7 @@ class ViewPipeline:
             if state is not None and whole:
                 self.fold.merge.restore({"groups": state})
                 self.sequence, self.oldest = position["sequence"], position["oldest"]
+                self._late_total = position["late_total"]
                 self._generation = self.place.table.generation
             else:
                 self.runs.drop()
@@ -287,15 +290,24 @@ class ViewPipeline:
     def _fold_new(self, end: int | None) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
         known, table = self._generation, self.place.table
-        self._given = 0
+        self._given, late_total = 0, table.state.late_total
         end, generation = each_since(table, self.sequence, known, self._take, end)
         if known is not None and generation != known:
             return False
-        if table.definition.kind == "stream" and self._given < end - self.sequence:
-            count = end - self.sequence - self._given
-            raise _rows_missing(table.definition.name, count, self.snapshot.name)
+        if table.definition.kind == "stream":
+            missing = end - self.sequence - self._given - self._dropped_late()
+            if missing > 0:
+                raise _rows_missing(table.definition.name, missing, self.snapshot.name)
         self.sequence, self._generation = end, generation
+        self._late_total = late_total
         return True
+
+    def _dropped_late(self) -> int:
+        """At least as many rows as LATE DROP has let go since the last look: they have numbers too."""
+        table = self.place.table
+        if table.definition.late != "drop":
+            return 0
+        return table.state.late_total - self._late_total
 
     def _take(self, rows: pa.Table) -> None:
         """One piece of the table's rows."""
@@ -419,6 +431,7 @@ class ViewPipeline:
         return {
             "number": self.number,
             "sequence": self.sequence,
+            "late_total": self._late_total,
             "oldest": self.oldest,
             "parts": parts,
             "distinct": distinct,
