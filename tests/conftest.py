@@ -128,7 +128,7 @@ def settle_spark() -> None:
     """Waits for the end of a start of Spark that is under way: what it makes is not a test's."""
     process = spark._process
     if process is not None:
-        process.ready.wait(PATIENCE_S)
+        process.wait_settled(PATIENCE_S)
 
 
 @pytest.fixture

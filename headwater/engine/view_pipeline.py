@@ -231,7 +231,7 @@ class ViewPipeline:
             if state is not None and whole:
                 self.fold.merge.restore({"groups": state})
                 self.sequence, self.oldest = position["sequence"], position["oldest"]
-                self._late_total = position["late_total"]
+                self._late_total = position.get("late_total", 0)
                 self._generation = self.place.table.generation
             else:
                 self.runs.drop()

@@ -81,5 +81,6 @@ def _flows(context: Context) -> list[tuple[str, bool, str]]:
 
 def _cause(error: BaseException | None) -> str:
     if isinstance(error, Error):
-        return f"{error.message} ({error.sqlstate})"
+        detail = f", {error.detail}" if error.detail else ""
+        return f"{error.message} ({error.sqlstate}){detail}"
     return str(error)

@@ -8,6 +8,7 @@ session that is not ours.
 from __future__ import annotations
 
 import contextlib
+import logging
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -66,10 +67,20 @@ def looks_lost(error: BaseException) -> bool:
 
 
 def hush(session: SparkSession) -> None:
-    """Keeps PySpark from printing a stack trace when the Java process of our own session ends."""
+    """Keeps PySpark from printing stack traces when the Java process of our own session ends."""
+    ignore_py4j()
     server = getattr(session.sparkContext, "_accumulatorServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
+
+
+def ignore_py4j() -> None:
+    """py4j logs lost connections through the root logger; nobody else's messages are touched."""
+    logging.getLogger().addFilter(_not_of_py4j)
+
+
+def _not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 def forget(port: int) -> None:

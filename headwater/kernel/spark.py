@@ -275,7 +275,8 @@ class SparkProcess:
         if pause is None:
             self._settle(ENDED, _given_up(why), why)
             return False
-        time.sleep(pause)
+        with self._changed:
+            self._changed.wait_for(lambda: self.stopping, pause)
         return not self.stopping
 
     def _say_ended(self, why: str, pause: float | None) -> None:
@@ -294,7 +295,6 @@ class SparkProcess:
         """Ends what is left of our Java process, and has PySpark forget it."""
         gateway, self.gateway = self.gateway, None
         if gateway is not None:
-            _hush()
             gateway.stop()
             pyspark_state.forget(gateway.port)
 
@@ -462,9 +462,4 @@ def _hush() -> None:
     server = getattr(sys.modules.get("pyspark.accumulators"), "AccumulatorTCPServer", None)
     if server is not None:
         server.handle_error = lambda *_: None
-    # py4j logs through the root logger; nobody else's messages are touched.
-    logging.getLogger().addFilter(_not_of_py4j)
-
-
-def _not_of_py4j(record: logging.LogRecord) -> bool:
-    return "py4j" not in record.pathname
+    pyspark_state.ignore_py4j()

@@ -143,7 +143,7 @@ def judged(filled: Filled, case: Case, where: Path) -> str:
         raise AssertionError(f"{case}: {error}") from error
     else:
         return "right"
-    assert refusal.sqlstate in ("XX001", "58P01", "58030"), f"{case}: {refusal!r}"
+    assert refusal.sqlstate in ("XX001", "58P01", "58030", "55000"), f"{case}: {refusal!r}"
     assert names_it(refusal, where, case), f"{case}: {refusal} names no file"
     assert refusal.hint, f"{case}: {refusal} says no cure"
     lost = before - files_of(where)

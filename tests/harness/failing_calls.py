@@ -64,7 +64,7 @@ class FailingCalls:
 
 def _path(given: Any) -> str:
     if isinstance(given, Catalog):
-        return str(given._path)
+        return f"{given._folder}/"
     if isinstance(given, int):
         return os.readlink(f"/proc/self/fd/{given}")
     return os.fsdecode(given)

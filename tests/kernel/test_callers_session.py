@@ -105,6 +105,7 @@ def run(how: str) -> dict[str, Any]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("PYSPARK_GATEWAY")}
     from headwater.kernel.java import find_java, spark_java_home
 
+    environment["PYSPARK_PYTHON"] = sys.executable
     environment["JAVA_HOME"] = str(
         spark_java_home(find_java())
     )  # the program's own Spark needs one

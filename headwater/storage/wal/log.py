@@ -214,7 +214,7 @@ class WriteAheadLog:
         """No more appends: what is on disk is known only after a recovery."""
         cause = error if isinstance(error, StorageError) else None
         failure = StorageError(
-            "the write-ahead log has failed and takes no more rows",
+            f"the write-ahead log in {self._pool.folder} has failed and takes no more records",
             sqlstate=cause.sqlstate if cause else "58030",
             detail=cause.message if cause else repr(error),
             hint="close and open the database; rows not acknowledged may or may not be stored",

@@ -1,0 +1,48 @@
+"""A source whose Spark ended begins again from its checkpoint; other errors stop it. No Spark needed."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from headwater.errors import DataError
+from headwater.sources.stream import StreamRunner
+
+
+def runner_of(ends: list[Exception | None]) -> tuple[StreamRunner, list[int]]:
+    """A runner whose streams end so, one after the other; which of them began."""
+    runner: Any = StreamRunner.__new__(StreamRunner)
+    begun: list[int] = []
+    kernel = SimpleNamespace(ended_since=lambda _life, error: isinstance(error, ConnectionError))
+    runner.around, runner.stopping = SimpleNamespace(kernel=kernel), threading.Event()
+    runner.error, runner._life = None, 0
+
+    def begin() -> bool:
+        begun.append(len(begun))
+        return True
+
+    def follow() -> None:
+        error = ends[len(begun) - 1]
+        if error is not None:
+            runner.error = DataError("what a micro-batch made of it")
+            raise error
+
+    runner._begin, runner._follow = begin, follow
+    return runner, begun
+
+
+def test_it_begins_again_as_often_as_spark_ends() -> None:
+    runner, begun = runner_of([ConnectionError("gone"), ConnectionError("gone"), None])
+    runner.run()
+    assert begun == [0, 1, 2]
+    assert runner.error is None
+
+
+def test_another_error_stops_it() -> None:
+    runner, begun = runner_of([DataError("bad row"), None])
+    with pytest.raises(DataError, match="bad row"):
+        runner.run()
+    assert begun == [0]
