@@ -108,6 +108,7 @@ class Database:
             folder.check_catalog()
             catalog = Catalog(folder.catalog)
             undo.callback(catalog.close)
+            continuous.forget_half_made(catalog)
             tables.clear_left_overs(folder, catalog)
             streams = StreamStore(folder.path, catalog, settings)
             undo.callback(streams.close, seal=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -74,6 +75,11 @@ class Context:
         """A folder for a table; the number makes it new."""
         plain = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in name)
         return self.folder.tables / f"{plain}-{number}"
+
+    def discard(self, folder: Path) -> None:
+        """Removes a folder made for an object that did not come about; the next open, if that is not sure."""
+        if not self.catalog.failed:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def pipeline_snapshot(self, number: str) -> SnapshotFile:
         """Where the state of a pipeline of views is kept."""

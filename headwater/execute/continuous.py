@@ -51,7 +51,7 @@ from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
-from headwater.storage.catalog import CatalogObject
+from headwater.storage.catalog import Catalog, CatalogObject
 from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition, duration_ticks
 from headwater.storage.streaming.table import StreamingTable
 
@@ -152,6 +152,7 @@ def _undone(context: Context, item: CatalogObject) -> Iterator[None]:
     try:
         yield
     except BaseException:
+        context.catalog.remove(item)
         _forget(context, item)
         raise
 
@@ -300,6 +301,7 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
                 made,
             )
         except BaseException:
+            context.catalog.remove(item)
             _forget_view(context, item)
             raise
     return Result("CREATE MATERIALIZED VIEW")
@@ -454,6 +456,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
                     hint=f"PAUSE QUERY {statement.name}, or DROP MATERIALIZED VIEW {statement.name}",
                 )
             check_no_sinks(context, item.name)
+            context.catalog.remove(item)
             _forget(context, item)
             return Result("KILL QUERY")
         query = context.engine.find_named(item.name)
@@ -474,8 +477,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
 
 
 def _forget(context: Context, item: CatalogObject) -> None:
-    """Stops a query and removes it with its results."""
-    context.catalog.remove(item)
+    """Stops a query that has left the catalog, and removes it with its results."""
     query = context.engine.remove(item.name)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
@@ -520,6 +522,7 @@ def drop_query(running: Running, statement: Drop) -> Result:
                 hint=f"DROP MATERIALIZED VIEW {statement.name}",
             )
         check_no_sinks(context, item.name)
+        context.catalog.remove(item)
         _forget(context, item)
     return Result("DROP QUERY")
 
@@ -536,15 +539,22 @@ def drop_materialized_view(running: Running, statement: Drop) -> Result:
         check_unread(context, item)
         check_no_sinks(context, item.name)
         query = context.find(f"_{item.name}")
+        context.catalog.remove(item, *(() if query is None else (query,)))
         if query is not None:
             _forget(context, query)
         _forget_view(context, item)
     return Result("DROP MATERIALIZED VIEW")
 
 
+def forget_half_made(catalog: Catalog) -> None:
+    """At open: a materialized view without its query was being made when a process ended."""
+    for item in catalog.all("materialized view"):
+        if catalog.find(f"_{item.name}") is None:
+            catalog.remove(item)
+
+
 def _forget_view(context: Context, item: CatalogObject) -> None:
-    """Removes a materialized view with its rows."""
-    context.catalog.remove(item)
+    """Removes the rows of a materialized view that has left the catalog."""
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:

@@ -50,7 +50,7 @@ def add_stream(
     """The folder of a new table, its row in the catalog and the open table: all, or nothing of it."""
     folder = context.folder.tables / definition.folder
     with contextlib.ExitStack() as undo:
-        undo.callback(shutil.rmtree, folder, ignore_errors=True)
+        undo.callback(context.discard, folder)
         StreamingTable.make(folder, definition)
         item = context.catalog.add(kind, name, saved)
         undo.callback(context.catalog.remove, item)

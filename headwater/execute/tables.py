@@ -92,7 +92,7 @@ def create_table(running: Running, statement: CreateTable) -> Result:
             table, count = _made(running, statement, folder)
             _publish(context, statement, table, existing)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            context.discard(folder)
             raise
     return Result("CREATE TABLE", row_count=count)
 
@@ -281,7 +281,7 @@ def _rebuild(
                     item, definition(schema, folder, item.definition.get("comment"))
                 )
             except BaseException:
-                shutil.rmtree(folder, ignore_errors=True)
+                context.discard(folder)
                 raise
             context.tables[made.id] = new
         table.drop()

@@ -57,7 +57,9 @@ def held_static(context: Context, files: Mapping[str, str]) -> HeldTables:
 
 
 def forget_static(context: Context) -> None:
-    """Files that no view needs any more go."""
+    """Files that no view needs any more go, where it is sure which views there are."""
+    if context.catalog.failed:
+        return
     needed: set[str] = set()
     for item in context.catalog.all("view"):
         needed.update(item.definition.get("static", {}).values())

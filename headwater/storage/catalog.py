@@ -174,6 +174,11 @@ class Catalog:
         with self._lock:
             return frozenset(self._objects.dropped)
 
+    @property
+    def failed(self) -> bool:
+        """Whether a change failed so that only the next open knows if it is there."""
+        return self._log.failure is not None
+
     def forget_dropped(self, folders: Iterable[str]) -> None:
         """These folders are gone; the next image leaves them out."""
         with self._lock:
@@ -198,11 +203,12 @@ class Catalog:
                 hint=f"choose another name, or DROP {other.kind.upper()} {other.name} first",
             )
 
-    def remove(self, gone: CatalogObject) -> None:
-        """Removes an object; its folders may be removed when this returns."""
+    def remove(self, *gone: CatalogObject) -> None:
+        """Removes objects, all or none of them; their folders may be removed when this returns."""
         with self._writing:
-            if gone.id in self._objects.by_id:
-                self._write(REMOVED, gone.id)
+            there = [each.id for each in gone if each.id in self._objects.by_id]
+            if there:
+                self._write(REMOVED, *there)
 
     def change(
         self, old: CatalogObject, definition: Mapping[str, Any], name: str | None = None
@@ -216,12 +222,15 @@ class Catalog:
             self._write(CHANGED, asdict(new))
             return new
 
-    def _write(self, kind: int, said: Any) -> None:
-        """Makes a record durable, then takes it in; now and then everything as one record."""
-        payload = json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
-        lsn = self._log.append([Record(kind, 0, (payload,))]).wait()
+    def _write(self, kind: int, *said: Any) -> None:
+        """Makes records durable together, then takes them in; now and then everything as one record."""
+        payloads = [
+            json.dumps(each, separators=(",", ":"), ensure_ascii=False).encode() for each in said
+        ]
+        lsn = self._log.append([Record(kind, 0, (payload,)) for payload in payloads]).wait()
         with self._lock:
-            self._objects.apply(kind, payload)
+            for payload in payloads:
+                self._objects.apply(kind, payload)
             self.changes += kind != IMAGE
             image = self._objects.image() if self._objects.wants_image else None
         if kind == IMAGE:

@@ -11,6 +11,7 @@ Commits of other writers are not among them, and are taken as they are.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from pathlib import Path
 
@@ -35,14 +36,14 @@ class DeltaSums:
 
     def note(self, version: int, *, checkpoint: bool = False) -> None:
         """The commit of this version, and perhaps its checkpoint, are durable."""
-        sums = dict(self._sums)
-        sums[commit_name(version)] = _sum(self._log / commit_name(version))
+        names = [commit_name(version)]
         if checkpoint:
-            for path in self._log.glob(f"{version:020d}.checkpoint*.parquet"):
-                sums[path.name] = _sum(path)
-            sums.pop(LAST_CHECKPOINT, None)
-            if (self._log / LAST_CHECKPOINT).exists():
-                sums[LAST_CHECKPOINT] = _sum(self._log / LAST_CHECKPOINT)
+            found = self._log.glob(f"{version:020d}.checkpoint*.parquet")
+            names += [*(path.name for path in found), LAST_CHECKPOINT]
+        sums = {name: sum_ for name, sum_ in self._sums.items() if name not in names}
+        for name in names:
+            with contextlib.suppress(OSError):  # then it is not checked
+                sums[name] = _sum(self._log / name)
         self._sums = _recent(sums)
         write_sums(self._path, self._sums)
 
@@ -64,7 +65,7 @@ class DeltaSums:
         return [path for path in bad if path.exists()]
 
     def _checkpoints(self, bad: list[Path]) -> list[Path]:
-        found = (p for p in self._log.iterdir() if _CHECKPOINT.fullmatch(p.name))
+        found = (p for p in self._log.glob("*.parquet") if _CHECKPOINT.fullmatch(p.name))
         return [path for path in found if path not in bad]
 
     def _check_commit(self, path: Path, sum_: int) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from crc32c import crc32c
 
 from headwater.errors import StorageError
+from headwater.storage.disk import storage_error
 
 FILES_REMEMBERED = 65_536
 _NAMED = re.compile(r"\.([0-9a-f]{8})\.parquet")
@@ -44,8 +45,10 @@ def _check(path: str) -> None:
         return
     try:
         right = _footer_sum(Path(path)) == int(named[1], 16)
-    except (OSError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         raise _damaged(path, str(error)) from error
+    except OSError as error:
+        raise storage_error("read", path, error) from error
     if not right:
         raise _damaged(path, "the checksum of its footer does not match")
 
