@@ -144,8 +144,6 @@ class ViewPipeline:
         self._kept_at = 0.0
         self._caught_up = False
         self._began_at = 0  # how many rows the table had when folding began: those hold nobody back
-        self._given = 0  # rows of the table that this catching up has seen
-        self._late_total = 0  # of the table, when it was last looked at
         self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
@@ -205,7 +203,6 @@ class ViewPipeline:
         self.runs.drop()
         self.sequence = self.place.start.sequence
         self._began_at = self.place.table.state.next_sequence
-        self._late_total = 0  # it may be more: then fewer rows seem to be missing, never more
         self._generation = self.oldest = None
 
     # Start
@@ -231,7 +228,6 @@ class ViewPipeline:
             if state is not None and whole:
                 self.fold.merge.restore({"groups": state})
                 self.sequence, self.oldest = position["sequence"], position["oldest"]
-                self._late_total = position.get("late_total", 0)
                 self._generation = self.place.table.generation
             else:
                 self.runs.drop()
@@ -290,29 +286,18 @@ class ViewPipeline:
     def _fold_new(self, end: int | None) -> bool:
         """Folds what came; False if stored rows were changed meanwhile."""
         known, table = self._generation, self.place.table
-        self._given, late_total = 0, table.state.late_total
+        if table.definition.kind == "stream" and self.sequence < table.let_go:
+            count = table.let_go - self.sequence
+            raise _rows_missing(table.definition.name, count, self.snapshot.name)
         end, generation = each_since(table, self.sequence, known, self._take, end)
         if known is not None and generation != known:
             return False
-        if table.definition.kind == "stream":
-            missing = end - self.sequence - self._given - self._dropped_late()
-            if missing > 0:
-                raise _rows_missing(table.definition.name, missing, self.snapshot.name)
         self.sequence, self._generation = end, generation
-        self._late_total = late_total
         return True
-
-    def _dropped_late(self) -> int:
-        """At least as many rows as LATE DROP has let go since the last look: they have numbers too."""
-        table = self.place.table
-        if table.definition.late != "drop":
-            return 0
-        return table.state.late_total - self._late_total
 
     def _take(self, rows: pa.Table) -> None:
         """One piece of the table's rows."""
         definition, start = self.place.table.definition, self.place.start
-        self._given += rows.num_rows
         ticks = definition.ticks(rows.column(definition.time))
         if start.oldest is not None and len(ticks) and ticks.min() < start.oldest:
             shown = (ticks >= start.oldest) | (rows.column(SEQUENCE).to_numpy() >= start.end)
@@ -431,7 +416,6 @@ class ViewPipeline:
         return {
             "number": self.number,
             "sequence": self.sequence,
-            "late_total": self._late_total,
             "oldest": self.oldest,
             "parts": parts,
             "distinct": distinct,
@@ -534,7 +518,7 @@ def _renamed(
 def _rows_missing(table: str, count: int, snapshot: str) -> StorageError:
     """A stream keeps what no snapshot holds; if it does not, the snapshot is gone."""
     return StorageError(
-        f"{count} rows of stream {table} that the view needs are gone",
+        f"up to {count} rows of stream {table} that the view needs are gone",
         sqlstate="XX001",
         detail=f"the snapshot of the view's state, {snapshot}, is missing, damaged or an older copy",
         hint="put the newest snapshot back; or DROP VIEW and create it again: it then counts from now on; "

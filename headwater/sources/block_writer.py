@@ -46,6 +46,7 @@ class Task:
     sole: bool
     block_rows: int
     limit: int | None = None  # rows beyond it move no clock
+    kept: bool = True  # False: a stream that nobody reads
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class PartitionWriter:
     def _keeps(self, late: np.ndarray[Any, Any]) -> bool:
         """Whether rows are written: a stream without readers keeps none, a refused batch neither."""
         refused = self._definition.late == "reject" and bool(late.any())
-        return self._definition.kind != "stream" and not refused
+        return self._task.kept and not refused
 
     def _stored(self, table: pa.Table) -> pa.Table:
         """The rows with their hidden columns, all but `_late`."""

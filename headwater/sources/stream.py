@@ -195,6 +195,7 @@ class StreamRunner(Runner):
             handout.sole,
             table.limits.block_rows,
             handout.limit,
+            handout.kept,
         )
         rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
         found = [read_report(row["report"], bytes(row["ticks"])) for row in rows]

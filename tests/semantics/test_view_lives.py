@@ -333,3 +333,18 @@ def test_a_function_that_is_replaced_counts_at_the_next_read(db: headwater.Datab
     assert rows(db, "w") == [(1, 22)]
     db.sql("CREATE OR REPLACE FUNCTION factor(x BIGINT) RETURNS BIGINT RETURN x * 100")
     assert rows(db, "w") == [(1, 202)]
+
+
+def test_a_view_on_a_stream_that_drops_late_rows_is_read_after_one(folder: Path) -> None:
+    """A late row has a sequence number and is nowhere: that is no row missing."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAM s (k INT, t INT NOT NULL) TIMESTAMP BY t LATE DROP")
+        db.sql(f"CREATE VIEW v AS {SUMS.format('s')}")
+        for row in ((1, 10), (1, 11), (2, 3), (2, 12)):
+            db.insert("s", [row])
+            db.seal()
+        assert rows(db, "v") == [(1, 2), (2, 1)]
+        pipelines(db, "v")[0].put_away()
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.insert("s", [(2, 4), (1, 13)])
+        assert rows(db, "v") == [(1, 3), (2, 1)]

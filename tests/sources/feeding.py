@@ -78,6 +78,7 @@ def written(
             handout.sole,
             block_rows,
             handout.limit,
+            handout.kept,
         )
         writer = PartitionWriter(task, number)
         for batch in part.to_batches(max_chunksize=7):

@@ -65,6 +65,7 @@ class Handout:
     closed: int | None  # L: rows up to here are late
     sole: bool  # no other source holds the clock, so its own watermark alone decides
     limit: int | None = None  # rows beyond it move no clock
+    kept: bool = True  # False: a stream that nobody reads
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ def _handout(table: StreamingTable, source: str, partitions: int) -> Handout:
     table._next_sequence = end = base + partitions * PARTITION_SEQUENCES
     sole = _sole(table, source)
     limit = table.furthest_tick
-    return Handout(definition, clock, source, base, end, arrival, clock.closed, sole, limit)
+    kept = table.kept
+    return Handout(definition, clock, source, base, end, arrival, clock.closed, sole, limit, kept)
 
 
 def _settle_refusals(table: StreamingTable) -> None:
@@ -183,7 +185,8 @@ class _Entry:
         # A clock made anew, after a full disk, knows nothing of the numbers handed out.
         same = handout.definition is table.definition and handout.clock is table._clock
         in_time = low is None or closed is None or low > closed
-        if not same or not in_time or (handout.sole and not _sole(table, handout.source)):
+        wanted = table.kept and not handout.kept  # a reader came, and no row was written
+        if not same or not in_time or wanted or (handout.sole and not _sole(table, handout.source)):
             raise ClockMoved("the clock has moved while a micro-batch was written")
 
     def _tell_clock(self, arrival: int) -> ClockStamp:

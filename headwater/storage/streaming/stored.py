@@ -24,6 +24,7 @@ from headwater.storage.streaming.limits import Limits
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
 
+LET_GO = "headwater.let_go"
 JOINED_BLOCKS = 4  # blocks are joined up to so many times `block_mb`, and to `block_rows`
 
 
@@ -59,6 +60,7 @@ class StoredTable:
         self._fitted = 0  # the bound that memory was last fitted to
         self._wide: set[str] = set()  # of few rows, but too many bytes to be joined with others
         self._visible = self._sealed = state
+        self._let_go = self._log.transaction(LET_GO) or 0
         self._version = self._log.version
         self._kept_s = kept_s
         self._hidden_since: dict[int, float] = {}  # by compartment: when RANGE first hid it whole
@@ -85,6 +87,15 @@ class StoredTable:
     def sealed_lsn(self) -> int:
         """Records up to here are in blocks."""
         return self._sealed.lsn
+
+    @property
+    def let_go(self) -> int:
+        """Of rows before this sequence number some are gone, as nobody needed them."""
+        return self._let_go
+
+    def _rows_gone(self, last: int) -> None:
+        """Rows up to this sequence number go; the next commit makes that durable."""
+        self._let_go = max(self._let_go, last + 1)
 
     @property
     def schema(self) -> pa.Schema:
@@ -216,8 +227,9 @@ class StoredTable:
         transactions: Mapping[str, int] | None = None,
     ) -> int:
         """One commit; the files that were written for it go if it does not come about."""
+        known = {**(transactions or {}), **({LET_GO: self._let_go} if self._let_go else {})}
         try:
-            return self._log.commit(files, removed, transactions=transactions)
+            return self._log.commit(files, removed, transactions=known)
         except BaseException:
             if not self._log.failed:
                 self._unlink(written)
@@ -238,7 +250,10 @@ class StoredTable:
         needed = self.definition.ticks(rows.column(self.definition.time)) >= oldest
         if held is not None:
             needed |= rows.column(SEQUENCE).to_numpy() >= held
-        return rows if needed.all() else rows.filter(pa.array(needed))
+        if needed.all():
+            return rows
+        self._rows_gone(int(rows.column(SEQUENCE).to_numpy()[~needed].max()))
+        return rows.filter(pa.array(needed))
 
     def _oldest(self, clock: int | None) -> int | None:
         """The smallest tick that RANGE and `trim` let anybody read at a clock; None for all."""
@@ -361,6 +376,8 @@ class StoredTable:
         """Puts rows in the place of blocks, in one commit; the caller holds `upkeep`."""
         written = self._write(rows) if rows is not None else []
         files = [file for _, file, _ in written]
+        if rows is None:
+            self._rows_gone(max(block.high_sequence for block in old))
         version = self._commit(written, files, [b.path for b in old])
         paths = {b.path for b in old}
         with self._lock:

@@ -90,8 +90,6 @@ class Sources(Streams):
         if limit:
             self.constructs.add("RANGE")
         late = random.choice(["keep", "keep", "keep", "drop"])
-        if kind == "STREAM":
-            late = "keep"  # a view on a stream with LATE DROP cannot be read after a late row
         return Source(name, columns, "t", plain.watermark, limit, kind, late)
 
 
