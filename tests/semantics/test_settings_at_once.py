@@ -7,6 +7,7 @@ without a check fails the test.
 from __future__ import annotations
 
 import random
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -21,9 +22,15 @@ import headwater
 from headwater.database import Database
 from headwater.errors import OverloadError
 from headwater.kernel.kernel import Cancellation
+from headwater.kernel.restarts import Restarts
+from headwater.kernel.spark import SparkProcess
+from headwater.server.counts import Counts
 from headwater.server.http.server import HttpServer
+from headwater.server.peers import Peer
+from headwater.server.wire.guests import Guests
 from headwater.server.wire.server import WireServer
 from headwater.settings import TABLE, Settings
+from headwater.sql.caller import Caller, acting_for
 from headwater.storage.streaming.table import StreamingTable
 from tests.server.live import LiveServer
 
@@ -116,11 +123,10 @@ def start_timeout_s(db: Database, _: Path) -> None:
 
     class Starting:
         error = None
+        owned = True
 
-        def wait(self, timeout_s: float) -> None:
+        def wait(self, timeout_s: float, _check: object) -> None:
             waited.append(timeout_s)
-
-        def check_alive(self) -> None:
             raise OverloadError("it never starts")
 
     kernel: Any = db._context.kernel
@@ -128,10 +134,98 @@ def start_timeout_s(db: Database, _: Path) -> None:
     db.sql("SET start_timeout_s = 7.5")
     try:
         with pytest.raises(OverloadError):
-            kernel._started()
+            kernel._started(Cancellation())
     finally:
         kernel._process = None
     assert waited == [7.5]
+
+
+def pause_after_an_end(db: Database) -> float | None:
+    """How long a Spark that just ended waits before it is started again."""
+    pauses: list[float | None] = []
+    process: Any = object.__new__(SparkProcess)
+    process.owned, process.settings, process._restarts = True, db._context.settings, Restarts()
+    process.stopping, process._changed = True, threading.Condition()
+    process._say_ended = lambda _why, pause: pauses.append(pause)
+    process._clear = process._settle = lambda *_: None
+    process._ended("a test")
+    return pauses[0]
+
+
+@check
+def spark_restarts(db: Database, _: Path) -> None:
+    assert pause_after_an_end(db) == 0.25
+    db.sql("SET spark_restarts = 0")
+    assert pause_after_an_end(db) is None
+
+
+@check
+def spark_restart_pause_s(db: Database, _: Path) -> None:
+    db.sql("SET spark_restart_pause_s = 0.1")
+    assert pause_after_an_end(db) == 0.1
+
+
+@check
+def statement_timeout_users_s(db: Database, _: Path) -> None:
+    db.sql("SET statement_timeout_users_s = 600")
+    with acting_for(Caller("reader")):
+        timer = db._timer(Cancellation())
+    assert timer is not None
+    timer.cancel()
+    timer.join()
+    assert timer.interval == 600
+    assert db._timer(Cancellation()) is None, "an admin has no limit"
+
+
+class Somebody:
+    """A connection that nobody is behind."""
+
+    def __init__(self, address: str) -> None:
+        self.peer, self.counts, self.gone = Peer(address), Counts(), False
+
+    def give_up(self, _error: object) -> None:
+        self.gone = True
+
+
+@check
+def connections_reserved(db: Database, _: Path) -> None:
+    guests: Any = Guests(db.setting)
+    assert guests.admit(Somebody("a"), admin=False) is not None
+    db.sql(f"SET connections_reserved = {guests.most - 1}")
+    assert guests.admit(Somebody("b"), admin=False) is None
+    assert guests.admit(Somebody("c"), admin=True) is not None
+
+
+def gone_of(db: Database, addresses: Callable[[int], str]) -> int:
+    """How many of a few more than `connections` that do not log in are sent away."""
+    guests: Any = Guests(db.setting)
+    crowd = [Somebody(addresses(number)) for number in range(guests.most + 3)]
+    for each in crowd:
+        guests.greet(each)
+    return sum(each.gone for each in crowd)
+
+
+@check
+def waiting_logins(db: Database, _: Path) -> None:
+    assert gone_of(db, str) == 0
+    db.sql("SET waiting_logins = 1")
+    assert gone_of(db, str) == 3
+
+
+@check
+def waiting_logins_per_address(db: Database, _: Path) -> None:
+    db.sql("SET waiting_logins_per_address = 1000")
+    assert gone_of(db, lambda _number: "a") == 0
+    db.sql("SET waiting_logins_per_address = 1")
+    assert gone_of(db, lambda _number: "a") == 3
+
+
+@check
+def login_timeout_s(db: Database, _: Path) -> None:
+    with LiveServer(db) as server:
+        db.sql("SET login_timeout_s = 0.1")
+        with socket.create_connection((server.host, server.port), timeout=PATIENCE_S) as silent:
+            assert silent.recv(1) == b"", "it is cut off"
 
 
 @check
