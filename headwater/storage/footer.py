@@ -27,9 +27,10 @@ _MAGIC = b"PAR1"
 
 def with_sum(path: Path) -> Path:
     """Renames a whole Parquet file so that its name carries the checksum of its footer; the new path."""
-    named = path.with_name(f"{path.name.removesuffix('.parquet')}.{_footer_sum(path):08x}.parquet")
-    path.rename(named)
-    return named
+    end = f".{_footer_sum(path):08x}.parquet"
+    if path.name.endswith(end):
+        return path
+    return path.rename(path.with_name(path.name.removesuffix(".parquet") + end))
 
 
 def check_footers(paths: Iterable[str]) -> None:

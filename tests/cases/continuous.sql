@@ -201,6 +201,7 @@ CREATE CONTINUOUS QUERY good AS SELECT count(*) n FROM s [INTERVAL 2 SECONDS] SA
 INSERT INTO s VALUES (1, '1'), (2, 'x');
 ADVANCE s TO 2;
 FLUSH;
+--! 55000 not everything was processed: query bad has failed ~ what retries goes on by itself; RESUME QUERY, SOURCE or SINK tries what has failed again
 SELECT name, state, error IS NULL FROM headwater.queries;
 --| 'bad' | 'failed' | false
 --| 'good' | 'running' | true

@@ -116,9 +116,9 @@ class CountedRuns:
         kernel = db._context.kernel
         started = kernel._started
 
-        def counted() -> Any:
+        def counted(cancellation: Any) -> Any:
             self.count += 1
-            return started()
+            return started(cancellation)
 
         kernel._started = counted  # type: ignore[method-assign]
 

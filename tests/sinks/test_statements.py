@@ -104,7 +104,7 @@ def test_passwords_are_not_shown(
     assert "hunter2" not in "".join(shown)
     assert "swordfish" not in "".join(shown)
     assert "u:${env:HEADWATER_TEST}@127" in shown[0]
-    stored = b"".join(path.read_bytes() for path in folder.glob("catalog*"))
+    stored = b"".join(path.read_bytes() for path in folder.glob("catalog/*"))
     assert b"hunter2" in stored
     assert b"swordfish" not in stored
 

@@ -20,17 +20,14 @@ def runner_of(ends: list[Exception | None]) -> tuple[StreamRunner, list[int]]:
     runner.around, runner.stopping = SimpleNamespace(kernel=kernel), threading.Event()
     runner.error, runner._life = None, 0
 
-    def begin() -> bool:
+    def stream() -> None:
         begun.append(len(begun))
-        return True
-
-    def follow() -> None:
         error = ends[len(begun) - 1]
         if error is not None:
             runner.error = DataError("what a micro-batch made of it")
             raise error
 
-    runner._begin, runner._follow = begin, follow
+    runner._stream, runner.patiently = stream, lambda act: act()
     return runner, begun
 
 

@@ -200,7 +200,7 @@ def long_statement(
     """Statements wait for an event, or until they are cancelled; the reasons of that."""
     begun, go_on, reasons = threading.Event(), threading.Event(), []
 
-    def statement(text: str, cancellation: Cancellation, role: str) -> Result:
+    def statement(text: str, cancellation: Cancellation, role: str, **_: object) -> Result:
         with cancellation.on_cancel(go_on.set):
             begun.set()
             assert go_on.wait(PATIENCE_S)

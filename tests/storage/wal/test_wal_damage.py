@@ -241,7 +241,7 @@ def test_append_before_recovery_is_a_mistake() -> None:
 @pytest.mark.parametrize("how", ["older", "missing", "shorter"])
 def test_a_newest_segment_that_lost_records_is_noticed(how: str) -> None:
     """An older copy, a deleted file and one cut at a record look like a log that never had them."""
-    disk, _ = filled(40)
+    disk, _ = filled(20)
     older = bytes(data_of(disk, "0000000001.wal"))
     disk, _ = filled(100)
     newest = max(name for name in disk.names if name.endswith(".wal"))
@@ -250,7 +250,7 @@ def test_a_newest_segment_that_lost_records_is_noticed(how: str) -> None:
     elif how == "shorter":
         data_of(disk, newest.rpartition("/")[2])[DATA_START + STEP :] = bytes(100)
     else:
-        disk, _ = filled(45)
+        disk, _ = filled(25)
         data_of(disk, "0000000001.wal")[:] = older
     before = disk.contents()
     error = refused(disk)
