@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import weakref
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -117,11 +117,14 @@ def each_since(
         last = bisect_left(batches, end, key=lambda b: b.stamp.base_sequence)
         first = batches[0].stamp.base_sequence if batches else state.next_sequence
         wanted = batches[place:last]
+        # The stamp of a source's blocks stands behind their numbers, so it may be the end itself.
+        near = batches[place : bisect_right(batches, end, key=lambda b: b.stamp.base_sequence)]
+        in_files = any(batch.files for batch in near)
     if generation is not None and found != generation:
         return sequence, found
     if end <= sequence:
         return sequence, found
-    if first <= sequence and not any(batch.files for batch in wanted):
+    if first <= sequence and not in_files:
         if wanted:
             take(stored_rows(table.definition, wanted))
         return end, found
