@@ -12,7 +12,7 @@ help: ## list the targets
 demo: $(VENV)/installed ## see Headwater at work
 	@$(BIN)/headwater demo
 
-test: $(VENV)/ready ## run the tests (under ten minutes)
+test: $(VENV)/ready ## run the tests (about twenty minutes on two cores)
 	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/ready ## run the tests with the large numbers too
