@@ -31,6 +31,7 @@ from headwater.plan.bounds import Bounds, time_bounds
 from headwater.plan.continuous.folds import INSTANT, Leaf
 from headwater.plan.continuous.planner import one_time_edits, one_time_stars
 from headwater.plan.continuous.rendering import Replacement, at_instant
+from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion
 from headwater.sql.literals import timestamp
@@ -321,16 +322,9 @@ def view_rows(context: Context, item: CatalogObject, version: ViewVersion | None
 
 def tree_tables(query: Query) -> dict[int, exp.Table]:
     """The nodes of the query's tables, by where their names stand."""
-    from headwater.sql.dialect import span_of
-
-    if query.tree is None:
-        return {}
-    found = {}
-    for table in query.tree.find_all(exp.Table):
-        span = span_of(table)
-        if span is not None:
-            found[span.start] = table
-    return found
+    tables = query.tree.find_all(exp.Table) if query.tree is not None else ()
+    named = [(relation_of(table), table) for table in tables]
+    return {relation.span.start: table for relation, table in named if relation is not None}
 
 
 def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:

@@ -1,24 +1,30 @@
-"""Finds the tables of a query and the windows, cuts and versions that stand after them.
+"""A query that sqlglot cannot read: its tables, clauses and calls of ours, found among the tokens.
 
-Works on tokens alone, because a query with our clauses may use any SQL that Spark reads, also
-what sqlglot does not. A window is looked for only where a table can stand: `a[interval '1' day]`
-in an expression stays an expression. Scoping of CTE names is not done here.
+Spark may still read such a query. It is one opaque piece for the planner, but its windows and cuts must be
+known, and be taken out. A window is looked for only where a table can stand: `a[interval '1' day]` in an
+expression stays an expression. Scoping of CTE names is not done here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import NoReturn
+from dataclasses import dataclass, field, replace
 
-from headwater.errors import SqlSyntaxError
+from headwater.sql.calls import NAMES, Calls, gathered, parse_call
+from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
 from headwater.sql.cursor import CLOSING, Cursor
-from headwater.sql.cuts import at_cut, parse_cut, parse_stream_call
-from headwater.sql.duration import is_interval, parse_duration
-from headwater.sql.extensions import Cut, Relation, Version, Window
-from headwater.sql.lexer import Kind
+from headwater.sql.cuts import parse_stream_call
+from headwater.sql.extensions import CurrentInstant, Previous, Relation, Valid
+from headwater.sql.lexer import Kind, Token
 from headwater.sql.names import words
 from headwater.sql.text import Name
+from headwater.sql.windows import BEFORE_ALIAS, misplaced, parse_postfix
 
+# After these an operand or a name follows, so `sample`, `emit`, … are names there.
+_BEFORE_OPERAND = words(
+    "SELECT DISTINCT FROM JOIN WHERE BY AND OR NOT ON HAVING AS IN LIKE ILIKE RLIKE REGEXP BETWEEN "
+    "CASE WHEN THEN ELSE USING LIMIT OFFSET UNION EXCEPT INTERSECT MINUS LATERAL OVER IS QUALIFY "
+    "VALUES DIV WITH RECURSIVE STREAM"
+)
 # Words that end the FROM clause of their query.
 _AFTER_FROM = words(
     "SELECT WHERE GROUP HAVING ORDER SORT CLUSTER DISTRIBUTE LIMIT OFFSET WINDOW QUALIFY "
@@ -130,7 +136,48 @@ def _relation(scan: _Scan) -> None:
         if after.is_name or after.text in ("[", "."):
             cursor.take()  # Spark's own `FROM STREAM t …`
     level.expecting = False
-    scan.found.append(_postfix(cursor, _dotted(cursor), level.joined))
+    found = parse_postfix(cursor, _dotted(cursor), level.joined)
+    alias = _alias(cursor)
+    if alias is not None and cursor.at("["):
+        misplaced(cursor, BEFORE_ALIAS)
+    scan.found.append(replace(found, alias=alias))
+
+
+def read_opaque(
+    text: str, tokens: tuple[Token, ...]
+) -> tuple[Clauses, Calls, tuple[Relation, ...]]:
+    """What of ours stands in a query."""
+    clauses, first = _clauses(Cursor(text, tokens))
+    body = (*tokens[:first], Token(Kind.END, "", len(text), len(text)))
+    return clauses, _calls(Cursor(text, tokens)), find_relations(Cursor(text, body))
+
+
+def _clauses(cursor: Cursor) -> tuple[Clauses, int]:
+    """The trailing clauses, and the index of their first token (or of the end)."""
+    last = len(cursor.tokens) - 1  # END
+    for cursor.index in range(1, last):
+        token, before = cursor.peek(), cursor.tokens[cursor.index - 1]
+        if starts_clause(token, cursor.peek(1)) and _ends_operand(before):
+            first = cursor.index
+            return parse_clauses(cursor), first
+    return Clauses(), last
+
+
+def _ends_operand(token: Token) -> bool:
+    if token.kind is Kind.SYMBOL:
+        return token.text in CLOSING
+    return token.upper not in _BEFORE_OPERAND
+
+
+def _calls(cursor: Cursor) -> Calls:
+    """All calls; also those inside the arguments of others."""
+    found: list[Previous | Valid | CurrentInstant | None] = []
+    for index, token in enumerate(cursor.tokens[:-1]):
+        called = token.upper in NAMES and cursor.tokens[index + 1].text == "("
+        if called and not (index and cursor.tokens[index - 1].text == "."):
+            cursor.index = index
+            found.append(parse_call(cursor))
+    return gathered(found)
 
 
 def _dotted(cursor: Cursor) -> Name:
@@ -142,96 +189,15 @@ def _dotted(cursor: Cursor) -> Name:
     return Name(".".join(part.name for part in parts), span)
 
 
-def _postfix(cursor: Cursor, name: Name, joined: bool) -> Relation:
-    window: Window | None = None
-    cut: Cut | None = None
-    version: Version | None = None
-    while True:
-        if cursor.at("["):
-            if window is not None:
-                _misplaced(cursor, "a table has one window")
-            window = parse_window(cursor)
-        elif cut is None and at_cut(cursor, joined):
-            cut = parse_cut(cursor)
-        elif version is None and (cursor.at("VERSION", "AS", "OF") or cursor.at("FOR", "VERSION")):
-            version = _version(cursor)
-        else:
-            break
-    alias = _alias(cursor)
-    if alias is not None and cursor.at("["):
-        _misplaced(cursor, "the window stands before the alias: t [ROWS 3] AS a")
-    return Relation(name, alias, window, cut, version)
-
-
-def _misplaced(cursor: Cursor, hint: str) -> NoReturn:
-    raise SqlSyntaxError(
-        'syntax error at or near "["', hint=hint, place=cursor.peek().span.place(cursor.text)
-    )
-
-
 def _alias(cursor: Cursor) -> Name | None:
     if cursor.at("AS") and cursor.peek(1).is_name:
         cursor.take()
         token = cursor.take()
         return Name(token.name, token.span)
     token, after = cursor.peek(), cursor.peek(1)
-    if not token.is_name or token.upper in NOT_ALIAS or _starts_clause(cursor):
+    if not token.is_name or token.upper in NOT_ALIAS or starts_clause(token, after):
         return None
     if after.text == "." or (token.upper == "TIMESTAMP" and after.upper == "AS"):
         return None
     cursor.take()
     return Name(token.name, token.span)
-
-
-def _starts_clause(cursor: Cursor) -> bool:
-    from headwater.sql.clauses import starts_clause
-
-    return starts_clause(cursor.peek(), cursor.peek(1))
-
-
-def parse_window(cursor: Cursor) -> Window:
-    """`[INTERVAL i [BEFORE]]`, `[ROWS k]`, `[a, b ROWS k]`, `[LANDMARK]`."""
-    start = cursor.start
-    cursor.expect("[")
-    if is_interval(cursor) or (cursor.at("INTERVAL") and cursor.peek(1).upper != "ROWS"):
-        duration = parse_duration(cursor)
-        before = cursor.accept("BEFORE")
-        _close(cursor)
-        return Window("interval", cursor.span_from(start), duration=duration, before=before)
-    if cursor.at("LANDMARK", "]"):
-        cursor.take()
-        _close(cursor)
-        return Window("landmark", cursor.span_from(start))
-    keys: tuple[Name, ...] = ()
-    if not cursor.at("ROWS") or cursor.peek(1).upper in ("ROWS", ","):
-        if not cursor.peek().is_name:
-            cursor.fail("INTERVAL, ROWS, LANDMARK or a key", hint="a window: [INTERVAL '3' SECOND]")
-        keys = cursor.listed(lambda: cursor.name("a key column"))
-    cursor.expect("ROWS")
-    rows = cursor.positive("a number of rows")
-    _close(cursor)
-    return Window("rows", cursor.span_from(start), rows=rows, keys=keys)
-
-
-def _close(cursor: Cursor) -> None:
-    if not cursor.accept("]"):
-        cursor.fail("]", hint="a window is closed by ]" if cursor.at_any(CLOSING) else None)
-
-
-def _version(cursor: Cursor) -> Version:
-    start = cursor.start
-    cursor.accept("FOR")
-    cursor.expect("VERSION", "AS", "OF")
-    if cursor.peek().kind is Kind.STRING:
-        token = cursor.peek()
-        text = cursor.string()
-        if text.lower() != "latest" and not (text.isdecimal() and len(text) <= 18):
-            raise SqlSyntaxError(
-                f'there is no version "{text}"',
-                hint="VERSION AS OF takes a number or 'latest'",
-                place=token.span.place(cursor.text),
-            )
-        number = None if text.lower() == "latest" else int(text)
-    else:
-        number = cursor.integer("a version number or 'latest'")
-    return Version(number, cursor.span_from(start))
