@@ -20,14 +20,15 @@ from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
 from headwater.kernel.inline.expression import Compiled
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan, stream_view
-from headwater.plan.continuous.rendering import with_names
+from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan
+from headwater.plan.continuous.pieces import Piece, column
+from headwater.plan.continuous.text import Rows, Slot, SparkText, conjunction, joined, spark_text
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
 FOLDABLE = frozenset(FUNCTIONS) | frozenset(ALIASES)
 
-Analyse = Callable[[str], list[pa.DataType]]
+Analyse = Callable[[SparkText], list[pa.DataType]]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class FoldSpec:
     pairing: JoinPipeline | None  # the same of a join of two streams
     keys: tuple[Compiled, ...]  # in line
     arguments: tuple[Compiled, ...]
-    argument_texts: tuple[str, ...]
+    argument_pieces: tuple[Piece, ...]
     aggregation: Aggregation | None
     kept: tuple[Compiled, ...]
     schema: pa.Schema  # of the merged result: _k0 … _a0 …, or _c0 …
@@ -54,10 +55,10 @@ class FoldSpec:
 def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
     """The typed fold; `analyse` asks Spark for the types of a query over empty relations."""
     arguments = tuple(dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None))
-    kept = tuple(_kept_text(plan, place) for place in range(len(plan.columns)))
-    texts = [*plan.keys, *arguments, *kept]
-    pipeline, found = _in_line(plan, texts, functions)
-    types = _types(plan, texts, analyse) if pipeline is None else [c.type for c in found]
+    kept = tuple(_kept(plan, place) for place in range(len(plan.columns)))
+    pieces = [*plan.keys, *arguments, *kept]
+    pipeline, found = _in_line(plan, pieces, functions)
+    types = _types(plan, pieces, analyse) if pipeline is None else [c.type for c in found]
     keys, count = len(plan.keys), len(plan.keys) + len(arguments)
     aggregation = None
     if plan.keys or plan.aggregates:
@@ -73,7 +74,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
         pairing=pipeline if isinstance(pipeline, JoinPipeline) else None,
         keys=tuple(found[:keys]),
         arguments=tuple(found[keys:count]),
-        argument_texts=arguments,
+        argument_pieces=arguments,
         aggregation=aggregation,
         kept=tuple(found[count:]),
         schema=schema,
@@ -82,7 +83,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
 
 
 def _in_line(
-    plan: FoldPlan, texts: Sequence[str], functions: frozenset[str]
+    plan: FoldPlan, pieces: Sequence[Piece], functions: frozenset[str]
 ) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
     if plan.kind == "ring":
         return None, []
@@ -92,7 +93,7 @@ def _in_line(
             pipeline = JoinPipeline(plan, functions)
         else:
             pipeline = InlinePipeline(plan, functions)
-        found = [compiled(text, pipeline.resolve, functions) for text in texts]
+        found = [compiled(piece, pipeline.resolve, functions) for piece in pieces]
         for one in found[: len(plan.keys)]:
             kind_of(one.type)
         return pipeline, found
@@ -100,9 +101,9 @@ def _in_line(
         return None, []
 
 
-def _kept_text(plan: FoldPlan, place: int) -> str:
-    column = plan.columns[place]
-    return f"{quoted(_alias(plan, column.source))}.{quoted(column.name)}"
+def _kept(plan: FoldPlan, place: int) -> Piece:
+    kept = plan.columns[place]
+    return column(kept.name, _alias(plan, kept.source))
 
 
 def _alias(plan: FoldPlan, source: int) -> str:
@@ -112,19 +113,26 @@ def _alias(plan: FoldPlan, source: int) -> str:
     return next(static.alias for place, static in plan.statics if place == source)
 
 
-def _types(plan: FoldPlan, texts: Sequence[str], analyse: Analyse) -> list[pa.DataType]:
-    if not texts:
+def _types(plan: FoldPlan, pieces: Sequence[Piece], analyse: Analyse) -> list[pa.DataType]:
+    if not pieces:
         return []
-    where = f" WHERE {' AND '.join(f'({c})' for c in plan.where)}" if plan.where else ""
-    columns = ", ".join(f"{text} AS _x{place}" for place, text in enumerate(texts))
-    return analyse(f"SELECT {columns} FROM {plan.from_text}{where}")
+    columns = [spark_text(piece.text, f" AS _x{place}") for place, piece in enumerate(pieces)]
+    return analyse(
+        spark_text("SELECT ", joined(", ", columns), " FROM ", plan.from_text, _where(plan))
+    )
+
+
+def _where(plan: FoldPlan) -> SparkText:
+    if not plan.where:
+        return spark_text()
+    return spark_text(" WHERE ", conjunction(piece.text for piece in plan.where))
 
 
 def _aggregation(
-    plan: FoldPlan, key_types: Sequence[pa.DataType], argument_types: dict[str, pa.DataType]
+    plan: FoldPlan, key_types: Sequence[pa.DataType], argument_types: dict[Piece, pa.DataType]
 ) -> Aggregation:
     """The fold's aggregation; NotSupportedError if a type has no vector."""
-    places = {text: place for place, text in enumerate(argument_types)}
+    places = {piece: place for place, piece in enumerate(argument_types)}
     aggregates = []
     for number, aggregate in enumerate(plan.aggregates):
         function = ALIASES.get(aggregate.function, aggregate.function)
@@ -152,69 +160,77 @@ def _finish(plan: FoldPlan, schema: pa.Schema, functions: frozenset[str]) -> Inl
 # What Spark runs
 
 
-def _inner(spec: FoldSpec, extra: Sequence[str], from_text: str | None = None) -> str:
+def _inner(spec: FoldSpec, extra: Sequence[str], from_text: SparkText | None = None) -> SparkText:
     plan = spec.plan
-    columns = [
-        *extra,
-        *(f"{text} AS _k{place}" for place, text in enumerate(plan.keys)),
-        *(f"{text} AS _x{place}" for place, text in enumerate(spec.argument_texts)),
-        *(f"{_kept_text(plan, place)} AS _c{place}" for place in range(len(plan.columns))),
-    ]
-    where = f" WHERE {' AND '.join(f'({c})' for c in plan.where)}" if plan.where else ""
-    return f"SELECT {', '.join(columns)} FROM {from_text or plan.from_text}{where}"
+    columns: list[str | SparkText] = [*extra]
+    named = [("_k", plan.keys), ("_x", spec.argument_pieces)]
+    named.append(("_c", tuple(_kept(plan, place) for place in range(len(plan.columns)))))
+    for letter, pieces in named:
+        columns += [spark_text(p.text, f" AS {letter}{n}") for n, p in enumerate(pieces)]
+    source = from_text or plan.from_text
+    return spark_text("SELECT ", joined(", ", columns), " FROM ", source, _where(plan))
 
 
-def partial_text(spec: FoldSpec) -> str:
+def partial_text(spec: FoldSpec) -> SparkText:
     """One row per pane and group, with the partial columns that `fold/absorb` reads."""
     alias = quoted(spec.plan.leaves[0].alias)
     extra = [f"{alias}.{name}" for name in (PANE, TICK, SEQUENCE)]
     return _grouped(spec, _inner(spec, extra), [PANE])
 
 
-def distinct_texts(spec: FoldSpec) -> list[str]:
+def distinct_texts(spec: FoldSpec) -> list[SparkText]:
     """For each distinct argument, its values by pane and group."""
     assert spec.aggregation is not None
     alias = quoted(spec.plan.leaves[0].alias)
     inner = _inner(spec, [f"{alias}.{PANE}"])
-    keys = [PANE, *(f"_k{place}" for place in range(len(spec.plan.keys)))]
+    keys = ", ".join([PANE, *(f"_k{place}" for place in range(len(spec.plan.keys)))])
     return [
-        f"SELECT DISTINCT {', '.join(keys)}, _x{place} FROM ({inner}) WHERE _x{place} IS NOT NULL"
+        spark_text(
+            f"SELECT DISTINCT {keys}, _x{place} FROM (", inner, f") WHERE _x{place} IS NOT NULL"
+        )
         for place in spec.aggregation.distinct
     ]
 
 
-def rows_text(spec: FoldSpec) -> str:
+def rows_text(spec: FoldSpec) -> SparkText:
     """The kept columns of the rows that pass, each with its row's number in the chunk."""
     return _inner(spec, [f"{quoted(spec.plan.leaves[0].alias)}.{ROW}"])
 
 
-def join_text(spec: FoldSpec) -> str:
+def side_rows(leaf: int, side: str) -> Rows:
+    """The rows of one side of a join: its new, its old, or all of them."""
+    return Rows("stream", f"{leaf}_{side}")
+
+
+def join_text(spec: FoldSpec) -> SparkText:
     """New rows of each side with the other side's window: every new pair once."""
-    left, right = (leaf.number for leaf in spec.plan.leaves)
     one, two = (quoted(leaf.alias) for leaf in spec.plan.leaves)
     extra = [
         f"greatest({one}.{BEGIN}, {two}.{BEGIN}) AS {BEGIN}",
         f"least({one}.{EXPIRY}, {two}.{EXPIRY}) AS {EXPIRY}",
     ]
     halves = []
-    for first, second in (("new", "all"), ("old", "new")):
-        sides = ((stream_view(left), first), (stream_view(right), second))
-        text = with_names(spec.plan.from_text, {name: f"{name}_{side}" for name, side in sides})
-        halves.append(_inner(spec, extra, text))
-    inner = " UNION ALL ".join(halves)
+    for pair in (("new", "all"), ("old", "new")):
+        sides: dict[Slot, Slot | SparkText] = {
+            Rows("stream", leaf.number): side_rows(leaf.number, side)
+            for leaf, side in zip(spec.plan.leaves, pair, strict=True)
+        }
+        halves.append(_inner(spec, extra, spec.plan.from_text.replaced(sides)))
+    inner = joined(" UNION ALL ", halves)
     if spec.aggregation is None:
         return inner
     return _grouped(spec, inner, [BEGIN, EXPIRY])
 
 
-def _grouped(spec: FoldSpec, inner: str, by: Sequence[str]) -> str:
+def _grouped(spec: FoldSpec, inner: SparkText, by: Sequence[str]) -> SparkText:
     assert spec.aggregation is not None
     keys = [*by, *(f"_k{place}" for place in range(len(spec.plan.keys)))]
     columns = [
         f"{_partial(spec, field.name)} AS {field.name}"
         for field in partial_fields(spec.aggregation)
     ]
-    return f"SELECT {', '.join([*keys, *columns])} FROM ({inner}) GROUP BY {', '.join(keys)}"
+    shown = ", ".join([*keys, *columns])
+    return spark_text(f"SELECT {shown} FROM (", inner, f") GROUP BY {', '.join(keys)}")
 
 
 def _partial(spec: FoldSpec, name: str) -> str:

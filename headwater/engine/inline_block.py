@@ -1,6 +1,6 @@
 """A block in line: the stream pipeline over a chunk, and the finish over merged results.
 
-Compiled from the same texts that Spark gets, or not at all: a piece that is not on the whitelist of
+Compiled from the same pieces that Spark gets, or not at all: one that is not on the whitelist of
 `kernel/inline` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
 `0.x`, `1.y` by the place of their source. Must never: keep state between chunks.
 """
@@ -30,12 +30,10 @@ from headwater.plan.continuous.folds import (
     FoldPlan,
     StaticSource,
 )
-from headwater.plan.continuous.rendering import at_instant
-from headwater.sql import dialect
-from headwater.sql.lexer import Kind, tokenize
+from headwater.plan.continuous.pieces import INSTANT_COLUMN, Piece, column, equal
+from headwater.plan.continuous.shape import Limit
 from headwater.sql.types import TIMESTAMP
 
-INSTANT_COLUMN = "headwater_instant"
 PLACE, TICK, SEQUENCE = "headwater_place", "headwater_tick", "headwater_sequence"
 CARRIED = (PLACE, TICK, SEQUENCE)  # columns that go through a pipeline beside the block's own
 INNER = (",", "inner", "cross")
@@ -45,28 +43,26 @@ class NotInLine(Exception):
     """Raised while compiling: a piece that only Spark can do."""
 
 
-def parse_expression(text: str) -> exp.Expr:
-    """The tree of an expression."""
-    tree = dialect.parse_tree("SELECT " + at_instant(text, INSTANT_COLUMN))
-    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
-        raise NotInLine(text)
-    node = tree.expressions[0]
-    return node.this if isinstance(node, exp.Alias) else node
+def tree_of(piece: Piece) -> exp.Expr:
+    """The tree of a piece."""
+    if piece.node is None:
+        raise NotInLine(str(piece))
+    return piece.node
 
 
-def compiled(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def compiled(piece: Piece, resolve: Resolve, functions: frozenset[str]) -> Compiled:
     """An expression in line, or NotInLine."""
-    found = compile_expression(parse_expression(text), resolve, functions)
+    found = compile_expression(tree_of(piece), resolve, functions)
     if found is None:
-        raise NotInLine(text)
+        raise NotInLine(str(piece))
     return found
 
 
-def condition(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def condition(piece: Piece, resolve: Resolve, functions: frozenset[str]) -> Compiled:
     """A condition in line, or NotInLine."""
-    found = compile_predicate(parse_expression(text), resolve, functions)
+    found = compile_predicate(tree_of(piece), resolve, functions)
     if found is None:
-        raise NotInLine(text)
+        raise NotInLine(str(piece))
     return found
 
 
@@ -105,19 +101,19 @@ class InlinePipeline:
             statics = [(number, replace(s, condition=())) for number, s in statics]
         self._filters: list[Compiled] = []
         available = {self.source}
-        for text in [c for c in conditions if self._reads(c) <= available]:
-            self._filters.append(condition(text, self.resolve, functions))
-            conditions.remove(text)
+        for piece in [c for c in conditions if self._reads(c) <= available]:
+            self._filters.append(condition(piece, self.resolve, functions))
+            conditions.remove(piece)
         self._steps: list[_ProbeStep] = []
         while statics:
             place = self._next(statics if reordered else statics[:1], available, conditions)
             number, static = statics.pop(place)
             if static.join not in ("semi", "anti"):
                 available.add(number)
-        for text in conditions:  # over a table whose rows may be missing: after all joins
-            if not self._reads(text) <= available:
-                raise NotInLine(text)
-        self._last = [condition(text, self.resolve, functions) for text in conditions]
+        for piece in conditions:  # over a table whose rows may be missing: after all joins
+            if not self._reads(piece) <= available:
+                raise NotInLine(str(piece))
+        self._last = [condition(piece, self.resolve, functions) for piece in conditions]
         self.columns = self._stream_columns()
 
     def _statics(self) -> tuple[list[tuple[int, StaticSource]], bool]:
@@ -129,7 +125,7 @@ class InlinePipeline:
         found = [(n, replace(s, join=s.join or ",")) for n, s in plan.statics]
         if all(number > self.source for number, _ in found):
             return found, False
-        asked = source.on is not None
+        asked = bool(source.on)
         inner = source.join in INNER and all(static.join in INNER for _, static in found)
         named = bool(source.using) or any(static.using for _, static in found)
         if not inner or named or (asked and not plan.join_on):
@@ -140,7 +136,7 @@ class InlinePipeline:
         self,
         statics: Sequence[tuple[int, StaticSource]],
         available: set[int],
-        conditions: list[str],
+        conditions: list[Piece],
     ) -> int:
         """Adds the step of the first table that can be probed with what is there; which it is."""
         refusal: NotInLine | None = None
@@ -157,20 +153,18 @@ class InlinePipeline:
         assert refusal is not None
         raise refusal
 
-    def resolve(self, column: exp.Column) -> tuple[str, pa.DataType] | None:
+    def resolve(self, node: exp.Column) -> tuple[str, pa.DataType] | None:
         """A column of any source of the block."""
-        if column.name == INSTANT_COLUMN and not column.table:
+        if node.name == INSTANT_COLUMN and not node.table:
             return INSTANT_COLUMN, instant_type(self.plan.leaves[0].columns.time_type)
-        return resolve_column(self._schemas, column)
+        return resolve_column(self._schemas, node)
 
-    def _reads(self, text: str) -> set[int]:
-        found = compile_expression(parse_expression(text), self.resolve, self._functions)
-        if found is None:
-            raise NotInLine(text)
+    def _reads(self, piece: Piece) -> set[int]:
+        found = compiled(piece, self.resolve, self._functions)
         return {int(name.partition(".")[0]) for name in found.columns if name != INSTANT_COLUMN}
 
     def _step(
-        self, number: int, static: StaticSource, available: set[int], conditions: list[str]
+        self, number: int, static: StaticSource, available: set[int], conditions: list[Piece]
     ) -> _ProbeStep:
         if static.schema is None or static.join not in (
             ",",
@@ -182,33 +176,33 @@ class InlinePipeline:
         ):
             raise NotInLine(f"a {static.join} join")
         inner = static.join in (",", "inner", "cross")
-        texts = list(static.condition)
-        texts += [
-            f"{self._alias(available, name)}.{name} = {static.alias}.{name}"
+        pieces = list(static.condition)
+        pieces += [
+            equal(column(name, self._alias(available, name)), column(name, static.alias))
             for name in static.using
         ]
         if inner:
             ready = [c for c in conditions if self._reads(c) <= available | {number}]
-            for text in ready:
-                conditions.remove(text)
-            texts += ready
+            for piece in ready:
+                conditions.remove(piece)
+            pieces += ready
         keys: list[tuple[Compiled, str]] = []
         rest: list[Compiled] = []
-        for text in texts:
-            key = self._key(text, number)
+        for piece in pieces:
+            key = self._key(piece, number)
             if key is not None:
                 keys.append(key)
             elif inner:
-                rest.append(condition(text, self.resolve, self._functions))
+                rest.append(condition(piece, self.resolve, self._functions))
             else:
-                raise NotInLine(text)
+                raise NotInLine(str(piece))
         if not keys:
             raise NotInLine("a join without an equality")
         shown = () if static.join in ("semi", "anti") else tuple(static.schema.names)
         kind = "inner" if inner else static.join
         return _ProbeStep(
             number,
-            static.text,
+            str(static.text),
             kind,
             tuple(k for k, _ in keys),
             tuple(c for _, c in keys),
@@ -222,9 +216,9 @@ class InlinePipeline:
                 return self._schemas[number][0]
         raise NotInLine(name)
 
-    def _key(self, text: str, number: int) -> tuple[Compiled, str] | None:
+    def _key(self, piece: Piece, number: int) -> tuple[Compiled, str] | None:
         """`stream expression = column of the table`, of one type."""
-        node = parse_expression(text)
+        node = tree_of(piece)
         while isinstance(node, exp.Paren):
             node = node.this
         if not isinstance(node, exp.EQ):
@@ -335,15 +329,15 @@ class InlineFinish:
         self._time = instant_type(time_type)
         self._distinct = finish.distinct
         self.names = [output.name for output in finish.outputs]
-        self._outputs = [compiled(o.text, self._column, functions) for o in finish.outputs]
+        self._outputs = [compiled(o.piece, self._column, functions) for o in finish.outputs]
         self._condition = (
             None
             if finish.condition is None
             else condition(finish.condition, self._column, functions)
         )
         self._order = [
-            OrderKey(self._order_value(text, finish, functions), item.descending, item.nulls_first)
-            for text, item in finish.order
+            OrderKey(self._order_value(piece, finish, functions), item.descending, item.nulls_first)
+            for piece, item in finish.order
         ]
         self._limit, self._offset = _limits(finish.limit)
 
@@ -361,18 +355,18 @@ class InlineFinish:
             return column.name, self._schema.field(column.name).type
         return None
 
-    def _order_value(self, text: str, finish: Finish, functions: frozenset[str]) -> Compiled:
-        if text.strip().isdigit():
-            place = int(text) - 1
+    def _order_value(self, piece: Piece, finish: Finish, functions: frozenset[str]) -> Compiled:
+        node = tree_of(piece)
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name) - 1
             if not 0 <= place < len(self._outputs):
-                raise NotInLine(text)
+                raise NotInLine(str(piece))
             return self._outputs[place]
-        node = parse_expression(text)
         if isinstance(node, exp.Column) and not node.table:
             for place, output in enumerate(finish.outputs):
                 if output.name is not None and output.name.casefold() == node.name.casefold():
                     return self._outputs[place]
-        return compiled(text, self._column, functions)
+        return compiled(piece, self._column, functions)
 
     def result(self, rows: pa.Table, instant: pa.Scalar) -> pa.Table:
         """The block's result, columns numbered from 0."""
@@ -393,18 +387,12 @@ class InlineFinish:
         return result
 
 
-def _limits(text: str | None) -> tuple[int | None, int]:
-    if text is None:
+def _limits(limit: Limit | None) -> tuple[int | None, int]:
+    if limit is None:
         return None, 0
-    tokens = tokenize(text)[:-1]
-    found: dict[str, int] = {}
-    for word, value in zip(tokens[::2], tokens[1::2], strict=False):
-        if word.upper not in ("LIMIT", "OFFSET") or value.kind is not Kind.NUMBER:
-            raise NotInLine(text)
-        found[word.upper] = int(value.text)
-    if len(tokens) % 2:
-        raise NotInLine(text)
-    return found.get("LIMIT"), found.get("OFFSET", 0)
+    if not limit.plain:
+        raise NotInLine(limit.text)
+    return limit.count, limit.offset
 
 
 def _distinct(rows: pa.Table) -> pa.Table:

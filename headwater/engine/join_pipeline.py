@@ -1,6 +1,6 @@
 """What is computed in line of the two streams of a join: filters, keys, and conditions over pairs.
 
-Compiled from the same texts that Spark gets, or not at all. A condition over one side is a filter
+Compiled from the same pieces that Spark gets, or not at all. A condition over one side is a filter
 of its rows, an equality of both sides of one type is a key, any other condition is asked of the pairs
 with equal keys. Columns are named `0.x`, `1.y` by the place of their source. Must never: hold rows.
 """
@@ -16,13 +16,14 @@ from sqlglot import exp
 from headwater.engine.inline_block import (
     NotInLine,
     condition,
-    parse_expression,
     resolve_column,
     source_schemas,
+    tree_of,
 )
 from headwater.fold.columns import kind_of
 from headwater.kernel.inline.expression import Compiled, compile_expression, filter_rows
 from headwater.plan.continuous.folds import FoldPlan
+from headwater.plan.continuous.pieces import Piece
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,9 @@ class JoinPipeline:
         filters: tuple[list[Compiled], list[Compiled]] = ([], [])
         keys: list[tuple[Compiled, Compiled]] = []
         rest: list[Compiled] = []
-        for text in (*plan.where, *plan.join_on):
-            found = condition(text, self.resolve, functions)
-            sides, key = self.sides_of(found), self._key(text)
+        for piece in (*plan.where, *plan.join_on):
+            found = condition(piece, self.resolve, functions)
+            sides, key = self.sides_of(found), self._key(piece)
             if len(sides) == 1:
                 filters[sides.pop()].append(found)
             elif key is not None:
@@ -93,9 +94,9 @@ class JoinPipeline:
         """Which sides an expression reads."""
         return {self._sources.index(int(n.partition(".")[0])) for n in found.columns}
 
-    def _key(self, text: str) -> tuple[Compiled, Compiled] | None:
+    def _key(self, piece: Piece) -> tuple[Compiled, Compiled] | None:
         """`left = right` with one side of the join on either side, of one type."""
-        node = parse_expression(text)
+        node = tree_of(piece)
         while isinstance(node, exp.Paren):
             node = node.this
         if not isinstance(node, exp.EQ):

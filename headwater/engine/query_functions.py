@@ -266,7 +266,7 @@ class QueryFunctions:
     def _signature(self) -> list[list[str]]:
         """What a snapshot must have in common with the query that takes it up."""
         return [
-            [call.plan.name, *call.plan.arguments, call.plan.column, str(call.plan.type)]
+            [call.plan.name, *map(str, call.plan.arguments), call.plan.column, str(call.plan.type)]
             for _, calls in sorted(self.leaves.items())
             if calls.query is not None
             for call in calls.query.calls.calls

@@ -23,7 +23,6 @@ from headwater.engine.sampling import Sampling
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.kernel.inline.expression import Compiled, compile_expression
 from headwater.plan.continuous.folds import Leaf, StateCall
-from headwater.sql import dialect
 
 Ticks = npt.NDArray[np.int64]
 FUNCTION = "function"  # stands for the user's own class in the bytes of its state
@@ -196,14 +195,12 @@ def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: frozenset[s
         return None
 
     found = []
-    for text in plan.arguments:
-        tree = dialect.parse_tree("SELECT " + text)
-        compiled = None
-        if isinstance(tree, exp.Select) and len(tree.expressions) == 1:
-            compiled = compile_expression(tree.expressions[0], resolve, functions)
+    for piece in plan.arguments:
+        node = piece.node
+        compiled = None if node is None else compile_expression(node, resolve, functions)
         if compiled is None:
             raise NotSupportedError(
-                f"the argument {text} of function {plan.name} is not supported",
+                f"the argument {piece} of function {plan.name} is not supported",
                 hint="functions with state take columns, constants and simple expressions of them",
             )
         found.append(compiled)

@@ -212,8 +212,8 @@ class _Maker:
         schemas = {name: relation.schema for name, relation in relations.items()}
         beside = [pa.field(name, one.schema.field(0).type) for name, one in scalars.items()]
         found = _UpperTables(text.first, schemas, beside, self.tables)
-        block = make_query(text.text)
-        inner = plan_query(block, found, "interval", FOLDABLE, text.text, "rows at hand")
+        block = make_query(str(text.text))
+        inner = plan_query(block, found, "interval", FOLDABLE, block.text, "rows at hand")
         if inner.whole_fold is None:
             raise _NotInLine
         spec = make_spec(inner.whole_fold, self.functions, _refuse)
@@ -276,5 +276,5 @@ def _schema(names: Sequence[str | None], types: Sequence[pa.DataType]) -> pa.Sch
     return pa.schema([pa.field(n or "", t) for n, t in zip(names, types, strict=True)])
 
 
-def _refuse(_text: str) -> list[pa.DataType]:
+def _refuse(_text: object) -> list[pa.DataType]:
     raise NotSupportedError("only Spark knows the types")

@@ -21,7 +21,7 @@ from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import HeldTables, World
-from headwater.plan.continuous.folds import INSTANT, ContinuousPlan
+from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
 
@@ -202,7 +202,7 @@ class ContinuousView:
     def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
         """What a result depends on: how far each table was read, of which generation, tables, functions."""
         text = self.plan.upper if self.specs else self.plan.whole
-        if INSTANT in (text or ""):
+        if text is not None and text.reads_instant:
             return object()  # it depends on the time
         functions = self.world.functions_in(self.plan.identifiers)
         return tuple(places), tuple(sorted(held.versions.items())), functions

@@ -10,7 +10,6 @@ Inserts take no lock of a pipeline: what is not folded yet waits in the table (C
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -33,15 +32,12 @@ from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import Relation
 from headwater.kernel.state_merge import StateShape
-from headwater.plan.continuous.folds import stream_view
-from headwater.plan.continuous.rendering import with_names
+from headwater.plan.continuous.text import Rows
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
-
-_COLUMN = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*")  # nothing that could fail
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
 
@@ -79,11 +75,11 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         place.at_insert,
         place.owner,
         place.time_zone,
-        with_names(plan.from_text, {stream_view(leaf.number): stream_view(0)}),
+        plan.from_text.replaced({Rows("stream", leaf.number): Rows("stream", 0)}),
         plan.where,
         plan.keys,
         spec.tier,
-        frozenset(text for text in spec.argument_texts if not _COLUMN.fullmatch(text)),
+        frozenset(piece for piece in spec.argument_pieces if not piece.is_name),
         files if plan.statics or plan.where else (),
     )
 
@@ -91,7 +87,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
 def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
     """The partials of a fold in the order of its state: families, and distinct values."""
     assert spec.aggregation is not None
-    texts = spec.argument_texts
+    texts = [str(piece) for piece in spec.argument_pieces]
     parts = [(kind, None if arg is None else texts[arg]) for kind, arg in spec.aggregation.parts]
     return parts, [texts[argument] for argument in spec.aggregation.distinct]
 

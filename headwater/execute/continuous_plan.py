@@ -35,7 +35,7 @@ from headwater.plan.continuous.folds import (
 )
 from headwater.plan.continuous.leaves import cut_by
 from headwater.plan.continuous.planner import ViewTimes, plan_query
-from headwater.plan.continuous.rendering import at_instant
+from headwater.plan.continuous.text import SparkText
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
@@ -54,9 +54,9 @@ class Analyser:
         self._world, self._instant = world, instant
         self.known = dict(known or {})
 
-    def columns(self, text: str, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
+    def columns(self, text: SparkText, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
         """Names and types of a query's columns."""
-        if text not in self.known:
+        if str(text) not in self.known:
             relations = {
                 **{stream_view(n): Relation(s, ()) for n, s in enumerate(_read_columns(plan))},
                 **{window_view(n): Relation(s, ()) for n, s in enumerate(_exposed_columns(plan))},
@@ -64,10 +64,10 @@ class Analyser:
             with self._world.held(plan.identifiers) as held:
                 every = {**held.relations, **relations}
                 zone = self._world.time_zone
-                work = Work(at_instant(text, self._instant), every, time_zone=zone)
+                work = Work(text.fill(self._instant), every, time_zone=zone)
                 found = self._world.kernel.analyse(work)
-            self.known[text] = [list(pair) for pair in found]
-        return [(name, parse_type(type_)) for name, type_ in self.known[text]]
+            self.known[str(text)] = [list(pair) for pair in found]
+        return [(name, parse_type(type_)) for name, type_ in self.known[str(text)]]
 
 
 def _read_columns(plan: ContinuousPlan) -> list[pa.Schema]:
@@ -187,14 +187,14 @@ class Made:
             file or SnapshotInMemory(),
         )
 
-    def _types(self, text: str) -> list[pa.DataType]:
+    def _types(self, text: SparkText) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]
 
     def _spec(self, fold: Any, functions: frozenset[str]) -> FoldSpec | None:
         if fold is None:
             return None
 
-        def refuse(_text: str) -> list[pa.DataType]:
+        def refuse(_text: object) -> list[pa.DataType]:
             raise NotSupportedError("only Spark knows the types")
 
         try:

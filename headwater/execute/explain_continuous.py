@@ -20,9 +20,9 @@ from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
-from headwater.plan.continuous.folds import ContinuousPlan, fold_view
+from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.rendering import at_instant, with_names
+from headwater.plan.continuous.text import Rows, Slot, SparkText
 from headwater.plan.continuous.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
@@ -102,7 +102,7 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
     if plan.stream_tables:
         lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
     lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
-    return [*lines, *_over_folds(plan.upper or "", len(specs))]
+    return [*lines, *_over_folds(plan.upper, len(specs))]
 
 
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
@@ -120,10 +120,10 @@ def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
     return lines
 
 
-def _over_folds(upper: str, folds: int) -> list[str]:
+def _over_folds(upper: SparkText | None, folds: int) -> list[str]:
     """The text of the part above the folds."""
-    upper = with_names(upper, {fold_view(number): f"fold_{number}" for number in range(folds)})
-    lines = at_instant(upper, "current_timestamp()").splitlines()
+    names: dict[Slot, str] = {Rows("fold", number): f"fold_{number}" for number in range(folds)}
+    lines = [] if upper is None else upper.fill("current_timestamp()", names).splitlines()
     return [f"  {line.rstrip()}" for line in lines if line.strip()]
 
 
@@ -234,7 +234,7 @@ def _tier(spec: FoldSpec, inline: bool) -> str:
 def _grouping(spec: FoldSpec, named: bool = False) -> list[str]:
     fold = spec.plan
     keys, aggregates = (
-        list(fold.keys),
+        [str(key) for key in fold.keys],
         [f"{a.function}({a.argument or '*'})" for a in fold.aggregates],
     )
     if named:

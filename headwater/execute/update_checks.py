@@ -15,11 +15,11 @@ from sqlglot import exp
 from headwater.errors import BindError
 from headwater.execute.continuous_checks import Checker
 from headwater.kernel.functions import PythonFunction
-from headwater.plan.continuous.calls import AGGREGATES, Call, calls_in
-from headwater.plan.continuous.planner import without_clauses
-from headwater.plan.continuous.shape import Block, Item, blocks_of
+from headwater.plan.continuous.calls import AGGREGATES, Call, calls_of
+from headwater.plan.continuous.scope import within
+from headwater.plan.continuous.shape import Block, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
-from headwater.sql.lexer import tokenize
+from headwater.sql.spans import span_of
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Span
 from headwater.sql.types import name_of
@@ -148,8 +148,7 @@ class UpdateChecker(Checker):
             raise self._refuse_shape(
                 "a union of update streams is UNION ALL: it keeps one row per key and time itself"
             )
-        text = without_clauses(query)
-        blocks = blocks_of(text, query.relations)
+        blocks = blocks_of(query)
         if len(blocks) != len(nodes) + 1:
             raise self._refuse_shape("branches of a UNION are plain SELECTs")
         parts = [block.span.of(query.text) for block in blocks]
@@ -169,7 +168,7 @@ class UpdateChecker(Checker):
             for reference in query.table_references
             if (definition := self._stream_of(reference, offset)) is not None
         ]
-        block = blocks_of(without_clauses(query), query.relations)[0]
+        block = blocks_of(query)[0]
         own = [s.relation.span for s in block.sources if s.relation is not None]
         above = all(reference.span in own for reference, _ in streams)
         if not 1 <= len(streams) <= 2 or not above:
@@ -182,7 +181,7 @@ class UpdateChecker(Checker):
         self._check_block(query, block, offset)
         reference, definition = streams[0]
         self._check_sources(block, [r for r, _ in streams], offset)
-        key = self._kept_key(query, block, reference, definition, offset)
+        key = self._kept_key(block, reference, definition, offset)
         self._check_grouping(query, block, reference, definition, offset, len(streams) > 1)
         columns, joined = tuple(definition.update_key or ()), len(streams) > 1
         found = [CheckedBranch(query, block, reference, definition, key, columns, joined)]
@@ -277,7 +276,7 @@ class UpdateChecker(Checker):
                 f"{block.unknown} cannot stand in an update query", block.span, offset, None
             )
         if block.order or block.limit is not None:
-            span = block.limit or block.order[0].span
+            span = block.order[0].span if block.limit is None else block.limit.span
             raise self._at(
                 "an update query has no order and no LIMIT: keys come as they are processed",
                 span,
@@ -312,7 +311,6 @@ class UpdateChecker(Checker):
 
     def _kept_key(
         self,
-        query: Query,
         block: Block,
         reference: TableReference,
         definition: Definition,
@@ -321,7 +319,7 @@ class UpdateChecker(Checker):
         """Map keeps the key: its columns are in the result as they are."""
         found = []
         for column in definition.update_key or ():
-            name = _name_of_column(query, block.items, reference, column)
+            name = _name_of_column(block, reference, column)
             if name is None:
                 raise self._at(
                     f"an update query keeps the update key: {column} is not in the result as it is",
@@ -363,9 +361,10 @@ class UpdateChecker(Checker):
         if block.group_all:
             return
         own = {name.casefold() for name in definition.stored_schema.names}
-        grouped = [_expression(query, block, span, own) for span in block.group]
+        nodes = {span_of(key): key for key in block.node.args["group"].expressions}
+        grouped = [_expression(block, nodes[span], own) for span in block.group]
         for column in definition.update_key or ():
-            if not any(_is_column(text, reference, column) for text in grouped):
+            if not any(_is_column(node, reference, column) for node in grouped):
                 raise self._at(
                     f"GROUP BY contains the update key: {column} is not in it",
                     block.places.get("GROUP", span),
@@ -416,13 +415,12 @@ class UpdateChecker(Checker):
 
 def _own_calls(query: Query, spans: Sequence[Span]) -> list[Call]:
     """The calls in parts of a SELECT; what its subqueries call is over tables."""
-    text = without_clauses(query)
-    inner = [block.span for block in blocks_of(text, query.relations)[1:]]
+    inner = [block.span for block in blocks_of(query)[1:]]
     return [
         call
         for span in spans
-        for call in calls_in(text, span)
-        if not any(other.start <= call.span.start < other.end for other in inner)
+        for call in calls_of(query)
+        if within(call.span, span) and not any(within(call.span, other) for other in inner)
     ]
 
 
@@ -462,39 +460,35 @@ def _conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     return list(plain.flatten()) if isinstance(plain, exp.And) else [plain]
 
 
-def _expression(query: Query, block: Block, span: Span, columns: Collection[str]) -> str:
+def _expression(block: Block, key: exp.Expr, columns: Collection[str]) -> exp.Expr:
     """What an item of GROUP BY stands for: a place or an alias is that item of the select list.
 
     `columns`: of the stream, in lower case; their names go before aliases.
     """
-    text = span.of(query.text)
-    if text.isdecimal() and 0 < int(text) <= len(block.items):
-        return block.items[int(text) - 1].expression.of(query.text)
-    names = [token.name.casefold() for token in tokenize(text)[:-1]]
-    for item in block.items:
-        if item.name and names == [item.name.casefold()] and names[0] not in columns:
-            return item.expression.of(query.text)
-    return text
+    items = block.node.expressions
+    if isinstance(key, exp.Literal) and key.name.isdecimal() and 0 < int(key.name) <= len(items):
+        return items[int(key.name) - 1].unalias()
+    if isinstance(key, exp.Column) and not key.table and key.name.casefold() not in columns:
+        for item in items:
+            if isinstance(item, exp.Alias) and item.alias.casefold() == key.name.casefold():
+                return item.this
+    return key
 
 
-def _is_column(text: str, reference: TableReference, column: str) -> bool:
-    """Whether a text is the bare column, perhaps with its table before it."""
-    names = [token.name for token in tokenize(text)[:-1] if token.is_name]
-    shape = [token.text for token in tokenize(text)[:-1] if not token.is_name]
-    if len(names) == 1 and not shape:
-        return names[0].casefold() == column.casefold()
-    alias = _alias(reference)
-    return shape == ["."] and [n.casefold() for n in names] == [alias.casefold(), column.casefold()]
+def _is_column(node: exp.Expr, reference: TableReference, column: str) -> bool:
+    """Whether an expression is the bare column, perhaps with its table before it."""
+    if not isinstance(node, exp.Column) or node.args.get("db"):
+        return False
+    own = not node.table or node.table.casefold() == _alias(reference).casefold()
+    return own and node.name.casefold() == column.casefold()
 
 
-def _name_of_column(
-    query: Query, items: Sequence[Item], reference: TableReference, column: str
-) -> str | None:
+def _name_of_column(block: Block, reference: TableReference, column: str) -> str | None:
     """The name that a column has in the result; None if it is not there as it is."""
     alias = _alias(reference)
-    for item in items:
+    for item, node in zip(block.items, block.node.expressions, strict=True):
         if item.star and (item.star_of is None or item.star_of.casefold() == alias.casefold()):
             return column
-        if not item.star and _is_column(item.expression.of(query.text), reference, column):
-            return str(item.name or tokenize(item.expression.of(query.text))[-2].name)
+        if not item.star and _is_column(node.unalias(), reference, column):
+            return str(item.name or node.unalias().name)
     return None

@@ -30,7 +30,7 @@ from headwater.execute.zones import WorldInZone
 from headwater.fold.lookup import Lookup
 from headwater.kernel.functions import PythonFunction
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import calls_in
+from headwater.plan.continuous.calls import calls_of
 from headwater.settings import MEBIBYTE
 from headwater.sql.extensions import Refresh, UpdateMode
 from headwater.sql.literals import literal
@@ -87,9 +87,7 @@ class MadeUpdate:
     @property
     def functions(self) -> list[tuple[str, str | None, str]]:
         """Python functions that are called, for the catalog: the query waits for them at a start."""
-        names = {
-            call.name.lower() for call in calls_in(self.query.text, Span(0, len(self.query.text)))
-        }
+        names = {call.name.lower() for call in calls_of(self.query)}
         found = [(name, self._context.functions.get(name)) for name in sorted(names)]
         return [
             (name, function.state, name_of(parse_type(function.returns)))

@@ -238,7 +238,7 @@ def read_query(text: str, tokens: tuple[Token, ...]) -> Parsed | SqlSyntaxError:
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         assert isinstance(parser, Headwater.Parser)
         parser.ours = ours = Ours(text, tokens)
-        trees = parser.parse(_DIALECT.tokenize(text), text)
+        trees = parser.parse(_DIALECT.tokenize(_without_comments(text, tokens)), text)
     except (SqlglotError, RecursionError, ValueError, ArithmeticError) as error:
         return _complaint(text, error)
     except (AttributeError, TypeError, KeyError, IndexError, AssertionError) as error:
@@ -268,6 +268,19 @@ def _relations(tree: exp.Expr) -> tuple[Relation, ...]:
 def relation_of(table: exp.Table) -> Relation | None:
     """What stands at a table's node: its name, alias, window, cut and version."""
     return table.meta.get(RELATION)
+
+
+def _without_comments(text: str, tokens: tuple[Token, ...]) -> str:
+    """The text with blanks for comments, which sqlglot does not read within `ORDER /* */ BY`; hints stay."""
+    pieces, done = [], 0
+    for token in tokens:
+        between = text[done : token.start]
+        comment = between.strip()
+        if comment and not comment.startswith("/*+"):
+            between = "".join(c if c == "\n" else " " for c in between)
+        pieces += [between, text[token.start : token.end]]
+        done = token.end
+    return "".join(pieces)
 
 
 def _depth(text: str) -> int:

@@ -17,6 +17,7 @@ from headwater.sql.names import words
 from headwater.sql.text import Span
 
 SPAN = "span"
+_BEGUN = "begun"
 # The methods whose result begins with the first token that they read, or with an operand read before.
 _WHOLE = words(
     "alias at_time_zone boolean bracket column column_ops cte escape from function group having interval is "
@@ -52,9 +53,21 @@ def _noted(read: Read, ends_operand: bool) -> Read:
         node = read(self, *arguments, **options)
         if isinstance(node, exp.Expr) and self._index > first:
             _extend(node, self._tokens[first].start, self._prev.end + 1)
+            if isinstance(node, exp.SetOperation) and read.__name__ == "_parse_select_query":
+                _begin(node, self._tokens[first].start)
         return node
 
     return noted
+
+
+def _begin(union: exp.SetOperation, start: int) -> None:
+    """The first SELECT of a UNION begins where the UNION did when it was first read, after any WITH."""
+    node: exp.Expr = union
+    while isinstance(node, exp.SetOperation):
+        node = node.this
+    if isinstance(node, exp.Select) and _BEGUN not in node.meta:
+        node.meta[_BEGUN] = True
+        _extend(node, start, start)
 
 
 def _extend(node: exp.Expr, start: int | None, end: int) -> None:

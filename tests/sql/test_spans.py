@@ -103,6 +103,25 @@ def without_clauses(text: str) -> str:
     return blanked.text
 
 
+@pytest.mark.parametrize(
+    ("text", "selects"),
+    [
+        (
+            "SELECT a FROM t UNION ALL SELECT b FROM u ORDER BY 1",
+            ["SELECT a FROM t", "SELECT b FROM u"],
+        ),
+        (
+            "WITH c AS (SELECT 1) SELECT a FROM c EXCEPT (SELECT b FROM u LIMIT 2) UNION SELECT 3 LIMIT 1",
+            ["SELECT 1", "SELECT a FROM c", "SELECT b FROM u LIMIT 2", "SELECT 3"],
+        ),
+    ],
+)
+def test_selects_of_a_union_stand_apart(text: str, selects: list[str]) -> None:
+    read = dialect.parse_tree(text)
+    assert not isinstance(read, SqlSyntaxError)
+    assert sorted(span_of(s).of(text) for s in read.find_all(exp.Select)) == sorted(selects)
+
+
 @pytest.mark.parametrize("text", PLAIN)
 def test_a_node_holds_its_parts(text: str) -> None:
     read = dialect.parse_tree(text)

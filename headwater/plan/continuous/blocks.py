@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.plan.continuous.calls import AGGREGATES
-from headwater.plan.continuous.folds import Leaf, Life, StaticSource, StreamColumns, stream_view
-from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.calls import AGGREGATES, Call
+from headwater.plan.continuous.folds import Leaf, Life, StaticSource, StreamColumns
+from headwater.plan.continuous.pieces import Piece, Rendering, Stand, column, equal
 from headwater.plan.continuous.scope import ColumnUse, Scope, inside, within
-from headwater.plan.continuous.shape import Block, conjuncts_of
+from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import Rows, SparkText, spark_text
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -54,13 +55,18 @@ class Unfit(Exception):
 
 @dataclass(frozen=True)
 class AddedUse:
-    """One PREV or call with state: where it stands, and what stands for it: a text over added columns."""
+    """One PREV or call with state: where it stands, and what stands for it: a piece over added columns."""
 
     span: Span
-    text: str
+    over: Callable[[Callable[[str], Piece]], Piece]  # the piece, from what stands for its columns
     leaf: Leaf
     columns: tuple[str, ...]
     named: bool = False  # an item of a select list without a name is called as it is written
+
+    @property
+    def piece(self) -> Piece:
+        """The piece over the leaf's columns."""
+        return self.over(lambda name: column(name, self.leaf.alias))
 
 
 @dataclass
@@ -68,8 +74,8 @@ class Bound:
     """A query under way to its plan."""
 
     query: Query
-    text: str  # the query's, with trailing clauses blanked
     blocks: list[Block]
+    calls: list[Call]
     scopes: list[Scope]
     leaves: tuple[Leaf, ...]
     uses: list[ColumnUse]
@@ -79,7 +85,16 @@ class Bound:
     volatile: tuple[Span, ...]  # where the instant or PREV is read
     added: tuple[AddedUse, ...] = ()
     aggregates: frozenset[str] = AGGREGATES  # with the users', in upper case
-    replaced: list[Replacement] = field(default_factory=list)  # blocks that are folded
+    replaced: list[Stand] = field(default_factory=list)  # blocks that are folded
+
+    @property
+    def text(self) -> str:
+        """The query's text."""
+        return self.query.text
+
+    def calls_in(self, span: Span) -> list[Call]:
+        """The calls in a span, outer ones before those inside them."""
+        return [call for call in self.calls if within(call.span, span)]
 
     def nested(self, span: Span) -> list[Block]:
         """The blocks that lie inside a span, but are not the span."""
@@ -133,22 +148,24 @@ class Bound:
             if inner and relation.span not in known:
                 raise Unfit(f"{relation.name} of WITH is read together with the rows of a stream")
 
-    def from_text(self, block: Block, scope: Scope) -> str:
+    def from_text(self, block: Block, scope: Scope) -> SparkText:
         """The FROM clause with the block's streams under the names that Spark holds."""
         extra = [*self.replaced]
         for _, leaf in self.direct(scope):
-            extra += leaf_edits(leaf, self.query, stream_view(leaf.number))
+            extra += leaf_edits(leaf, self.query, Rows("stream", leaf.number))
         return self.rendering.of(block.places["FROM"], extra)
 
-    def join_conditions(self, scope: Scope) -> tuple[str, ...]:
+    def join_conditions(self, scope: Scope) -> tuple[Piece, ...]:
         """The conjuncts of ON, and what USING says, of a block's streams."""
-        found: list[str] = []
+        found: list[Piece] = []
         for info in scope.sources:
-            if info.leaf is not None and info.source.on is not None:
-                found += [self.rendering.of(s) for s in conjuncts_of(self.text, info.source.on)]
-            if info.leaf is not None and info.source.using:
+            if info.leaf is not None:
+                found += [self.rendering.piece(span) for span in info.source.on]
                 first = scope.sources[0].alias
-                found += [f"{first}.{name} = {info.alias}.{name}" for name in info.source.using]
+                found += [
+                    equal(column(str(name), first), column(str(name), info.alias))
+                    for name in info.source.using
+                ]
         return tuple(found)
 
     def statics(self, scope: Scope) -> tuple[tuple[int, StaticSource], ...]:
@@ -158,39 +175,22 @@ class Bound:
             if info.leaf is not None:
                 continue
             source = info.source
-            text = (
-                f"({self.rendering.of(source.subquery)})"
-                if source.subquery is not None
-                else source.relation.name.span.of(self.text)  # type: ignore[union-attr]
-            )
-            condition = () if source.on is None else conjuncts_of(self.text, source.on)
-            found.append(
-                (
-                    number,
-                    StaticSource(
-                        info.alias,
-                        text,
-                        source.join,
-                        tuple(self.rendering.of(span) for span in condition),
-                        tuple(str(name) for name in source.using),
-                        info.schema,
-                    ),
-                )
-            )
+            if source.subquery is not None:
+                text = spark_text("(", self.rendering.of(source.subquery), ")")
+            else:
+                assert source.relation is not None
+                text = spark_text(source.relation.name.span.of(self.text))
+            condition = tuple(self.rendering.piece(span) for span in source.on)
+            using = tuple(str(name) for name in source.using)
+            static = StaticSource(info.alias, text, source.join, condition, using, info.schema)
+            found.append((number, static))
         return tuple(found)
 
 
-def leaf_edits(leaf: Leaf, query: Query, view: str) -> list[Replacement]:
-    """What puts a view in the place of a windowed table."""
+def leaf_edits(leaf: Leaf, query: Query, rows: Rows) -> list[Stand]:
+    """What puts rows under a name in the place of a windowed table."""
     alias = next(r.alias for r in query.relations if r.span == leaf.name.span)
-    shown = view if alias is not None else f"{view} AS {quoted(leaf.alias)}"
+    shown = spark_text(rows) if alias is not None else spark_text(rows, f" AS {quoted(leaf.alias)}")
     if leaf.cut is not None:  # its clause is gone from every text already
-        return [(leaf.name.span, shown)]
-    return [(leaf.name.span, shown), (leaf.window.span, " ")]
-
-
-def normal_tokens(text: str) -> Sequence[str]:
-    """The tokens of a text for comparison."""
-    from headwater.sql.lexer import tokenize
-
-    return [token.upper for token in tokenize(text)][:-1]
+        return [Stand(leaf.name.span, shown)]
+    return [Stand(leaf.name.span, shown), Stand(leaf.window.span, spark_text(" "))]

@@ -1,18 +1,22 @@
-"""Function calls in a block's text: aggregates with their arguments, and functions of time or chance.
+"""Function calls in a query: aggregates with their arguments, and functions of time or chance.
 
-Works on tokens: a call is a name before a parenthesis, with what may follow it (FILTER, IGNORE NULLS,
-OVER). Names alone decide; a user's function of the same name is the caller's to know.
+Names alone decide; a user's function of the same name is the caller's to know. Functions of time and chance
+are looked for among the tokens, however they are written, also where a query is not understood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+
+from sqlglot import exp
 
 from headwater.sql.cursor import CLOSING, OPENING
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import words
+from headwater.sql.spans import has_span, span_of
+from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 
 # Spark's aggregate functions. One that is missing here is evaluated over kept rows: slower, not wrong.
@@ -56,20 +60,79 @@ class Call:
     within: bool = False  # WITHIN GROUP follows
 
 
-def calls_in(text: str, span: Span) -> list[Call]:
-    """All calls in a span, outer ones before those inside them."""
+def calls_of(query: Query) -> list[Call]:
+    """All calls of a query, outer ones before those inside them; none if it was not understood."""
+    if query.tree is None:
+        return []
+    heads = _heads(query.text)
+    found = []
+    for node in query.tree.walk(bfs=False):
+        if isinstance(node, exp.Func) and not isinstance(node, exp.Connector) and has_span(node):
+            call = _tree_call(query.text, node, heads)
+            if call is not None:
+                found.append(call)
+    return sorted(found, key=lambda call: (call.span.start, -call.span.end))
+
+
+def _heads(text: str) -> frozenset[int]:
+    """Where names stand that are called, or that need no parentheses."""
     tokens = tokenize(text)
-    first = next((i for i, t in enumerate(tokens) if t.start >= span.start), len(tokens) - 1)
-    found: list[Call] = []
-    for index in range(first, len(tokens) - 1):
-        token = tokens[index]
-        if token.start >= span.end:
-            break
-        if _names_a_call(tokens, index):
-            found.append(_call(tokens, index))
-        elif token.upper in _BARE_TIME and tokens[index - 1].text != ".":
-            found.append(Call(token.upper, token.span, ()))
-    return found
+    return frozenset(
+        token.start
+        for before, token, after in zip((tokens[-1], *tokens), tokens, tokens[1:], strict=False)
+        if token.kind is Kind.WORD
+        and before.text != "."
+        and (after.text == "(" or token.upper in _BARE_TIME)
+    )
+
+
+def _tree_call(text: str, node: exp.Func, heads: frozenset[int]) -> Call | None:
+    outer, span = _around(node)
+    start = span.start
+    if start not in heads:
+        return None
+    end = start
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    distinct = node.this if isinstance(node.this, exp.Distinct) else None
+    if distinct is None and isinstance(
+        node.this, exp.Order
+    ):  # WITHIN GROUP is kept in the argument
+        distinct = node.this.this if isinstance(node.this.this, exp.Distinct) else None
+    star = isinstance(node.this, exp.Star)
+    parts = distinct.expressions if distinct is not None else node.iter_expressions()
+    within = any(isinstance(one, exp.WithinGroup) for one in outer) or isinstance(
+        node.this, exp.Order
+    )
+    filters = [one.expression.this for one in outer if isinstance(one, exp.Filter)]
+    return Call(
+        name=text[start:end].upper(),
+        span=span,
+        arguments=() if star else _arguments(parts),
+        distinct=distinct is not None,
+        star=star,
+        filter=span_of(filters[0]) if filters else None,
+        ignore_nulls=any(isinstance(one, exp.IgnoreNulls) for one in outer),
+        windowed=any(isinstance(one, exp.Window) for one in outer),
+        within=within,
+    )
+
+
+_AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup, exp.Window)
+
+
+def _around(node: exp.Func) -> tuple[list[exp.Expr], Span]:
+    """FILTER, IGNORE NULLS, WITHIN GROUP and OVER around a call; where all of it stands."""
+    outer: list[exp.Expr] = []
+    inner: exp.Expr = node
+    while isinstance(inner.parent, _AROUND) and inner.parent.this is inner:
+        inner = inner.parent
+        outer.append(inner)
+    return outer, span_of(inner)
+
+
+def _arguments(parts: Iterable[exp.Expr]) -> tuple[Span, ...]:
+    return tuple(sorted(span_of(part) for part in parts if has_span(part)))
 
 
 def called(text: str) -> frozenset[str]:
@@ -105,7 +168,7 @@ def varying_calls(text: str) -> list[Call]:
             first -= 2
         if not is_call and (first != index or (index and tokens[index - 1].upper == "AS")):
             continue  # a column, or the name of one
-        call = _call(tokens, index) if is_call else Call(name, token.span, ())
+        call = _written(tokens, index) if is_call else Call(name, token.span, ())
         if name != "UNIX_TIMESTAMP" or not call.arguments:
             found.append(replace(call, name=name, span=Span(tokens[first].start, call.span.end)))
     return found
@@ -130,67 +193,13 @@ def _holds_a_moment(literal: str) -> bool:
     return literal.lstrip("rR").strip("\"' \t\n").upper().startswith(_MOMENTS)
 
 
-def _names_a_call(tokens: Sequence[Token], index: int) -> bool:
-    token = tokens[index]
-    after = tokens[index + 1].text == "(" and tokens[index - 1].text != "."
-    return (
-        after and token.kind is Kind.WORD and token.upper not in words("IN AND OR NOT OVER AS ON")
-    )
-
-
-def _call(tokens: Sequence[Token], index: int) -> Call:
-    close = _closing(tokens, index + 1)
-    begin, distinct = index + 2, False
-    if tokens[begin].upper in ("DISTINCT", "ALL") and begin < close:
-        distinct = tokens[begin].upper == "DISTINCT"
-        begin += 1
-    star = close - begin == 1 and tokens[begin].text == "*"
-    arguments = () if star else tuple(_arguments(tokens, begin, close))
-    end, where, ignore, windowed, within = close + 1, None, False, False, False
-    while True:
-        word = tokens[end].upper
-        if word == "FILTER" and tokens[end + 1].text == "(":
-            last = _closing(tokens, end + 1)
-            where = Span(tokens[end + 3].start, tokens[last - 1].end)
-            end = last + 1
-        elif word in ("IGNORE", "RESPECT") and tokens[end + 1].upper == "NULLS":
-            ignore = word == "IGNORE"
-            end += 2
-        elif word == "WITHIN" and tokens[end + 1].upper == "GROUP":
-            within = True
-            end = _closing(tokens, end + 2) + 1
-        elif word == "OVER":
-            windowed = True
-            end = _closing(tokens, end + 1) + 1 if tokens[end + 1].text == "(" else end + 2
-        else:
+def _written(tokens: Sequence[Token], index: int) -> Call:
+    """A call as it is written: its name, whether it has arguments, and where it ends."""
+    depth, close = 0, index + 1
+    for close in range(index + 1, len(tokens)):
+        depth += (tokens[close].text in OPENING) - (tokens[close].text in CLOSING)
+        if depth == 0:
             break
-    span = Span(tokens[index].start, tokens[end - 1].end)
-    return Call(
-        tokens[index].upper, span, arguments, distinct, star, where, ignore, windowed, within
-    )
-
-
-def _closing(tokens: Sequence[Token], opening: int) -> int:
-    depth = 0
-    for index in range(opening, len(tokens)):
-        if tokens[index].text in OPENING:
-            depth += 1
-        elif tokens[index].text in CLOSING:
-            depth -= 1
-            if depth == 0:
-                return index
-    return len(tokens) - 1
-
-
-def _arguments(tokens: Sequence[Token], begin: int, end: int) -> Iterator[Span]:
-    depth, first = 0, begin
-    for index in range(begin, end + 1):
-        token = tokens[index]
-        if index == end or (depth == 0 and token.text == ","):
-            if first < index:
-                yield Span(tokens[first].start, tokens[index - 1].end)
-            first = index + 1
-        elif token.text in OPENING:
-            depth += 1
-        elif token.text in CLOSING:
-            depth -= 1
+    inside = Span(tokens[index + 1].end, tokens[close].start)
+    arguments = (inside,) if close > index + 2 else ()
+    return Call(tokens[index].upper, Span(tokens[index].start, tokens[close].end), arguments)

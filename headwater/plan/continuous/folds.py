@@ -1,8 +1,7 @@
 """What the planner finds: leaves, folds and the upper part of one continuous query.
 
-Only frozen records. Texts are the user's own, with tables and functions of ours replaced:
-`headwater_stream_0` is the first windowed table, `headwater_fold_0` the merged result of the first
-fold, and INSTANT stands where the instant belongs.
+Only frozen records of pieces and texts with slots (`pieces`, `text`): the user's own characters for Spark,
+and the trees that operators are compiled from.
 """
 
 from __future__ import annotations
@@ -12,11 +11,12 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
-from headwater.plan.continuous.shape import Block, OrderItem
+from headwater.plan.continuous.pieces import Piece
+from headwater.plan.continuous.shape import Block, Limit, OrderItem
+from headwater.plan.continuous.text import Rows, SparkText
 from headwater.sql.extensions import Cut, Window
 from headwater.sql.text import Name
 
-INSTANT = "headwater_instant()"
 PANE = "headwater_pane"
 EXPIRY = "headwater_expiry"
 BEGIN = "headwater_begin"
@@ -28,17 +28,17 @@ Life = OneOf["query", "chunk", "scan"]
 
 def stream_view(number: int) -> str:
     """The name under which Spark reads the new rows of a leaf."""
-    return f"headwater_stream_{number}"
+    return Rows("stream", number).name
 
 
 def window_view(number: int) -> str:
     """The name under which Spark reads all rows of a leaf's window."""
-    return f"headwater_window_{number}"
+    return Rows("window", number).name
 
 
 def static_view(name: str) -> str:
     """The name under which Spark reads a table below a view's folds, as of its creation."""
-    return f"headwater_static_{name}"
+    return Rows("static", name).name
 
 
 def previous_column(column: str, steps: int) -> str:
@@ -49,11 +49,6 @@ def previous_column(column: str, steps: int) -> str:
 def call_column(number: int) -> str:
     """The column that holds the values of a call with state."""
     return f"headwater_call_{number}"
-
-
-def fold_view(number: int) -> str:
-    """The name under which the upper part reads a fold's result."""
-    return f"headwater_fold_{number}"
 
 
 @dataclass(frozen=True)
@@ -74,7 +69,7 @@ class StateCall:
 
     name: str  # in lower case
     life: Life
-    arguments: tuple[str, ...]  # texts over the leaf's columns
+    arguments: tuple[Piece, ...]  # over the leaf's columns
     column: str
     type: pa.DataType
 
@@ -130,27 +125,27 @@ class StaticSource:
     """A relation without a stream that a block joins: a table, or a query over tables."""
 
     alias: str
-    text: str  # `t`, or a query in parentheses
+    text: SparkText  # `t`, or a query in parentheses
     join: str
-    condition: tuple[str, ...]  # the conjuncts of ON
+    condition: tuple[Piece, ...]  # the conjuncts of ON
     using: tuple[str, ...]
     schema: pa.Schema | None  # None: only Spark knows
 
 
 @dataclass(frozen=True)
 class Output:
-    """One column of a block's result: its text over the fold's columns, and its name if it has one."""
+    """One column of a block's result: a piece over the fold's columns, and its name if it has one."""
 
-    text: str
+    piece: Piece
     name: str | None
 
 
 @dataclass(frozen=True)
-class AggregateText:
-    """One aggregate of a fold; the argument is a text over the sources, None for count(*)."""
+class AggregateCall:
+    """One aggregate of a fold; the argument is a piece over the sources, None for count(*)."""
 
     function: str
-    argument: str | None
+    argument: Piece | None
     name: str  # what Spark calls the column if the user does not: sum(x)
 
 
@@ -167,9 +162,9 @@ class Finish:
     """What is left of a block above its fold, over the columns k0, k1, …, a0, a1, … or c0, c1, …"""
 
     outputs: tuple[Output, ...]
-    condition: str | None  # HAVING, or conjuncts that could not go below
-    order: tuple[tuple[str, OrderItem], ...]
-    limit: str | None
+    condition: Piece | None  # HAVING, or conjuncts that could not go below
+    order: tuple[tuple[Piece, OrderItem], ...]
+    limit: Limit | None
     distinct: bool
 
 
@@ -183,16 +178,16 @@ class FoldPlan:
     leaves: tuple[Leaf, ...]
     leaf_sources: tuple[int, ...]  # which of the block's sources they are
     statics: tuple[tuple[int, StaticSource], ...]
-    from_text: str
-    where: tuple[str, ...]  # conjuncts of the stream pipeline
-    join_on: tuple[str, ...]  # of a join of two streams: conjuncts of its ON
-    keys: tuple[str, ...]
-    aggregates: tuple[AggregateText, ...]
+    from_text: SparkText
+    where: tuple[Piece, ...]  # conjuncts of the stream pipeline
+    join_on: tuple[Piece, ...]  # of a join of two streams: conjuncts of its ON
+    keys: tuple[Piece, ...]
+    aggregates: tuple[AggregateCall, ...]
     columns: tuple[SourceColumn, ...]  # kept ones, where rows are kept
     finish: Finish | None  # None: the upper text holds the whole block
     in_order: bool  # rows come by (T, _seq), the newest first
     transformation: str  # DC4's word for it
-    outside: tuple[str, ...] = ()  # of a correlated subquery: what its keys are compared with
+    outside: tuple[Piece, ...] = ()  # of a correlated subquery: what its keys are compared with
     fresh: bool = False  # of a ring: only rows whose T is the instant are asked for
 
 
@@ -203,13 +198,14 @@ class ContinuousPlan:
     leaves: tuple[Leaf, ...]
     folds: tuple[FoldPlan, ...]  # none: the query is re-evaluated over its windows
     reason: str | None  # why there is no fold
-    upper: str | None  # the query over its folds' results, for Spark
-    whole: str  # the query over its windows' rows, for Spark
+    upper: SparkText | None  # the query over its folds' results, for Spark
+    whole: SparkText  # the query over its windows' rows, for Spark
     whole_fold: FoldPlan | None  # the one block of the query, for evaluation in line over rows
     single: bool  # the whole query is one fold: its finish gives the result
     reads_instant: bool
     identifiers: frozenset[str]  # names that may mean standard tables
     stream_tables: tuple[str, ...]  # standard tables below the folds
-    pinned: str  # as `whole`, for a view: the tables below its folds under their static names
+    pinned: SparkText  # as `whole`, for a view: the tables below its folds under their static names
     below: tuple[Name, ...] = ()  # where the query names those tables
+    orders: bool = False  # ORDER BY or SORT BY stands somewhere
     in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first

@@ -7,31 +7,41 @@ look at rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
 import pyarrow as pa
+from sqlglot import exp
 
-from headwater.errors import BindError
+from headwater.errors import BindError, NotSupportedError
 from headwater.plan.continuous.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
 from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.calls import AGGREGATES, calls_in
+from headwater.plan.continuous.calls import AGGREGATES, Call, calls_of
 from headwater.plan.continuous.folds import (
-    INSTANT,
     NEWEST,
     ContinuousPlan,
     FoldPlan,
     Leaf,
-    fold_view,
     previous_column,
-    static_view,
-    window_view,
 )
 from headwater.plan.continuous.leaves import find_leaves, view_leaves
-from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.pieces import (
+    Piece,
+    Rendering,
+    Stand,
+    case_when,
+    column,
+    instant,
+    is_not_null,
+)
 from headwater.plan.continuous.rules.correlated import fold_correlated, lookup_text
-from headwater.plan.continuous.rules.first_last import edge_calls, edge_edits, ordered_leaf
+from headwater.plan.continuous.rules.first_last import (
+    WAYS,
+    edge_calls,
+    edge_edits,
+    ordered_leaf,
+)
 from headwater.plan.continuous.rules.grouping import fold_groups
 from headwater.plan.continuous.rules.ring import fold_ring
 from headwater.plan.continuous.rules.rows import block_text, fold_rows
@@ -45,7 +55,7 @@ from headwater.plan.continuous.scope import (
     narrowed,
     within,
 )
-from headwater.plan.continuous.shape import Block, Source, blocks_of
+from headwater.plan.continuous.shape import Block, Source, blocks_of, cte_bodies
 from headwater.plan.continuous.stars import (
     hidden_names,
     reads_all_columns,
@@ -53,11 +63,11 @@ from headwater.plan.continuous.stars import (
     star_in_expression,
 )
 from headwater.plan.continuous.state_calls import call_names, find_state_calls
+from headwater.plan.continuous.text import Rows, SparkText, joined, spark_text
 from headwater.plan.continuous.times import refuse_chance, refuse_ordered_distinct, time_edits
 from headwater.sql.extensions import Previous, Relation, TableReference, Valid
-from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
-from headwater.sql.text import EditedText, Span
+from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 # Functions of time in the stream pipelines of a view; or a block over rows that are all there.
@@ -79,6 +89,7 @@ def plan_query(
     bound = _bind(query, tables, sampling, foldable, text, view)
     whole_span = Span(0, len(query.text))
     stream_names = {leaf.name.key for leaf in bound.leaves}
+    _check_opaque(bound)
     whole = _whole(bound, whole_span)
     found = ContinuousPlan(
         leaves=bound.leaves,
@@ -92,6 +103,7 @@ def plan_query(
         identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
         stream_tables=(),
         pinned=whole,
+        orders=query.tree is None or query.tree.find(exp.Order, exp.Sort) is not None,
         in_order=_order_counts(bound),
     )
     if query.tree is None or column_uses(query.tree) is None:
@@ -124,31 +136,30 @@ def _bind(
     view: ViewTimes | None,
 ) -> Bound:
     """The query with its blocks bound to tables, its functions replaced."""
-    blanked = without_clauses(query)
     leaves = find_leaves(query, tables)
     if view is not None:
         leaves = view_leaves(query, tables, view == "rows at hand")
-    blocks = blocks_of(blanked, query.relations)
+    blocks, calls = blocks_of(query), calls_of(query)
     uses = column_uses(query.tree) if query.tree is not None else None
-    refuse_chance(query, blanked, text)
-    refuse_ordered_distinct(query, blanked, text, blocks)
+    refuse_chance(query, text)
+    refuse_ordered_distinct(query, calls, text, blocks)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     uses = None if uses is None else narrowed(uses, blocks, scopes)
     edits, volatile, leaves, added = _function_edits(
-        query, blanked, leaves, blocks, scopes, uses or [], view
+        query, leaves, blocks, scopes, uses or [], view
     )
     in_view = view is not None
-    calls = find_state_calls(query, blanked, text, tables, blocks, scopes, uses, in_view)
-    edits, leaves, added = [*edits, *calls.edits], calls.bound(leaves), (*added, *calls.uses)
-    leaves = _with_needed(leaves, blocks, scopes, uses, blanked, query.identifiers)
+    state = find_state_calls(query, calls, text, tables, blocks, scopes, uses, in_view)
+    edits, leaves, added = [*edits, *state.edits], state.bound(leaves), (*added, *state.uses)
+    leaves = _with_needed(leaves, blocks, scopes, uses, calls, query.identifiers)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     gone = (*query.clauses.spans, *_cut_spans(query))
-    always = [*edits, *((span, " ") for span in gone)]
-    rendering = Rendering(query.text, always)
+    always = [*edits, *(Stand(span, spark_text(" ")) for span in gone)]
+    rendering = Rendering(query.text, query.tree, always)
     return Bound(
         query,
-        blanked,
         blocks,
+        calls,
         scopes,
         leaves,
         uses or [],
@@ -157,34 +168,53 @@ def _bind(
         foldable,
         volatile,
         added,
-        AGGREGATES | _own_aggregates(blanked, tables),
+        AGGREGATES | _own_aggregates(calls, tables),
     )
 
 
-def _own_aggregates(text: str, tables: Tables) -> frozenset[str]:
-    """The aggregates that users made, among the functions that a text calls."""
-    calls = calls_in(text, Span(0, len(text)))
+def _check_opaque(bound: Bound) -> None:
+    """A query that is not understood cannot be told what `*`, first and last mean here."""
+    query = bound.query
+    if query.tree is not None:
+        return
+    names = {name.upper() for name in query.identifiers}
+    hidden = [name for leaf in bound.leaves for name in leaf.beside]
+    reason = query.tree_error
+    if names & WAYS.keys() or hidden:
+        raise NotSupportedError(
+            "the query is not understood well enough for "
+            + (
+                f"the column {hidden[0]}"
+                if hidden
+                else "first and last, which go by the rows' order"
+            ),
+            detail=None if reason is None else reason.message,
+        )
+
+
+def _own_aggregates(calls: Sequence[Call], tables: Tables) -> frozenset[str]:
+    """The aggregates that users made, among the functions that a query calls."""
     return frozenset(call.name for call in calls if tables.is_aggregate(call.name.lower()))
 
 
 def one_time_edits(
     query: Query, tables: Tables, statement: str
-) -> tuple[list[Replacement], tuple[Leaf, ...]]:
+) -> tuple[list[Stand], tuple[Leaf, ...]]:
     """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables."""
     leaves = find_leaves(query, tables)
-    blocks = blocks_of(query.text, query.relations)
+    blocks = blocks_of(query)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     known = column_uses(query.tree) if query.tree is not None else None
     known = None if known is None else narrowed(known, blocks, scopes)
     uses = known or []
-    calls = find_state_calls(query, query.text, statement, tables, blocks, scopes, known)
-    edits: list[Replacement] = [(call.span, INSTANT) for call in query.instants]
+    calls = find_state_calls(query, calls_of(query), statement, tables, blocks, scopes, known)
+    edits = [Stand.of(call.span, instant()) for call in query.instants]
     edits += calls.named_edits(query, blocks)
     previous: dict[int, list[tuple[str, int]]] = {}
     for use in query.previous:
-        new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
-        edits.append((use.span, new))
-        previous.setdefault(leaf.number, []).extend(columns)
+        made, columns = _previous(query, use, blocks, scopes, uses)
+        edits.append(Stand.of(use.span, made.piece))
+        previous.setdefault(made.leaf.number, []).extend(columns)
     bound = [
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in calls.bound(leaves)
@@ -192,7 +222,7 @@ def one_time_edits(
     return edits, tuple(bound)
 
 
-def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> list[Replacement]:
+def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> list[Stand]:
     """`*` of a one-time query without what is read beside declared columns; `windowed` have their own."""
     known = {leaf.name.span: leaf for leaf in windowed}
     leaves = []
@@ -200,17 +230,9 @@ def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> li
         own = known.get(leaf.name.span, leaf)
         hidden = hidden_names(leaf, [name.casefold() for name in query.identifiers])
         leaves.append(replace(leaf, hidden=hidden, previous=own.previous, calls=own.calls))
-    blocks = blocks_of(query.text, query.relations)
+    blocks = blocks_of(query)
     found = [star_edits(query.text, b, _scope(query, b, tables, leaves)) for b in blocks]
     return [edit for edits in found for edit in edits]
-
-
-def without_clauses(query: Query) -> str:
-    """The query's text with our clauses blanked, at the same positions."""
-    edited = EditedText(query.text)
-    for span in (*query.clauses.spans, *_cut_spans(query)):
-        edited.blank(span)
-    return edited.text
 
 
 def _cut_spans(query: Query) -> list[Span]:
@@ -241,7 +263,7 @@ def _source_info(
         schema = tables.standard(name)
         visible = () if schema is None else tuple(schema.names)
         return SourceInfo(source, alias, schema, visible)
-    body = cte_bodies(query.text).get(relation.name.key)
+    body = cte_bodies(query).get(relation.name.key)
     return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
 
 
@@ -249,94 +271,79 @@ def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
     return any(within(leaf.name.span, span) for leaf in leaves)
 
 
-def cte_bodies(text: str) -> dict[str, Span]:
-    """Where each CTE's query stands, by its name."""
-    tokens = tokenize(text)
-    found: dict[str, Span] = {}
-    for index, token in enumerate(tokens[:-2]):
-        if token.upper == "AS" and tokens[index + 1].text == "(" and index:
-            before = index - 1
-            if tokens[before].text == ")":
-                while before > 0 and tokens[before].text != "(":
-                    before -= 1
-                before -= 1
-            depth, end = 0, index + 1
-            for end in range(index + 1, len(tokens)):
-                depth += {"(": 1, ")": -1}.get(tokens[end].text, 0)
-                if depth == 0:
-                    break
-            if before >= 0 and tokens[before].is_name:
-                span = Span(tokens[index + 1].end, tokens[end].start)
-                found[tokens[before].name.lower()] = span
-    return found
-
-
 def _function_edits(
     query: Query,
-    text: str,
     leaves: tuple[Leaf, ...],
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
     view: ViewTimes | None,
-) -> tuple[list[Replacement], tuple[Span, ...], tuple[Leaf, ...], tuple[AddedUse, ...]]:
+) -> tuple[list[Stand], tuple[Span, ...], tuple[Leaf, ...], tuple[AddedUse, ...]]:
     """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
-    edits: list[Replacement] = []
+    edits: list[Stand] = []
     volatile: list[Span] = []
     for call in query.instants:
-        edits.append((call.span, INSTANT))
+        edits.append(Stand.of(call.span, instant()))
         volatile.append(call.span)
     integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
     integers = integers and view is None
-    for span, new in time_edits(text, integers):
-        edits.append((span, new))
+    for stand in time_edits(query.text, integers):
+        edits.append(stand)
         if view != "at insert":
-            volatile.append(span)
+            volatile.append(stand.span)
     for valid in query.valid:
-        edits.append((valid.span, _valid_text(query, leaves, valid)))
+        edits.append(Stand.of(valid.span, _valid_piece(query, leaves, valid)))
     previous: dict[int, list[tuple[str, int]]] = {}
-    found_uses = []
+    added = []
     for use in query.previous:
-        new, leaf, columns = _previous_text(query, use, blocks, scopes, uses)
-        edits.append((use.span, new))
+        made, columns = _previous(query, use, blocks, scopes, uses)
+        edits.append(Stand.of(use.span, made.piece))
         volatile.append(use.span)
-        previous.setdefault(leaf.number, []).extend(c for c in columns)
-        added = tuple(previous_column(column, steps) for column, steps in columns)
-        found_uses.append(AddedUse(use.span, new, leaf, added))
+        previous.setdefault(made.leaf.number, []).extend(columns)
+        added.append(made)
     bound = tuple(
         replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
         for leaf in leaves
     )
-    return edits, tuple(volatile), bound, tuple(found_uses)
+    return edits, tuple(volatile), bound, tuple(added)
 
 
-def _valid_text(query: Query, leaves: Sequence[Leaf], valid: Valid) -> str:
+def _valid_piece(query: Query, leaves: Sequence[Leaf], valid: Valid) -> Piece:
     for leaf in leaves:
         if leaf.alias.casefold() == valid.alias.casefold():
-            column = f"{quoted(leaf.alias)}.{quoted(leaf.columns.time)}"
-            if valid.period is None:
-                return column
-            low, high = (span.of(query.text) for span in valid.period)
-            return f"({column} BETWEEN {low} AND {high})"
+            return valid_piece(query, column(leaf.columns.time, leaf.alias), valid)
     raise BindError(
         f"VALID({valid.alias}): {valid.alias} is no windowed table of this query", sqlstate="42P01"
     )
 
 
-def _previous_text(
+def valid_piece(query: Query, time: Piece, valid: Valid) -> Piece:
+    """T of an alias, or whether it lies in a period."""
+    if valid.period is None:
+        return time
+    rendering = Rendering(query.text, query.tree, ())
+    low, high = (rendering.piece(span) for span in valid.period)
+    text = spark_text("(", time.text, " BETWEEN ", low.text, " AND ", high.text, ")")
+    if time.node is None or low.node is None or high.node is None:
+        return Piece(text, None)
+    between = exp.Between(this=time.node, low=low.node.copy(), high=high.node.copy())
+    return Piece(text, exp.Paren(this=between))
+
+
+def _previous(
     query: Query,
     use: Previous,
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
-) -> tuple[str, Leaf, list[tuple[str, int]]]:
+) -> tuple[AddedUse, list[tuple[str, int]]]:
     """PREV(x, n) as an expression over columns of the n-th earlier row, NULL if there is none."""
     within_use = inside(uses, use.argument)
     block = innermost(blocks, use.span)
     scope = scopes[blocks.index(block)] if block is not None else None
     resolved = [] if scope is None else [(u, scope.resolve(u)) for u in within_use]
-    found = [(u, column) for u, column in resolved if column is not None]
-    owners = {column.source for _, column in found}
+    found = [(u, one) for u, one in resolved if one is not None]
+    owners = {one.source for _, one in found}
     leaf = scope.sources[owners.pop()].leaf if scope is not None and len(owners) == 1 else None
     if leaf is None or len(found) < len(resolved):
         raise BindError(
@@ -344,16 +351,18 @@ def _previous_text(
             sqlstate="42P20",
             place=use.span.shifted(query.offset).place(query.text) if not query.offset else None,
         )
-    prefix = quoted(leaf.alias)
-    columns = [(column.name, use.steps) for _, column in found]
-    edits = [(u.span, f"{prefix}.{quoted(previous_column(c.name, use.steps))}") for u, c in found]
-    inner = Rendering(query.text, edits).of(use.argument)
     plain = len(found) == 1 and found[0][0].span == use.argument
+    columns = [(one.name, use.steps) for _, one in found]
+    columns += [] if plain else [("_seq", use.steps)]
     marker = previous_column("_seq", use.steps)
-    if plain:
-        return inner, leaf, columns
-    text = f"CASE WHEN {prefix}.{marker} IS NOT NULL THEN {inner} END"
-    return text, leaf, [*columns, ("_seq", use.steps)]
+
+    def over(named: Callable[[str], Piece]) -> Piece:
+        edits = [Stand.of(u.span, named(previous_column(c.name, use.steps))) for u, c in found]
+        inner = Rendering(query.text, query.tree, edits).piece(use.argument)
+        return inner if plain else case_when(is_not_null(named(marker)), inner)
+
+    names = tuple(previous_column(name, steps) for name, steps in columns)
+    return AddedUse(use.span, over, leaf, names), columns
 
 
 def _with_needed(
@@ -361,7 +370,7 @@ def _with_needed(
     blocks: Sequence[Block],
     scopes: Sequence[Scope],
     uses: list[ColumnUse] | None,
-    text: str,
+    calls: Sequence[Call],
     identifiers: frozenset[str],
 ) -> tuple[Leaf, ...]:
     """The leaves with the columns that the query names; all visible ones where that is not clear."""
@@ -373,9 +382,9 @@ def _with_needed(
     for block, scope in zip(blocks, scopes, strict=True):
         own = [s.leaf for s in scope.sources if s.leaf is not None]
         ordered = ordered_leaf(scope)
-        if ordered is not None and edge_calls(text, block, []):
+        if ordered is not None and edge_calls(calls, block, []):
             ordered_by[ordered.number] = {"_seq", ordered.columns.time.casefold()}
-        if uses is None or block.unknown or reads_all_columns(text, block):
+        if uses is None or block.unknown or reads_all_columns(block):
             for leaf in own:
                 named[leaf.number].update(leaf.columns.visible)
         joined = {name.casefold() for info in scope.sources for name in info.source.using}
@@ -417,22 +426,22 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
             continue
         if block.unknown is not None:
             raise Unfit(f"{block.unknown} is not split")
-        if star_in_expression(bound.text, block):
+        if star_in_expression(block):
             raise Unfit("* stands in an expression")
         fold = _fold(bound, block, scope, len(folds))
         folds.append(fold)
-        bound.replaced.append((block.span, _replacement(bound, fold)))
+        bound.replaced.append(Stand(block.span, _replacement(bound, fold)))
     return tuple(folds)
 
 
-def _replacement(bound: Bound, fold: FoldPlan) -> str:
-    view = fold_view(fold.number)
+def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
+    rows = Rows("fold", fold.number)
     if fold.outside:
-        return lookup_text(fold, view)
+        return lookup_text(fold, rows)
     if fold.finish is not None:
-        return block_text(fold, view)
+        return block_text(fold, rows)
     scope = bound.scopes[bound.blocks.index(fold.block)]
-    extra = [*bound.replaced, *leaf_edits(fold.leaves[0], bound.query, view)]
+    extra = [*bound.replaced, *leaf_edits(fold.leaves[0], bound.query, rows)]
     extra += _over_rows(bound, fold.block, scope)
     return bound.rendering.of(fold.block.span, extra)
 
@@ -481,7 +490,7 @@ def _is_grouped(bound: Bound, block: Block) -> bool:
     return any(
         call.name in bound.aggregates and not call.windowed
         for piece in pieces
-        for call in calls_in(bound.text, piece)
+        for call in bound.calls_in(piece)
         if not any(within(call.span, d) for d in deeper)
     )
 
@@ -491,11 +500,7 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
     if len(bound.blocks) != 1 or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
     block, scope = bound.blocks[0], bound.scopes[0]
-    if (
-        block.unknown is not None
-        or not bound.direct(scope)
-        or star_in_expression(bound.text, block)
-    ):
+    if block.unknown is not None or not bound.direct(scope) or star_in_expression(block):
         return None
     plain = replace(bound, volatile=(), replaced=[])
     try:
@@ -522,20 +527,24 @@ def _order_counts(bound: Bound) -> bool:
     return True
 
 
-def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> str:
+def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> SparkText:
     """The query over all rows of its windows; some tables under their static names."""
-    extra: list[Replacement] = []
-    for reference in static:
-        alias = "" if reference.alias else f" AS {quoted(reference.name)}"
-        extra.append((reference.name.span, quoted(static_view(reference.name.key)) + alias))
+    extra = [pinned(reference) for reference in static]
     for leaf in bound.leaves:
-        extra += leaf_edits(leaf, bound.query, window_view(leaf.number))
+        extra += leaf_edits(leaf, bound.query, Rows("window", leaf.number))
     for block, scope in zip(bound.blocks, bound.scopes, strict=True):
         extra += _over_rows(bound, block, scope)
     return bound.rendering.of(span, extra)
 
 
-def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
+def pinned(reference: TableReference) -> Stand:
+    """A table under its static name."""
+    alias = "" if reference.alias else f" AS {quoted(reference.name)}"
+    name = Rows("static", reference.name.key).name
+    return Stand(reference.name.span, spark_text(quoted(name) + alias))
+
+
+def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
     """What changes in a block that Spark evaluates over rows of windows or rings."""
     found = [*edge_edits(bound, block, scope), *call_names(bound.query, block, bound.added)]
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
@@ -544,17 +553,17 @@ def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
     return [*found, *star_edits(bound.text, block, scope)]
 
 
-def _newest_only(block: Block, scope: Scope) -> list[Replacement]:
+def _newest_only(block: Block, scope: Scope) -> list[Stand]:
     """PAIR NEWEST: only rows of which a part is from its source's newest chunk."""
     shown = [info for info in scope.sources if info.source.join not in ("semi", "anti")]
-    flags = [f"{quoted(i.alias)}.{NEWEST}" for i in shown if i.leaf is not None]
-    test = " OR ".join(f"coalesce({flag}, FALSE)" for flag in flags)
+    flags = [column(NEWEST, i.alias).text for i in shown if i.leaf is not None]
+    test = joined(" OR ", (spark_text("coalesce(", flag, ", FALSE)") for flag in flags))
     where = block.places.get("WHERE")
     if where is not None:
         start, end = Span(where.start, where.start), Span(where.end, where.end)
-        return [(start, "("), (end, f") AND ({test})")]
+        return [Stand(start, spark_text("(")), Stand(end, spark_text(") AND (", test, ")"))]
     after = Span(block.places["FROM"].end, block.places["FROM"].end)
-    return [(after, f" WHERE {test}")]
+    return [Stand(after, spark_text(" WHERE ", test))]
 
 
 def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:

@@ -1,28 +1,37 @@
 """The shape of a query: its SELECT blocks, and in each block where its clauses and items stand.
 
-Works on tokens, because the parts of a plan are made of the user's own text (`sql/text`), and
-sqlglot's tree does not say where an expression stands. A block is one SELECT with its own FROM;
-WITH, UNION and parentheses hold several. Must never: refuse a query. What it does not know (PIVOT,
-LATERAL VIEW, GROUP BY ROLLUP, …) it notes in `Block.unknown`, and the block stays whole.
+A block is one SELECT with its own FROM; WITH, UNION and parentheses hold several. Must never: refuse a
+query. What is not known (PIVOT, LATERAL VIEW, GROUP BY ROLLUP, …) is noted in `Block.unknown`, and the block
+stays whole.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 
-from headwater.sql.cursor import CLOSING, OPENING
+from sqlglot import exp
+
+from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import Relation
-from headwater.sql.lexer import Kind, Token, tokenize
-from headwater.sql.names import words
+from headwater.sql.lexer import tokenize
+from headwater.sql.spans import has_span, span_of
+from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
 
-SET_OPERATIONS = words("UNION EXCEPT INTERSECT MINUS")
-_AFTER_SET_OPERATION = SET_OPERATIONS | words("ALL DISTINCT")
-JOIN_WORDS = words("JOIN INNER LEFT RIGHT FULL OUTER CROSS SEMI ANTI NATURAL")
-_CLAUSES = ("WHERE", "GROUP", "HAVING", "ORDER", "LIMIT", "OFFSET")
-_UNKNOWN = words("QUALIFY WINDOW SORT CLUSTER DISTRIBUTE LATERAL PIVOT UNPIVOT TABLESAMPLE |>")
+# Parts of a SELECT that keep it whole, and what they are called.
+_UNKNOWN = {
+    "qualify": "QUALIFY",
+    "windows": "WINDOW",
+    "sort": "SORT",
+    "cluster": "CLUSTER",
+    "distribute": "DISTRIBUTE",
+    "laterals": "LATERAL",
+    "hint": "a hint",
+    "connect": "CONNECT",
+    "sample": "TABLESAMPLE",
+}
+_SETS = {"rollup": "ROLLUP", "cube": "CUBE", "grouping_sets": "GROUPING"}
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,7 @@ class Source:
     relation: Relation | None  # a name; None for a subquery or a function
     subquery: Span | None  # without its parentheses
     alias: Name | None
-    on: Span | None = None
+    on: tuple[Span, ...] = ()  # the conjuncts of ON
     using: tuple[Name, ...] = ()
 
 
@@ -60,9 +69,21 @@ class OrderItem:
 
 
 @dataclass(frozen=True)
+class Limit:
+    """LIMIT and OFFSET; `plain`: both are numbers."""
+
+    span: Span
+    text: str  # with their words
+    count: int | None
+    offset: int
+    plain: bool
+
+
+@dataclass(frozen=True)
 class Block:
     """One SELECT."""
 
+    node: exp.Select = field(compare=False, repr=False)
     span: Span
     distinct: bool
     items: tuple[Item, ...]
@@ -72,354 +93,236 @@ class Block:
     group_all: bool
     having: Span | None
     order: tuple[OrderItem, ...]
-    limit: Span | None  # LIMIT … OFFSET … with its words
+    limit: Limit | None
+    natural: bool
     unknown: str | None  # the first thing that is not understood
-    places: dict[str, Span] = field(default_factory=dict, compare=False)  # SELECT … of each clause
+    places: dict[str, Span] = field(
+        default_factory=dict, compare=False
+    )  # of each clause, without its words
 
 
-def blocks_of(text: str, relations: Sequence[Relation]) -> list[Block]:
-    """All blocks of a query's text, outer ones first; the text is without trailing clauses."""
-    tokens = tokenize(text)
-    named = {relation.span.start: relation for relation in relations}
-    found: list[Block] = []
-    for start, end in _selects(tokens):
-        found.append(_Reader(text, tokens, start, end, named).block())
-    return found
+def blocks_of(query: Query) -> list[Block]:
+    """All blocks of a query, outer ones first; none if it was not understood."""
+    if query.tree is None:
+        return []
+    found = [_Reader(query.text, node).block() for node in _selects(query.tree)]
+    return sorted(found, key=lambda block: (block.span.start, -block.span.end))
 
 
-def _selects(tokens: Sequence[Token]) -> Iterator[tuple[int, int]]:
-    """The token ranges of all SELECTs: from SELECT to the end of the block."""
-    for index, token in enumerate(tokens):
-        if token.upper != "SELECT" or (index and tokens[index - 1].text == "."):
-            continue
-        part = index > 0 and tokens[index - 1].upper in _AFTER_SET_OPERATION
-        depth, end = 0, index + 1
-        while tokens[end].kind is not Kind.END:
-            if tokens[end].text in OPENING:
-                depth += 1
-            elif tokens[end].text in CLOSING:
-                depth -= 1
-                if depth < 0:
-                    break
-            elif depth == 0 and (_is_set_operation(tokens, end) or tokens[end].text == ";"):
-                break
-            elif depth == 0 and part and tokens[end].upper in ("ORDER", "LIMIT", "OFFSET"):
-                break  # it belongs to the whole UNION
-            end += 1
-        yield index, end
+def _selects(tree: exp.Expr) -> Iterator[exp.Select]:
+    return (node for node in tree.find_all(exp.Select) if has_span(node))
 
 
-def _is_set_operation(tokens: Sequence[Token], index: int) -> bool:
-    """Whether another SELECT follows; `* EXCEPT (a, b)` leaves columns out."""
-    return tokens[index].upper in SET_OPERATIONS and tokens[index - 1].text != "*"
+def cte_bodies(query: Query) -> dict[str, Span]:
+    """Where each CTE's query stands, by its name."""
+    ctes = query.tree.find_all(exp.CTE) if query.tree is not None else ()
+    return {cte.alias.lower(): span_of(cte.this) for cte in ctes if has_span(cte.this)}
+
+
+def conjuncts_of(condition: exp.Expr) -> tuple[Span, ...]:
+    """The conjuncts of a condition; parentheses around them do not count."""
+    return tuple(span_of(part) for part in _conjuncts(condition))
+
+
+def _conjuncts(node: exp.Expr) -> Iterator[exp.Expr]:
+    if isinstance(node, exp.Paren):
+        yield from _conjuncts(node.this)
+    elif isinstance(node, exp.And):
+        yield from _conjuncts(node.this)
+        yield from _conjuncts(node.expression)
+    else:
+        yield node
 
 
 class _Reader:
     """Reads one block."""
 
-    def __init__(
-        self,
-        text: str,
-        tokens: Sequence[Token],
-        start: int,
-        end: int,
-        named: dict[int, Relation],
-    ) -> None:
-        self._text = text
-        self._tokens = tokens
-        self._start, self._end = start, end
-        self._named = named
+    def __init__(self, text: str, node: exp.Select) -> None:
+        self._text, self._node = text, node
         self._unknown: str | None = None
 
+    def _note(self, what: str) -> None:
+        self._unknown = self._unknown or what
+
     def block(self) -> Block:
-        parts = self._parts()
-        first, last = self._tokens[self._start], self._tokens[self._end - 1]
-        distinct, items = self._select(*parts["SELECT"])
-        group, group_all = self._group(*parts["GROUP"]) if "GROUP" in parts else ((), False)
-        limits = [parts[word] for word in ("LIMIT", "OFFSET") if word in parts]
-        limit = None
-        if limits:
-            limit = self._span(min(a for a, _ in limits) - 1, max(b for _, b in limits))
-        return Block(
-            span=Span(first.start, last.end),
-            distinct=distinct,
+        node = self._node
+        span = self._span()
+        for part, name in _UNKNOWN.items():
+            if node.args.get(part):
+                self._note(name)
+        distinct = node.args.get("distinct")
+        if distinct is not None and distinct.args.get("on"):
+            self._note("DISTINCT ON")
+        where, having = node.args.get("where"), node.args.get("having")
+        group, group_all = self._group()
+        items = tuple(self._item(item) for item in node.expressions)
+        sources = tuple(self._sources(span))
+        block = Block(
+            node=node,
+            span=span,
+            distinct=distinct is not None,
             items=items,
-            sources=self._sources(*parts["FROM"]) if "FROM" in parts else (),
-            conjuncts=self._conjuncts(*parts["WHERE"]) if "WHERE" in parts else (),
+            sources=sources,
+            conjuncts=() if where is None else conjuncts_of(where.this),
             group=group,
             group_all=group_all,
-            having=self._span(*parts["HAVING"]) if "HAVING" in parts else None,
-            order=self._order(*parts["ORDER"]) if "ORDER" in parts else (),
-            limit=limit,
+            having=None if having is None else span_of(having.this),
+            order=self._order(),
+            limit=self._limit(),
+            natural=any(join.args.get("method") == "NATURAL" for join in self._joins()),
             unknown=self._unknown,
-            places={word: self._span(*ends) for word, ends in parts.items() if ends[0] < ends[1]},
         )
+        block.places.update(self._places(block))
+        return block
 
-    def _parts(self) -> dict[str, tuple[int, int]]:
-        """The token ranges of the clauses, without their words."""
-        found: dict[str, tuple[int, int]] = {}
-        word, begin, depth = "SELECT", self._start + 1, 0
-        index = begin
-        while index < self._end:
-            token = self._tokens[index]
-            if token.text in OPENING:
-                depth += 1
-            elif token.text in CLOSING:
-                depth -= 1
-            elif depth == 0 and self._starts_clause(index):
-                found[word] = (begin, index)
-                word = token.upper
-                index += 2 if word in ("GROUP", "ORDER") else 1
-                begin = index
-                continue
-            elif depth == 0 and token.upper in _UNKNOWN and not self._is_name(index):
-                self._unknown = self._unknown or token.upper
-            index += 1
-        found[word] = (begin, self._end)
+    def _span(self) -> Span:
+        """From SELECT to the end; WITH stands before it."""
+        span, with_ = span_of(self._node), self._node.args.get("with_")
+        if with_ is None or not has_span(with_):
+            return span
+        after = span_of(with_).end
+        first = next(token.start for token in tokenize(self._text) if token.start >= after)
+        return Span(first, span.end)
+
+    def _places(self, block: Block) -> dict[str, Span]:
+        found: dict[str, Span] = {}
+        if block.items:
+            found["SELECT"] = Span(block.items[0].span.start, block.items[-1].span.end)
+        from_ = self._node.args.get("from_")
+        if from_ is not None:
+            ends = [span_of(part).end for part in (from_, *self._joins()) if has_span(part)]
+            found["FROM"] = Span(span_of(from_.this).start, max(ends))
+        where = self._node.args.get("where")
+        if where is not None:
+            found["WHERE"] = span_of(where.this)
+        if block.group:
+            found["GROUP"] = Span(block.group[0].start, block.group[-1].end)
+        if block.having is not None:
+            found["HAVING"] = block.having
         return found
-
-    def _starts_clause(self, index: int) -> bool:
-        token, previous = self._tokens[index], self._tokens[index - 1]
-        if token.kind is not Kind.WORD or previous.text == ".":
-            return False
-        if token.upper == "FROM":
-            return previous.upper != "DISTINCT"  # IS DISTINCT FROM
-        if token.upper in ("GROUP", "ORDER"):
-            return self._tokens[index + 1].upper == "BY"
-        return token.upper in _CLAUSES
-
-    def _is_name(self, index: int) -> bool:
-        return self._tokens[index - 1].text == "." or self._tokens[index - 1].upper == "AS"
 
     # Pieces
 
-    def _span(self, begin: int, end: int) -> Span:
-        return Span(self._tokens[begin].start, self._tokens[end - 1].end)
-
-    def _split(self, begin: int, end: int, separator: str) -> list[tuple[int, int]]:
-        """Token ranges between separators outside of brackets and CASE … END."""
-        pieces, depth, first, between = [], 0, begin, False
-        for index in range(begin, end):
-            token = self._tokens[index]
-            word = token.upper
-            if token.text in OPENING or word == "CASE":
-                depth += 1
-            elif token.text in CLOSING or (word == "END" and depth):
-                depth -= 1
-            elif depth == 0 and word == "BETWEEN":
-                between = True
-            elif depth == 0 and word == separator:
-                if separator == "AND" and between:
-                    between = False  # x BETWEEN a AND b
-                    continue
-                pieces.append((first, index))
-                first = index + 1
-        return [piece for piece in [*pieces, (first, end)] if piece[0] < piece[1]]
-
-    def _select(self, begin: int, end: int) -> tuple[bool, tuple[Item, ...]]:
-        distinct = self._tokens[begin].upper == "DISTINCT"
-        if self._tokens[begin].upper in ("DISTINCT", "ALL"):
-            begin += 1
-        if self._tokens[begin].upper == "/" or begin >= end:
-            self._unknown = self._unknown or "a hint"
-        return distinct, tuple(self._item(*piece) for piece in self._split(begin, end, ","))
-
-    def _item(self, begin: int, end: int) -> Item:
-        span, last = self._span(begin, end), self._tokens[end - 1]
-        if last.text == "*" and end - begin == 1:
+    def _item(self, node: exp.Expr) -> Item:
+        span = span_of(node)
+        star = node.this if isinstance(node, exp.Column) else node
+        if isinstance(star, exp.Star) and any(star.args.values()):
+            self._note("EXCEPT in a select list")
+            return Item(span, span, None)
+        if isinstance(node, exp.Star):
             return Item(span, span, None, star=True)
-        if last.text == "*" and end - begin == 3 and self._tokens[begin + 1].text == ".":
-            owner = self._tokens[begin]
-            return Item(span, span, None, star=True, star_of=Name(owner.name, owner.span))
-        words = [token.upper for token in self._tokens[begin:end]]
-        if ("*", "EXCEPT") in pairwise(words):
-            self._unknown = self._unknown or "EXCEPT in a select list"
-        if end - begin > 2 and self._tokens[end - 2].upper == "AS" and last.is_name:
-            return Item(span, self._span(begin, end - 2), Name(last.name, last.span))
-        ends_case = last.upper == "END" and any(t.upper == "CASE" for t in self._tokens[begin:end])
-        if end - begin > 1 and last.is_name and not ends_case and self._ends_operand(end - 2):
-            return Item(span, self._span(begin, end - 1), Name(last.name, last.span))
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            owner = node.args.get("table")
+            if node.args.get("db") or not isinstance(owner, exp.Identifier):
+                self._note("* of a field")
+                return Item(span, span, None, star=True)
+            return Item(span, span, None, star=True, star_of=Name(owner.name, span_of(owner)))
+        if isinstance(node, exp.Alias):
+            name = node.args["alias"]
+            return Item(span, span_of(node.this), Name(name.name, span_of(name)))
+        if isinstance(node, exp.Aliases):
+            self._note("several names of one item")
         return Item(span, span, None)
 
-    def _ends_operand(self, index: int) -> bool:
-        """Whether an operand ends at a token, so that a name after it is its alias."""
-        token = self._tokens[index]
-        if token.kind in (Kind.STRING, Kind.NUMBER, Kind.QUOTED) or token.text in CLOSING:
-            return self._tokens[index - 1].upper != "INTERVAL"
-        operators = words("AND OR NOT IS IN LIKE ILIKE RLIKE BETWEEN DIV WHEN THEN ELSE CASE "
-                          "INTERVAL DISTINCT FROM DATE TIMESTAMP")  # fmt: skip
-        return token.kind is Kind.WORD and token.upper not in operators
+    def _group(self) -> tuple[tuple[Span, ...], bool]:
+        group = self._node.args.get("group")
+        if group is None:
+            return (), False
+        for part, name in _SETS.items():
+            if group.args.get(part):
+                plain = all(has_span(one) for one in group.args[part])
+                self._note(f"GROUP BY {name}" if plain else "GROUP BY … WITH")
+        if group.args.get("totals"):
+            self._note("GROUP BY … WITH")
+        return tuple(span_of(key) for key in group.expressions), bool(group.args.get("all"))
 
-    def _conjuncts(self, begin: int, end: int) -> tuple[Span, ...]:
-        if any(self._at_top(begin, end, "OR")):
-            return (self._span(begin, end),)
-        found: list[Span] = []
-        for first, last in self._split(begin, end, "AND"):
-            inner = self._unwrapped(first, last)
-            if inner is None:
-                found.append(self._span(first, last))
-            else:
-                found += self._conjuncts(*inner)
+    def _order(self) -> tuple[OrderItem, ...]:
+        order = self._node.args.get("order")
+        found = []
+        for item in order.expressions if order is not None else ():
+            descending, first = bool(item.args.get("desc")), bool(item.args.get("nulls_first"))
+            found.append(OrderItem(span_of(item), span_of(item.this), descending, first))
         return tuple(found)
 
-    def _at_top(self, begin: int, end: int, word: str) -> Iterator[bool]:
-        return (True for _ in self._split(begin, end, word)[1:])
-
-    def _unwrapped(self, begin: int, end: int) -> tuple[int, int] | None:
-        """What stands in one pair of parentheses around everything; None if there is none."""
-        if self._tokens[begin].text != "(" or self._tokens[end - 1].text != ")":
+    def _limit(self) -> Limit | None:
+        parts = [p for n in ("limit", "offset") if (p := self._node.args.get(n)) is not None]
+        if not parts:
             return None
-        if self._tokens[begin + 1].upper in ("SELECT", "WITH", "VALUES", "FROM"):
-            return None
-        return (begin + 1, end - 1) if self._closing(begin) == end - 1 else None
-
-    def _closing(self, opening: int) -> int:
-        depth = 0
-        for index in range(opening, self._end):
-            if self._tokens[index].text in OPENING:
-                depth += 1
-            elif self._tokens[index].text in CLOSING:
-                depth -= 1
-                if depth == 0:
-                    return index
-        return self._end
-
-    def _group(self, begin: int, end: int) -> tuple[tuple[Span, ...], bool]:
-        if end - begin == 1 and self._tokens[begin].upper == "ALL":
-            return (), True
-        for index in range(begin, end):
-            word = self._tokens[index].upper
-            sets = word in ("ROLLUP", "CUBE") and self._tokens[index + 1].text == "("
-            if sets or (word == "GROUPING" and self._tokens[index + 1].upper == "SETS"):
-                self._unknown = self._unknown or f"GROUP BY {word}"
-            if word == "WITH":
-                self._unknown = self._unknown or "GROUP BY … WITH"
-        return tuple(self._span(*piece) for piece in self._split(begin, end, ",")), False
-
-    def _order(self, begin: int, end: int) -> tuple[OrderItem, ...]:
-        return tuple(self._order_item(*piece) for piece in self._split(begin, end, ","))
-
-    def _order_item(self, begin: int, end: int) -> OrderItem:
-        span, nulls = self._span(begin, end), None
-        if end - begin > 2 and self._tokens[end - 2].upper == "NULLS":
-            nulls = self._tokens[end - 1].upper == "FIRST"
-            end -= 2
-        descending = self._tokens[end - 1].upper == "DESC"
-        if end - begin > 1 and self._tokens[end - 1].upper in ("ASC", "DESC"):
-            end -= 1
-        first = not descending if nulls is None else nulls
-        return OrderItem(span, self._span(begin, end), descending, first)
+        spans = [span_of(part) for part in parts]
+        values: dict[type, int] = {}
+        for part in parts:
+            value = part.expression
+            if isinstance(value, exp.Literal) and not value.is_string and value.name.isdigit():
+                values[type(part)] = int(value.name)
+        span = Span(min(s.start for s in spans), max(s.end for s in spans))
+        plain = len(values) == len(parts)
+        return Limit(
+            span, span.of(self._text), values.get(exp.Limit), values.get(exp.Offset, 0), plain
+        )
 
     # FROM
 
-    def _sources(self, begin: int, end: int) -> tuple[Source, ...]:
-        found: list[Source] = []
-        index, join = begin, ""
-        while index < end:
-            source, index = self._source(index, end, join)
-            found.append(source)
-            join, index = self._join(index, end)
-        return tuple(found)
+    def _joins(self) -> list[exp.Join]:
+        return list(self._node.args.get("joins") or ())
 
-    def _source(self, index: int, end: int, join: str) -> tuple[Source, int]:
-        first = index
-        relation: Relation | None = None
-        subquery: Span | None = None
-        token = self._tokens[index]
-        if token.text == "(":
-            close = self._closing(index)
-            if self._tokens[index + 1].upper in ("SELECT", "WITH", "VALUES", "FROM"):
-                subquery = self._span(index + 1, close)
-            else:
-                self._unknown = self._unknown or "parentheses in FROM"
-            index = close + 1
-        else:
-            relation = self._named.get(token.start)
-            index = self._after_name(index, end)
-            if relation is None:
-                self._unknown = self._unknown or "a function in FROM"
-        alias, index = self._alias(index, end)
-        last = index
-        on, using, index = self._condition(index, end)
-        span = self._span(first, last)
-        return Source(span, join, relation, subquery, alias, on, using), index
+    def _sources(self, span: Span) -> Iterator[Source]:
+        from_ = self._node.args.get("from_")
+        if from_ is None:
+            return
+        if span_of(from_).start <= span.start:
+            self._note("FROM before SELECT")
+        yield self._source(from_.this, "", None)
+        for join in self._joins():
+            yield self._source(join.this, self._kind(join), join)
 
-    def _after_name(self, index: int, end: int) -> int:
-        index += 1
-        while index < end and self._tokens[index].text == ".":
-            index += 2
-        while index < end and self._tokens[index].text in OPENING:
-            index = self._closing(index) + 1
-        return index
+    def _kind(self, join: exp.Join) -> str:
+        if self._text[span_of(join).start] == ",":
+            return ","
+        method = join.args.get("method")
+        if method:
+            self._note("NATURAL JOIN" if method == "NATURAL" else "something in FROM")
+        kind, side = (join.args.get("kind") or "").lower(), (join.args.get("side") or "").lower()
+        if kind in ("semi", "anti", "cross"):
+            return kind
+        if kind not in ("", "inner", "outer"):
+            self._note("something in FROM")
+        return side or "inner"
 
-    def _alias(self, index: int, end: int) -> tuple[Name | None, int]:
-        if index < end and self._tokens[index].upper == "AS":
-            index += 1
-        token = self._tokens[index] if index < end else None
-        stops = JOIN_WORDS | words("ON USING")
-        if token is None or not token.is_name or token.upper in stops:
-            return None, index
-        index += 1
-        if index < end and self._tokens[index].text == "(":
-            self._unknown = self._unknown or "column names after an alias"
-            index = self._closing(index) + 1
-        return Name(token.name, token.span), index
+    def _source(self, node: exp.Expr, kind: str, join: exp.Join | None) -> Source:
+        relation = relation_of(node) if isinstance(node, exp.Table) else None
+        subquery = self._subquery(node)
+        if relation is None and subquery is None:
+            self._note("a function in FROM")
+        for part in ("joins", "pivots", "sample", "laterals", "ordinality"):
+            if node.args.get(part):
+                self._note("PIVOT" if part == "pivots" else "something in FROM")
+        alias = node.args.get("alias")
+        named = alias is not None and isinstance(alias.this, exp.Identifier)
+        if alias is not None and alias.args.get("columns"):
+            self._note("column names after an alias")
+        on = None if join is None else join.args.get("on")
+        using = (join.args.get("using") if join is not None else None) or []
+        return Source(
+            span_of(node),
+            kind,
+            relation,
+            subquery,
+            Name(alias.name, span_of(alias.this)) if alias is not None and named else None,
+            () if on is None or not has_span(on) else conjuncts_of(on),
+            tuple(Name(name.name, span_of(name)) for name in using),
+        )
 
-    def _condition(self, index: int, end: int) -> tuple[Span | None, tuple[Name, ...], int]:
-        if index >= end or self._tokens[index].upper not in ("ON", "USING"):
-            return None, (), index
-        word, begin = self._tokens[index].upper, index + 1
-        index = begin
-        while index < end:
-            token = self._tokens[index]
-            if token.text in OPENING:
-                index = self._closing(index) + 1
-                continue
-            starts_join = token.upper in JOIN_WORDS and self._tokens[index - 1].text != "."
-            if token.text == "," or (starts_join and self._begins_join(index, end)):
-                break
-            index += 1
-        if word == "ON":
-            return self._span(begin, index), (), index
-        names = [t for t in self._tokens[begin:index] if t.is_name]
-        return None, tuple(Name(t.name, t.span) for t in names), index
-
-    def _begins_join(self, index: int, end: int) -> bool:
-        while index < end and self._tokens[index].upper in JOIN_WORDS:
-            if self._tokens[index].upper == "JOIN":
-                return True
-            index += 1
-        return False
-
-    def _join(self, index: int, end: int) -> tuple[str, int]:
-        if index >= end:
-            return "", index
-        if self._tokens[index].text == ",":
-            return ",", index + 1
-        found = []
-        while index < end and self._tokens[index].upper in JOIN_WORDS:
-            found.append(self._tokens[index].upper)
-            index += 1
-            if found[-1] == "JOIN":
-                break
-        if not found or found[-1] != "JOIN":
-            self._unknown = self._unknown or "something in FROM"
-            return "?", max(index, end)
-        if "NATURAL" in found:
-            self._unknown = self._unknown or "NATURAL JOIN"
-        for word in ("SEMI", "ANTI", "LEFT", "RIGHT", "FULL", "CROSS"):
-            if word in found:
-                return word.lower(), index
-        return "inner", index
-
-    def on_conjuncts(self, span: Span) -> tuple[Span, ...]:
-        """The conjuncts of a condition."""
-        begin = next(i for i, t in enumerate(self._tokens) if t.start == span.start)
-        end = next(i for i, t in enumerate(self._tokens) if t.end == span.end) + 1
-        return self._conjuncts(begin, end)
-
-
-def conjuncts_of(text: str, span: Span) -> tuple[Span, ...]:
-    """The conjuncts of a condition that stands in a span of the text."""
-    tokens = tokenize(text)
-    return _Reader(text, tokens, 0, len(tokens) - 1, {}).on_conjuncts(span)
+    def _subquery(self, node: exp.Expr) -> Span | None:
+        """What stands in the parentheses of a subquery or of VALUES."""
+        if isinstance(node, exp.Subquery):
+            inner = node.this
+            if isinstance(inner, exp.Query) and not isinstance(inner, exp.Table):
+                return span_of(inner)
+            self._note("parentheses in FROM")
+            return span_of(inner)
+        start = span_of(node).start
+        if isinstance(node, exp.Values) and self._text[start] == "(":
+            ends = [span_of(row).end for row in node.expressions]
+            first = next(t.start for t in tokenize(self._text) if t.start > start)
+            return Span(first, max(ends))
+        return None

@@ -9,25 +9,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sqlglot import exp
+
 from headwater.errors import NotSupportedError
 from headwater.plan.continuous.folds import Leaf
-from headwater.plan.continuous.rendering import Replacement
-from headwater.plan.continuous.scope import Scope, within
+from headwater.plan.continuous.pieces import Stand
+from headwater.plan.continuous.scope import Scope
 from headwater.plan.continuous.shape import Block
-from headwater.sql.cursor import CLOSING, OPENING
-from headwater.sql.lexer import Token, tokenize
-from headwater.sql.names import words
+from headwater.plan.continuous.text import spark_text
 from headwater.sql.types import quoted
 
-_BEFORE_A_STAR = words("SELECT DISTINCT ALL") | {"(", ",", "."}
 
-
-def reads_all_columns(text: str, block: Block) -> bool:
+def reads_all_columns(block: Block) -> bool:
     """Whether `*` means columns in a block: in its list, or in struct(*) and the like."""
-    return bool(_stars(text, block))
+    return any(item.star for item in block.items) or star_in_expression(block)
 
 
-def star_edits(text: str, block: Block, scope: Scope) -> list[Replacement]:
+def star_in_expression(block: Block) -> bool:
+    """Whether `*` is more than an item of the list: in struct(*), or with EXCEPT; count(*) counts rows."""
+    for star in block.node.find_all(exp.Star):
+        owner = star.parent if isinstance(star.parent, exp.Column) else star
+        item = owner.parent is block.node and not any(star.args.values())
+        own = owner.find_ancestor(exp.Select) is block.node
+        if own and not item and not isinstance(owner.parent, exp.Count):
+            return True
+    return False
+
+
+def star_edits(text: str, block: Block, scope: Scope) -> list[Stand]:
     """`*` of a block without columns of ours; NotSupportedError where they cannot be left out."""
     sources = [
         (info.alias, info.leaf)
@@ -37,8 +46,8 @@ def star_edits(text: str, block: Block, scope: Scope) -> list[Replacement]:
     extra = [(alias, name) for alias, leaf in sources for name in leaf.beside]
     if not extra:
         return []
-    _check_natural(text, block, [name for _, name in extra])
-    found: list[Replacement] = []
+    _check_natural(block, [name for _, name in extra])
+    found: list[Stand] = []
     for item in block.items:
         if not item.star:
             continue
@@ -49,8 +58,9 @@ def star_edits(text: str, block: Block, scope: Scope) -> list[Replacement]:
             if owner is None or alias.casefold() == owner
         ]
         if names:
-            found.append((item.span, f"{item.span.of(text)} EXCEPT ({', '.join(names)})"))
-    if star_in_expression(text, block):
+            shown = f"{item.span.of(text)} EXCEPT ({', '.join(names)})"
+            found.append(Stand(item.span, spark_text(shown)))
+    if star_in_expression(block):
         raise NotSupportedError(
             "* stands beside a column that it does not show",
             detail=f"{extra[0][1]} is read, which is no declared column of {extra[0][0]}",
@@ -59,46 +69,13 @@ def star_edits(text: str, block: Block, scope: Scope) -> list[Replacement]:
     return found
 
 
-def star_in_expression(text: str, block: Block) -> bool:
-    """Whether `*` is more than an item of the list: in struct(*), or with EXCEPT."""
-    places = [item.span for item in block.items if item.star]
-    return any(not any(within(s.span, p) for p in places) for s in _stars(text, block))
-
-
-def _check_natural(text: str, block: Block, names: Sequence[str]) -> None:
-    place = block.places.get("FROM")
-    natural = place is not None and any(
-        token.upper == "NATURAL" for token in tokenize(text) if within(token.span, place)
-    )
-    if natural and len(set(names)) < len(names):
+def _check_natural(block: Block, names: Sequence[str]) -> None:
+    if block.natural and len(set(names)) < len(names):
         raise NotSupportedError(
             "NATURAL JOIN of tables whose hidden columns are read",
             detail=f"{max(names, key=names.count)} would be one of the columns joined by",
             hint="JOIN … USING names the columns",
         )
-
-
-def _stars(text: str, block: Block) -> list[Token]:
-    """Every `*` of a block's own, not of a subquery, that is no product and no count(*)."""
-    tokens = [token for token in tokenize(text) if within(token.span, block.span)]
-    found: list[Token] = []
-    depth, inside = 0, [0]  # how deep the subqueries begin that a token stands in
-    for before, token, after in zip(tokens, tokens[1:], [*tokens[2:], tokens[-1]], strict=False):
-        depth += (token.text in OPENING) - (token.text in CLOSING)
-        if token.text == "(" and after.upper in ("SELECT", "WITH", "VALUES", "FROM"):
-            inside.append(depth)
-        elif depth < inside[-1]:
-            inside.pop()
-        counted = before.text == "(" and after.text == ")" and _counts(tokens, before)
-        starred = token.text == "*" and before.upper in _BEFORE_A_STAR and not counted
-        if starred and len(inside) == 1:
-            found.append(token)
-    return found
-
-
-def _counts(tokens: Sequence[Token], opening: Token) -> bool:
-    place = tokens.index(opening)
-    return place > 0 and tokens[place - 1].upper == "COUNT"
 
 
 def hidden_names(leaf: Leaf, named: Sequence[str]) -> tuple[str, ...]:

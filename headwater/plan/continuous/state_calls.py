@@ -10,12 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import AddedUse, StateFunction, Tables, normal_tokens
-from headwater.plan.continuous.calls import Call, calls_in
+from headwater.plan.continuous.blocks import AddedUse, StateFunction, Tables
+from headwater.plan.continuous.calls import Call
 from headwater.plan.continuous.folds import Leaf, StateCall, call_column
-from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.pieces import Piece, Rendering, Stand, column
 from headwater.plan.continuous.scope import ColumnUse, Scope, innermost, inside, within
 from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import spark_text
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -29,14 +30,14 @@ class StateCalls:
     leaves: Mapping[int, Sequence[StateCall]] = field(default_factory=dict)
 
     @property
-    def edits(self) -> list[Replacement]:
+    def edits(self) -> list[Stand]:
         """The column of each call in its place."""
-        return [(use.span, use.text) for use in self.uses]
+        return [Stand.of(use.span, use.piece) for use in self.uses]
 
-    def named_edits(self, query: Query, blocks: Iterable[Block]) -> list[Replacement]:
+    def named_edits(self, query: Query, blocks: Iterable[Block]) -> list[Stand]:
         """The same where items of a select list keep the name that they would have."""
-        named = dict(name for block in blocks for name in call_names(query, block, self.uses))
-        return [(span, named.get(span, text)) for span, text in self.edits]
+        named = {s.span: s for block in blocks for s in call_names(query, block, self.uses)}
+        return [named.get(stand.span, stand) for stand in self.edits]
 
     def bound(self, leaves: Iterable[Leaf]) -> tuple[Leaf, ...]:
         """The leaves with their calls."""
@@ -47,7 +48,7 @@ class StateCalls:
 
 def find_state_calls(
     query: Query,
-    text: str,
+    calls: Sequence[Call],
     statement: str,
     tables: Tables,
     blocks: Sequence[Block],
@@ -58,7 +59,7 @@ def find_state_calls(
     """The calls with state in a query; BindError if one cannot be made for the rows of one table."""
     binder = _Binder(query, statement, blocks, scopes, uses)
     found = []
-    for call in calls_in(text, Span(0, len(text))):
+    for call in calls:
         function = tables.state_function(call.name.lower())
         if function is not None and in_view:
             raise binder.error(
@@ -73,11 +74,11 @@ def find_state_calls(
     return StateCalls(tuple(made), binder.calls)
 
 
-def call_names(query: Query, block: Block, uses: Iterable[AddedUse]) -> list[Replacement]:
+def call_names(query: Query, block: Block, uses: Iterable[AddedUse]) -> list[Stand]:
     """A call that is a whole item without a name: its column is called as it is written."""
     items = {item.expression for item in block.items if item.name is None}
     return [
-        (use.span, f"{use.text} AS `{use.span.of(query.text).replace('`', '``')}`")
+        Stand(use.span, spark_text(use.piece.text, f" AS {quoted(use.span.of(query.text))}"))
         for use in uses
         if use.named and use.span in items
     ]
@@ -102,11 +103,12 @@ class _Binder:
         """What stands for one call."""
         self._check(call, others)
         leaf, columns = self._leaf(call)
-        rendering = Rendering(self._query.text, columns)
-        arguments = tuple(rendering.of(span) for span in call.arguments)
+        rendering = Rendering(self._query.text, self._query.tree, columns)
+        arguments = tuple(rendering.piece(span) for span in call.arguments)
         made = self._made(leaf, call.name.lower(), arguments, function)
-        text = f"{quoted(leaf.alias)}.{quoted(made.column)}"
-        return AddedUse(call.span, text, leaf, (made.column,), named=True)
+        return AddedUse(
+            call.span, lambda named: named(made.column), leaf, (made.column,), named=True
+        )
 
     def _check(self, call: Call, others: Sequence[Span]) -> None:
         plain = not (call.distinct or call.star or call.filter or call.windowed or call.within)
@@ -125,19 +127,20 @@ class _Binder:
                 "one function can do the work of both",
             )
 
-    def _leaf(self, call: Call) -> tuple[Leaf, list[Replacement]]:
+    def _leaf(self, call: Call) -> tuple[Leaf, list[Stand]]:
         """The table that a call is made for, and its columns in the arguments by their bare names."""
         block = innermost(self._blocks, call.span)
         scope = None if block is None else self._scopes[self._blocks.index(block)]
         if scope is not None and self._uses is not None:
             within_call = inside(self._uses, call.span)
             resolved = [(use, scope.resolve(use)) for use in within_call]
-            owners = {column.source for _, column in resolved if column is not None}
+            owners = {one.source for _, one in resolved if one is not None}
             if not within_call:
                 owners = {n for n, info in enumerate(scope.sources) if info.leaf is not None}
             leaf = scope.sources[owners.pop()].leaf if len(owners) == 1 else None
-            if leaf is not None and all(column is not None for _, column in resolved):
-                return leaf, [(use.span, quoted(c.name)) for use, c in resolved if c is not None]
+            if leaf is not None and all(one is not None for _, one in resolved):
+                own = [(use.span, one.name) for use, one in resolved if one is not None]
+                return leaf, [Stand.of(span, column(name)) for span, name in own]
         raise self.error(
             call,
             f"{call.name.lower()} keeps state: it reads columns of one windowed or cut streaming"
@@ -146,18 +149,23 @@ class _Binder:
         )
 
     def _made(
-        self, leaf: Leaf, name: str, arguments: tuple[str, ...], function: StateFunction
+        self, leaf: Leaf, name: str, arguments: tuple[Piece, ...], function: StateFunction
     ) -> StateCall:
         known = self.calls.setdefault(leaf.number, [])
-        wanted = [list(normal_tokens(argument)) for argument in arguments]
         for call in known:
-            if call.name == name and [list(normal_tokens(a)) for a in call.arguments] == wanted:
+            if call.name == name and _same(call.arguments, arguments):
                 return call
-        column = call_column(sum(len(calls) for calls in self.calls.values()))
-        known.append(StateCall(name, function.life, arguments, column, function.type))
+        place = call_column(sum(len(calls) for calls in self.calls.values()))
+        known.append(StateCall(name, function.life, arguments, place, function.type))
         return known[-1]
 
     def error(self, call: Call, message: str, hint: str | None) -> BindError:
         """The error about a call, at its place."""
         place = call.span.shifted(self._query.offset).place(self._statement)
         return BindError(f"function {message}", sqlstate="42P20", hint=hint, place=place)
+
+
+def _same(some: Sequence[Piece], others: Sequence[Piece]) -> bool:
+    """Whether arguments are equal, however they are spaced."""
+    nodes = [(a.node, b.node) for a, b in zip(some, others, strict=False)]
+    return len(some) == len(others) and all(a is not None and a == b for a, b in nodes)

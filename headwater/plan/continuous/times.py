@@ -5,28 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.continuous.calls import (
-    CHANCE,
-    TIME_FUNCTIONS,
-    calls_in,
-    moments,
-    varying_calls,
-)
-from headwater.plan.continuous.folds import INSTANT
-from headwater.plan.continuous.rendering import Replacement
-from headwater.plan.continuous.scope import innermost
+from headwater.plan.continuous.calls import CHANCE, TIME_FUNCTIONS, Call, moments, varying_calls
+from headwater.plan.continuous.pieces import Piece, Stand, cast, instant
+from headwater.plan.continuous.scope import innermost, within
 from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import spark_text
 from headwater.sql.statements.query import Query
 
 ORDERED_DISTINCT = "listagg(DISTINCT …) WITHIN GROUP beside another DISTINCT aggregate"
 APART = "compute them in subqueries of their own, and join these"
 
 
-def refuse_chance(query: Query, text: str, statement: str) -> None:
+def refuse_chance(query: Query, statement: str) -> None:
     """Functions of chance have no meaning in a query that may be evaluated again.
 
     Nor have those of time that give a TIME, a type that no column has, or that are texts.
     """
+    text = query.text
     same = "a result must be the same when it is computed again"
     now = "current_timestamp() is the time of the result"
     found = [
@@ -44,28 +39,34 @@ def refuse_chance(query: Query, text: str, statement: str) -> None:
         )
 
 
-def time_edits(text: str, integers: bool = False) -> list[Replacement]:
+def time_edits(text: str, integers: bool = False) -> list[Stand]:
     """What stands for functions of time; `integers`: instants are seconds since 1970."""
-    now = f"timestamp_seconds({INSTANT})" if integers else INSTANT
-    texts = {
-        "CURRENT_DATE": f"CAST({now} AS DATE)",
-        "CURDATE": f"CAST({now} AS DATE)",
-        "LOCALTIMESTAMP": f"CAST({now} AS TIMESTAMP_NTZ)",
-        "UNIX_TIMESTAMP": f"unix_timestamp({now})",
-    }
     calls = [call for call in varying_calls(text) if call.name in TIME_FUNCTIONS]
-    return [(call.span, texts.get(call.name, now)) for call in calls]
+    return [Stand.of(call.span, _moment(call.name, integers)) for call in calls]
+
+
+def _moment(name: str, integers: bool) -> Piece:
+    now = instant()
+    if integers:
+        now = Piece(spark_text("timestamp_seconds(", now.text, ")"), None)
+    if name in ("CURRENT_DATE", "CURDATE"):
+        return cast(now, "DATE")
+    if name == "LOCALTIMESTAMP":
+        return cast(now, "TIMESTAMP_NTZ")
+    if name == "UNIX_TIMESTAMP":
+        return Piece(spark_text("unix_timestamp(", now.text, ")"), None)
+    return now
 
 
 def refuse_ordered_distinct(
-    query: Query, text: str, statement: str, blocks: Sequence[Block]
+    query: Query, calls: Sequence[Call], statement: str, blocks: Sequence[Block]
 ) -> None:
     """What Spark fails at when it runs: listagg(DISTINCT …) WITHIN GROUP beside another DISTINCT."""
     for block in blocks:
-        calls = [call for call in calls_in(text, block.span) if call.distinct and call.arguments]
-        distinct = [call for call in calls if innermost(blocks, call.span) is block]
+        own = [call for call in calls if within(call.span, block.span) and call.arguments]
+        distinct = [c for c in own if c.distinct and innermost(blocks, c.span) is block]
         ordered = [c for c in distinct if c.within and c.name in ("LISTAGG", "STRING_AGG")]
-        if ordered and len({call.arguments[0].of(text) for call in distinct}) > 1:
+        if ordered and len({call.arguments[0].of(query.text) for call in distinct}) > 1:
             raise NotSupportedError(
                 ORDERED_DISTINCT,
                 hint=APART,

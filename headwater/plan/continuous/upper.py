@@ -12,13 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
+from sqlglot import exp
+
 from headwater.plan.continuous.folds import ContinuousPlan, FoldPlan
-from headwater.plan.continuous.planner import cte_bodies, without_clauses
-from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.pieces import Rendering, Stand
 from headwater.plan.continuous.rules.correlated import is_null_over_nothing
 from headwater.plan.continuous.scope import within
-from headwater.plan.continuous.shape import Block, Source, blocks_of
-from headwater.sql.lexer import Token, tokenize
+from headwater.plan.continuous.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.continuous.text import SparkText, joined, spark_text
+from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -51,7 +53,7 @@ class Members:
 class UpperText:
     """One block over tables, folds and other blocks."""
 
-    text: str
+    text: SparkText
     first: str  # the first relation of FROM
     relations: Mapping[str, Part]  # what a name of FROM stands for, where it is no table
     scalars: Mapping[
@@ -68,10 +70,9 @@ class _NotPlain(Exception):
 
 def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
     """The outermost block above the folds; None if some block is not of the shapes above."""
-    blanked = without_clauses(query)
     inner = {fold.block.span: fold for fold in plan.folds}
-    blocks = blocks_of(blanked, query.relations)
-    bodies = cte_bodies(blanked)
+    blocks = blocks_of(query)
+    bodies = cte_bodies(query)
     outermost = [
         b
         for b in blocks
@@ -82,7 +83,7 @@ def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
     if len(outermost) != 1:
         return None
     tables = {reference.span for reference in query.table_references}
-    reader = _Reader(blanked, blocks, inner, bodies, tables)
+    reader = _Reader(query, blocks, inner, bodies, tables)
     if reader.has_inner_ctes:
         return None
     try:
@@ -95,8 +96,8 @@ def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
 class _Edits:
     """What is replaced in the text of one block, and what comes to its FROM."""
 
-    replaced: list[Replacement] = field(default_factory=list)
-    joined: list[str] = field(default_factory=list)
+    replaced: list[Stand] = field(default_factory=list)
+    joined: list[SparkText] = field(default_factory=list)
     relations: dict[str, Part] = field(default_factory=dict)
     scalars: dict[str, FoldRows | UpperText] = field(default_factory=dict)
 
@@ -106,21 +107,21 @@ class _Reader:
 
     def __init__(
         self,
-        text: str,
+        query: Query,
         blocks: Sequence[Block],
         folds: Mapping[Span, FoldPlan],
         bodies: Mapping[str, Span],
         tables: Set[Span],
     ) -> None:
-        self._text, self._blocks, self._folds, self._bodies = text, blocks, folds, bodies
+        self._query, self._blocks, self._folds, self._bodies = query, blocks, folds, bodies
         self._tables = tables  # where names mean tables, although a CTE may be called the same
-        self._tokens = tokenize(text)
         self._made = 0
 
     @property
     def has_inner_ctes(self) -> bool:
         """Whether a subquery has a WITH of its own, whose names hold only there."""
-        return any(token.upper == "WITH" for token in self._tokens[1:])
+        tree = self._query.tree
+        return tree is not None and any(w.parent is not tree for w in tree.find_all(exp.With))
 
     def folds_used(self, outermost: Block) -> bool:
         """Whether each fold stands in the outermost block or in a CTE."""
@@ -144,8 +145,8 @@ class _Reader:
             raise _NotPlain
         if edits.joined:
             end = block.places["FROM"].end
-            edits.replaced.append((Span(end, end), "".join(edits.joined)))
-        text = Rendering(self._text, edits.replaced).of(block.span)
+            edits.replaced.append(Stand(Span(end, end), joined("", edits.joined)))
+        text = self._rendering(edits.replaced).of(block.span)
         return UpperText(text, names[0], edits.relations, edits.scalars)
 
     def _children(self, block: Block, taken: Sequence[Span]) -> list[Block]:
@@ -174,7 +175,7 @@ class _Reader:
         """What a subquery of FROM or a CTE gives: one block, or a fold."""
         inside = [b for b in self._blocks if within(b.span, body)]
         tops = [b for b in inside if not any(_holds(other, b) for other in inside)]
-        if len(tops) != 1 or self._text[body.start : body.end].strip() != self._of(tops[0].span):
+        if len(tops) != 1 or tops[0].span != body:
             raise _NotPlain  # a UNION, or WITH inside
         fold = self._folds.get(tops[0].span)
         if fold is None:
@@ -183,25 +184,29 @@ class _Reader:
             raise _NotPlain
         return FoldRows(fold.number)
 
-    def _in_place(self, source: Source, name: str) -> Replacement:
+    @staticmethod
+    def _in_place(source: Source, name: str) -> Stand:
         """A name in the place of a subquery or of a CTE's name."""
         if source.relation is not None:
             alias = "" if source.relation.alias else f" AS {quoted(source.relation.name)}"
-            return source.relation.span, name + alias
-        assert source.subquery is not None
-        return self._with_parentheses(source.subquery), name
+            return Stand(source.relation.span, spark_text(name + alias))
+        alias = "" if source.alias is None else f" AS {quoted(source.alias)}"
+        return Stand(source.span, spark_text(name + alias))
 
     # Expressions
 
     def _expression(self, block: Block, child: Block, edits: _Edits) -> None:
         """A block inside an expression of another."""
-        whole = self._with_parentheses(child.span)
-        before = [t for t in self._tokens if t.end <= whole.start][-2:]
-        if before and before[-1].upper == "EXISTS":
-            raise _NotPlain
-        if before and before[-1].upper in ("IN", "ANY", "SOME", "ALL"):
-            self._membership(block, child, whole, before, edits)
+        subquery = child.node.parent
+        if not isinstance(subquery, exp.Subquery) or not has_span(subquery):
+            raise _NotPlain  # EXISTS, ANY
+        user = subquery.parent
+        if isinstance(user, exp.In):
+            self._membership(block, child, user, edits)
             return
+        if isinstance(user, exp.Exists | exp.Any | exp.All | exp.SubqueryPredicate):
+            raise _NotPlain
+        whole = span_of(subquery)
         fold = self._folds.get(child.span)
         if fold is not None and fold.outside:
             self._lookup(fold, whole, edits)
@@ -210,19 +215,13 @@ class _Reader:
         if fold is None and not self._has_one_row(child):
             raise _NotPlain
         edits.scalars[name] = self.block(child) if fold is None else self._one_row(fold)
-        edits.replaced.append((whole, name))
+        edits.replaced.append(Stand(whole, spark_text(name)))
 
-    def _membership(
-        self, block: Block, child: Block, whole: Span, before: Sequence[Token], edits: _Edits
-    ) -> None:
+    def _membership(self, block: Block, child: Block, user: exp.In, edits: _Edits) -> None:
         """`x IN (SELECT y …)` as a conjunct: a semi join."""
-        found = [c for c in block.conjuncts if within(whole, c) and c.end == whole.end]
-        if before[-1].upper != "IN" or before[0].upper == "NOT" or len(found) != 1:
+        if not has_span(user) or span_of(user) not in block.conjuncts:
             raise _NotPlain
         if len(child.items) != 1 or child.items[0].star:
-            raise _NotPlain
-        left = self._text[found[0].start : before[-1].start]
-        if any(t.upper in ("NOT", "OR", "CASE") for t in tokenize(left)):
             raise _NotPlain
         fold = self._folds.get(child.span)
         if fold is not None and fold.outside:
@@ -230,8 +229,9 @@ class _Reader:
         name = self._name("in")
         rows = self.block(child) if fold is None else FoldRows(fold.number)
         edits.relations[name] = Members(rows)
-        edits.joined.append(f" LEFT SEMI JOIN {name} ON ({left}) = {name}.{VALUE}")
-        edits.replaced.append((found[0], "true"))
+        left = self._rendering(()).of(span_of(user.this))
+        edits.joined.append(spark_text(f" LEFT SEMI JOIN {name} ON (", left, f") = {name}.{VALUE}"))
+        edits.replaced.append(Stand(span_of(user), spark_text("true")))
 
     def _lookup(self, fold: FoldPlan, whole: Span, edits: _Edits) -> None:
         """A correlated aggregate: the value of its group, NULL where there is none."""
@@ -239,9 +239,11 @@ class _Reader:
             raise _NotPlain
         name = self._name("groups")
         edits.relations[name] = FoldGroups(fold.number)
-        sides = [f"{name}._k{n} = ({outer})" for n, outer in enumerate(fold.outside)]
-        edits.joined.append(f" LEFT JOIN {name} ON {' AND '.join(sides)}")
-        edits.replaced.append((whole, f"{name}.{VALUE}"))
+        sides = [
+            spark_text(f"{name}._k{n} = (", outer.text, ")") for n, outer in enumerate(fold.outside)
+        ]
+        edits.joined.append(spark_text(f" LEFT JOIN {name} ON ", joined(" AND ", sides)))
+        edits.replaced.append(Stand(whole, spark_text(f"{name}.{VALUE}")))
 
     @staticmethod
     def _one_row(fold: FoldPlan) -> FoldRows:
@@ -256,22 +258,12 @@ class _Reader:
         grouped = block.group or block.group_all or block.having or block.distinct
         return not grouped and block.limit is None and len(block.items) == 1
 
-    # Text
-
     def _name(self, kind: str) -> str:
         self._made += 1
         return f"headwater_{kind}_{self._made}"
 
-    def _of(self, span: Span) -> str:
-        return self._text[span.start : span.end]
-
-    def _with_parentheses(self, span: Span) -> Span:
-        """The span of a subquery with the parentheses around it."""
-        opening = [t for t in self._tokens if t.end <= span.start][-1:]
-        closing = [t for t in self._tokens if t.start >= span.end][:1]
-        if [t.text for t in (*opening, *closing)] != ["(", ")"]:
-            raise _NotPlain
-        return Span(opening[0].start, closing[0].end)
+    def _rendering(self, stands: Sequence[Stand]) -> Rendering:
+        return Rendering(self._query.text, None, stands)
 
 
 def _holds(outer: Block, inner: Block) -> bool:

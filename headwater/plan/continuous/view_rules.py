@@ -47,7 +47,7 @@ def broken_rule(query: Query, tables: Tables, reason: str) -> str | None:
 def _sorts_below(query: Query, tables: Tables) -> bool:
     """Whether a block inside another sorts and cuts the rows of a stream."""
     leaves = view_leaves(query, tables)
-    blocks = blocks_of(query.text, query.relations)
+    blocks = blocks_of(query)
     return any(
         block.order and block.limit is not None and len(blocks) > 1
         for block in blocks

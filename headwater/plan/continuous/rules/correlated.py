@@ -6,25 +6,23 @@ its group up. The paper's word for it is unnesting: the stream ends on the probe
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
+
+from sqlglot import exp
 
 from headwater.plan.continuous.blocks import Bound, Unfit
 from headwater.plan.continuous.folds import FoldPlan
 from headwater.plan.continuous.rules.grouping import fold_groups
 from headwater.plan.continuous.scope import Scope
 from headwater.plan.continuous.shape import Block
-from headwater.sql.cursor import CLOSING, OPENING
-from headwater.sql.lexer import Kind, tokenize
-from headwater.sql.names import words
+from headwater.plan.continuous.text import Rows, Slot, SparkText, Value, joined, spark_text
+from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 OUTSIDE = "a subquery depends on the rows outside it"
 _COUNTS = frozenset({"count", "count_distinct", "count_if", "regr_count"})
-_AGGREGATE = re.compile(r"\b_a(\d+)\b")
-_ARITHMETIC = frozenset("+-*/%()")
-_LOOSER = words("OR NOT IS IN LIKE ILIKE RLIKE REGEXP BETWEEN < > <= >= <> != <=> !")
+_ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren)
 
 
 def fold_correlated(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan | None:
@@ -45,7 +43,7 @@ def fold_correlated(bound: Bound, block: Block, scope: Scope, number: int) -> Fo
     fold = fold_groups(bound, inner, scope, number)
     if not fold.aggregates:
         raise Unfit(OUTSIDE)
-    return replace(fold, outside=tuple(bound.rendering.of(foreign) for _, foreign in pairs))
+    return replace(fold, outside=tuple(bound.rendering.piece(foreign) for _, foreign in pairs))
 
 
 def _is_foreign(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
@@ -55,18 +53,10 @@ def _is_foreign(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
 
 def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, Span]:
     """The own and the outer side of an equality."""
-    tokens = [t for t in tokenize(bound.text) if span.start <= t.start < span.end]
-    depth, places = 0, []
-    for token in tokens:
-        depth += (token.text in OPENING) - (token.text in CLOSING)
-        if depth == 0 and token.upper in _LOOSER:
-            raise Unfit(OUTSIDE)  # the equality is a part of something else
-        if depth == 0 and token.text in ("=", "=="):
-            places.append(token)
-    if len(places) != 1:
+    node = bound.rendering.node(span)
+    if not isinstance(node, exp.EQ):
         raise Unfit(OUTSIDE)
-    left = Span(span.start, places[0].start)
-    right = Span(places[0].end, span.end)
+    left, right = span_of(node.this), span_of(node.expression)
     for own, foreign in ((left, right), (right, left)):
         names = {item.name.casefold() for item in block.items if item.name is not None}
         uses = bound.own_uses(block, foreign)
@@ -76,20 +66,19 @@ def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, 
     raise Unfit(OUTSIDE)
 
 
-def lookup_text(fold: FoldPlan, view: str) -> str:
+def lookup_text(fold: FoldPlan, rows: Rows) -> SparkText:
     """What stands for the block: the aggregates of its group, or those over no rows."""
     assert fold.finish is not None
     output = fold.finish.outputs[0]
-    text = _AGGREGATE.sub(lambda m: _found(fold, m[0], int(m[1])), output.text)
+    found: dict[Slot, Slot | SparkText] = {}
+    for number, aggregate in enumerate(fold.aggregates):
+        largest = spark_text("max(", Value(number), ")")  # there is one, or none
+        counts = aggregate.function in _COUNTS
+        found[Value(number)] = spark_text("coalesce(", largest, ", 0L)") if counts else largest
     name = "" if output.name is None else f" AS {quoted(output.name)}"
-    found = " AND ".join(f"_k{n} = ({outer})" for n, outer in enumerate(fold.outside))
-    return f"SELECT {text}{name} FROM {view} WHERE {found}"
-
-
-def _found(fold: FoldPlan, column: str, number: int) -> str:
-    """One aggregate of the group that is looked up; without one, its value over no rows."""
-    counts = fold.aggregates[number].function in _COUNTS
-    return f"coalesce(max({column}), 0L)" if counts else f"max({column})"
+    asked = (spark_text(f"_k{n} = (", piece.text, ")") for n, piece in enumerate(fold.outside))
+    chosen = output.piece.text.replaced(found)
+    return spark_text("SELECT ", chosen, name, " FROM ", rows, " WHERE ", joined(" AND ", asked))
 
 
 def is_null_over_nothing(fold: FoldPlan) -> bool:
@@ -97,8 +86,9 @@ def is_null_over_nothing(fold: FoldPlan) -> bool:
     assert fold.finish is not None
     if any(a.function in _COUNTS for a in fold.aggregates):
         return False
-    tokens = tokenize(fold.finish.outputs[0].text)[:-1]
-    named = [token for token in tokens if _AGGREGATE.fullmatch(token.text)]
-    others = [token for token in tokens if token not in named]
-    plain = all(t.kind is Kind.NUMBER or t.text in _ARITHMETIC for t in others)
-    return bool(named) and plain
+    node = fold.finish.outputs[0].piece.node
+    if node is None:
+        return False
+    leaves = [part for part in node.walk() if not isinstance(part, (*_ARITHMETIC, exp.Identifier))]
+    numbers = (exp.Column, exp.Literal)
+    return node.find(exp.Column) is not None and all(isinstance(part, numbers) for part in leaves)

@@ -7,12 +7,15 @@ streams, or over a subquery, there is no order to go by, and the functions stay 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headwater.plan.continuous.blocks import Bound
-from headwater.plan.continuous.calls import Call, calls_in
+from headwater.plan.continuous.calls import Call
 from headwater.plan.continuous.folds import Leaf
-from headwater.plan.continuous.rendering import Rendering, Replacement
+from headwater.plan.continuous.pieces import Rendering, Stand, column
 from headwater.plan.continuous.scope import Scope, within
 from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import SparkText, conjunction, spark_text
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
@@ -26,45 +29,44 @@ def ordered_leaf(scope: Scope) -> Leaf | None:
     return leaves[0] if len(leaves) == 1 and not others else None
 
 
-def edge_calls(text: str, block: Block, deeper: list[Span]) -> list[Call]:
+def edge_calls(calls: Sequence[Call], block: Block, deeper: Sequence[Span]) -> list[Call]:
     """The calls of first and last that are a block's own."""
     pieces = [item.expression for item in block.items] + [item.span for item in block.order]
     pieces += [] if block.having is None else [block.having]
     return [
         call
         for piece in pieces
-        for call in calls_in(text, piece)
+        for call in calls
+        if within(call.span, piece)
         if call.name in WAYS and not call.windowed and len(call.arguments) in (1, 2)
         if not any(within(call.span, span) for span in deeper)
     ]
 
 
-def edge_edits(bound: Bound, block: Block, scope: Scope) -> list[Replacement]:
+def edge_edits(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
     """What stands for first and last in a block over the rows of its window."""
     leaf = ordered_leaf(scope)
     deeper = [inner.span for inner in bound.nested(block.span)]
-    calls = [] if leaf is None else edge_calls(bound.text, block, deeper)
+    calls = [] if leaf is None else edge_calls(bound.calls, block, deeper)
     if leaf is None or not calls:
         return []
-    edits = [(call.span, _by_order(bound.rendering, leaf, call)) for call in calls]
+    edits = [Stand(call.span, _by_order(bound.rendering, leaf, call)) for call in calls]
     for item in block.items:
-        mine = [edit for edit in edits if within(edit[0], item.expression)]
+        mine = [edit for edit in edits if within(edit.span, item.expression)]
         if mine and item.name is None:
             shown = " ".join(item.expression.of(bound.text).split())
             text = bound.rendering.of(item.expression, mine)
-            edits.append((item.span, f"{text} AS {quoted(shown)}"))
+            edits.append(Stand(item.span, spark_text(text, f" AS {quoted(shown)}")))
     return edits
 
 
-def _by_order(rendering: Rendering, leaf: Leaf, call: Call) -> str:
-    alias = quoted(leaf.alias)
+def _by_order(rendering: Rendering, leaf: Leaf, call: Call) -> SparkText:
     value = rendering.of(call.arguments[0])
-    there = call.ignore_nulls or (
-        len(call.arguments) == 2 and rendering.of(call.arguments[1]).upper() == "TRUE"
-    )
     conditions = [] if call.filter is None else [rendering.of(call.filter)]
-    conditions += [f"({value}) IS NOT NULL"] if there else []
-    text = f"{WAYS[call.name]}({value}, struct({alias}.{quoted(leaf.columns.time)}, {alias}._seq))"
+    conditions += [spark_text("(", value, ") IS NOT NULL")] if call.ignore_nulls else []
+    time, sequence = column(leaf.columns.time, leaf.alias), column("_seq", leaf.alias)
+    order = spark_text("struct(", time.text, ", ", sequence.text, ")")
+    text = spark_text(f"{WAYS[call.name]}(", value, ", ", order, ")")
     if conditions:
-        text += f" FILTER (WHERE {' AND '.join(f'({c})' for c in conditions)})"
+        text = spark_text(text, " FILTER (WHERE ", conjunction(conditions), ")")
     return text

@@ -9,15 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.continuous.blocks import Bound, Unfit, normal_tokens
-from headwater.plan.continuous.calls import AGGREGATES, Call, calls_in
-from headwater.plan.continuous.folds import AggregateText, Finish, FoldPlan, Output, SourceColumn
-from headwater.plan.continuous.rendering import Replacement
+from sqlglot import exp
+
+from headwater.plan.continuous.blocks import Bound, Unfit
+from headwater.plan.continuous.calls import AGGREGATES, Call
+from headwater.plan.continuous.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
+from headwater.plan.continuous.pieces import (
+    Piece,
+    Stand,
+    case_when,
+    column,
+    in_parentheses,
+    number,
+    value,
+)
 from headwater.plan.continuous.rules.probe import check_probe
 from headwater.plan.continuous.rules.pushdown import split_conditions
 from headwater.plan.continuous.scope import Scope, inside, within
 from headwater.plan.continuous.shape import Block, Item
-from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 
 EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev", "std"}) | {
@@ -26,7 +36,7 @@ EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev
 }
 
 
-def fold_groups(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
+def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPlan:
     """The split of a block with GROUP BY or aggregates, or with DISTINCT alone."""
     check_probe(scope)
     bound.check_subqueries(block)
@@ -37,26 +47,24 @@ def fold_groups(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPl
     grouped = _Grouped(bound, block, scope)
     outputs = tuple(grouped.output(item) for item in block.items)
     having = None if block.having is None else grouped.having(block.having)
-    order = tuple((grouped.text(i.expression, by_alias=True), i) for i in block.order)
+    order = tuple((grouped.piece(i.expression, by_alias=True), i) for i in block.order)
     joined = len(direct) == 2
     if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
         raise Unfit("first, last and distinct values do not cross a join of streams")
     return FoldPlan(
-        number=number,
+        number=place,
         kind="join" if joined else "aggregate",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
-        leaf_sources=tuple(place for place, _ in direct),
+        leaf_sources=tuple(source for source, _ in direct),
         statics=bound.statics(scope),
         from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.of(span, bound.replaced) for span in below),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
         join_on=bound.join_conditions(scope),
-        keys=tuple(grouped.key_texts),
+        keys=tuple(grouped.key_pieces),
         aggregates=tuple(grouped.aggregates),
         columns=(),
-        finish=Finish(
-            outputs, having, order, _limit(bound, block), block.distinct and bool(block.group)
-        ),
+        finish=Finish(outputs, having, order, block.limit, block.distinct and bool(block.group)),
         in_order=False,
         transformation=_transformation(grouped, joined),
     )
@@ -67,17 +75,13 @@ _NOT_JOINED = frozenset(
 )
 
 
-def _limit(bound: Bound, block: Block) -> str | None:
-    return None if block.limit is None else block.limit.of(bound.text)
-
-
 def _transformation(grouped: _Grouped, joined: bool) -> str:
     if joined:
         return "multi-stream join"
     words = ["compensation"]
     if any(a.function in EXPANDING for a in grouped.aggregates):
         words.append("expanding replication")
-    if len(grouped.aggregates) > 1 or (grouped.aggregates and grouped.key_texts):
+    if len(grouped.aggregates) > 1 or (grouped.aggregates and grouped.key_pieces):
         words.append("synchronous replication")
     return ", ".join(words)
 
@@ -88,11 +92,11 @@ class _Grouped:
     def __init__(self, bound: Bound, block: Block, scope: Scope) -> None:
         self.bound, self.block, self.scope = bound, block, scope
         self.aliases = {i.name.casefold(): i for i in block.items if i.name is not None}
-        self.aggregates: list[AggregateText] = []
+        self.aggregates: list[AggregateCall] = []
         self.key_spans = self._keys()
         if not all(bound.is_pushable(span) for span in self.key_spans):
             raise Unfit("a grouping depends on the instant")
-        self.key_texts = [bound.rendering.of(span) for span in self.key_spans]
+        self.key_pieces = [bound.rendering.piece(span) for span in self.key_spans]
         self.key_columns = [self._column(span) for span in self.key_spans]
 
     def _keys(self) -> list[Span]:
@@ -111,14 +115,14 @@ class _Grouped:
         return [item.expression for item in self.block.items]
 
     def _has_aggregate(self, span: Span) -> bool:
-        calls = calls_in(self.bound.text, span)
+        calls = self.bound.calls_in(span)
         return any(c.name in self.bound.aggregates and not c.windowed for c in calls)
 
     def _key(self, span: Span) -> Span:
         """A grouping expression; a number or an alias means an item of the select list."""
-        text = span.of(self.bound.text)
-        if text.isdigit():
-            place = int(text) - 1
+        node = self.bound.rendering.node(span)
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name) - 1
             if not 0 <= place < len(self.block.items):
                 raise Unfit("GROUP BY a number that no item has")
             return self.block.items[place].expression
@@ -143,14 +147,15 @@ class _Grouped:
         uses = self.bound.own_uses(self.block, item.expression)
         if name is None and len(uses) == 1 and uses[0].whole == item.expression:
             name = uses[0].shown
-        text = self.text(item.expression, by_alias=False)
-        if name is None and text.startswith("_a") and text[2:].isdigit():
-            name = self.aggregates[int(text[2:])].name
-        return Output(text, name)
+        piece = self.piece(item.expression, by_alias=False)
+        if name is None:
+            alone = (a.name for n, a in enumerate(self.aggregates) if piece == value(n))
+            name = next(alone, None)
+        return Output(piece, name)
 
-    def having(self, span: Span) -> str:
+    def having(self, span: Span) -> Piece:
         """HAVING over keys and aggregates: it becomes a WHERE, where an alias means nothing."""
-        edits: list[Replacement] = []
+        edits: list[Stand] = []
         for use in self.bound.own_uses(self.block, span):
             item = self.aliases.get(use.name.casefold()) if use.table is None else None
             if item is None or self.scope.resolve(use) is not None:
@@ -158,36 +163,35 @@ class _Grouped:
             below = self.bound.own_uses(self.block, item.expression)
             if any(self.scope.resolve(other) is None for other in below):
                 raise Unfit("HAVING over an alias of an alias")
-            text = self.text(item.expression, by_alias=False)
-            edits.append((use.span, text if text.isidentifier() else f"({text})"))
-        return self.text(span, by_alias=False, aliases=edits)
+            piece = self.piece(item.expression, by_alias=False)
+            edits.append(Stand.of(use.span, in_parentheses(piece)))
+        return self.piece(span, by_alias=False, aliases=edits)
 
-    def text(self, span: Span, by_alias: bool, aliases: Sequence[Replacement] = ()) -> str:
+    def piece(self, span: Span, by_alias: bool, aliases: Sequence[Stand] = ()) -> Piece:
         """A piece of the block over keys and aggregates; Unfit if anything else is left in it."""
         extra = self._aggregate_edits(span)
-        called = [place for place, _ in extra]
-        extra += [a for a in aliases if not any(within(a[0], place) for place in called)]
-        taken = [place for place, _ in extra]
-        extra += self._key_edits(span, taken)
-        taken = [place for place, _ in extra]
+        called = [stand.span for stand in extra]
+        extra += [a for a in aliases if not any(within(a.span, place) for place in called)]
+        extra += self._key_edits(span, [stand.span for stand in extra])
+        taken = [stand.span for stand in extra]
         for use in self.bound.own_uses(self.block, span):
             if any(within(use.span, place) for place in taken):
                 continue
             named = use.table is None and use.name.casefold() in self.aliases
             if not named or (self.scope.resolve(use) is not None and not by_alias):
                 raise Unfit(f"column {use.name} is not grouped")
-        return self.bound.rendering.of(span, [*extra, *self.bound.replaced])
+        return self.bound.rendering.piece(span, [*extra, *self.bound.replaced])
 
-    def _aggregate_edits(self, span: Span) -> list[Replacement]:
+    def _aggregate_edits(self, span: Span) -> list[Stand]:
         deeper = [b.span for b in self.bound.nested(self.block.span)]
-        found: list[Replacement] = []
-        for call in calls_in(self.bound.text, span):
-            inner = any(within(call.span, place) for place, _ in found)
+        found: list[Stand] = []
+        for call in self.bound.calls_in(span):
+            inner = any(within(call.span, stand.span) for stand in found)
             if inner or call.name not in self.bound.aggregates or call.windowed:
                 continue
             if any(within(call.span, d) for d in deeper):
                 continue
-            found.append((call.span, f"_a{self._number(call)}"))
+            found.append(Stand.of(call.span, value(self._number(call))))
         return found
 
     def _number(self, call: Call) -> int:
@@ -198,7 +202,7 @@ class _Grouped:
         self.aggregates.append(aggregate)
         return len(self.aggregates) - 1
 
-    def _aggregate(self, call: Call) -> AggregateText:
+    def _aggregate(self, call: Call) -> AggregateCall:
         bound, function = self.bound, call.name.lower()
         if call.name not in AGGREGATES:
             raise Unfit(f"{function} is an aggregate in Python, which has no fold")
@@ -206,71 +210,95 @@ class _Grouped:
             raise Unfit("an aggregate depends on the instant")
         if bound.nested(call.span):
             raise Unfit("a subquery stands in an aggregate")
-        texts = [bound.rendering.of(span) for span in call.arguments]
+        pieces = [bound.rendering.piece(span) for span in call.arguments]
         name = _shown(call, [span.of(bound.text) for span in call.arguments])
-        if function == "count_if" and len(texts) == 1:
-            function, texts = "count", [f"CASE WHEN {texts[0]} THEN 1 END"]
-        if call.ignore_nulls or (
-            function in _EDGES and len(texts) == 2 and texts[1].lower() == "true"
-        ):
-            function, texts = f"{_EDGES.get(function, function)}_ignore_nulls", texts[:1]
+        if function == "count_if" and len(pieces) == 1:
+            function, pieces = "count", [case_when(pieces[0], number(1))]
+        if call.ignore_nulls:
+            function, pieces = f"{_EDGES.get(function, function)}_ignore_nulls", pieces[:1]
         if call.distinct:
             if function not in ("count", "min", "max"):
                 raise Unfit(f"{function}(DISTINCT …) has no fold")
             function = "count_distinct" if function == "count" else function
         if function not in bound.foldable or call.within:
             raise Unfit(f"aggregate {function} has no fold")
-        constant = len(call.arguments) == 1 and _is_constant(texts[0])
+        constant = len(pieces) == 1 and isinstance(pieces[0].node, exp.Literal)
         if function == "count" and (call.star or constant):
-            texts = []
-        elif len(texts) != 1:
-            raise Unfit(f"{function} of {len(texts)} arguments has no fold")
+            pieces = []
+        elif len(pieces) != 1:
+            raise Unfit(f"{function} of {len(pieces)} arguments has no fold")
         if call.filter is not None:
             if function in _EDGES:
                 raise Unfit(f"{function} with FILTER has no fold")  # NULL is a value of it
-            texts = [self._filtered(call.filter, texts)]
-        return AggregateText(function, texts[0] if texts else None, name)
+            pieces = [self._filtered(call.filter, pieces)]
+        return AggregateCall(function, pieces[0] if pieces else None, name)
 
-    def _filtered(self, condition: Span, texts: list[str]) -> str:
+    def _filtered(self, condition: Span, pieces: list[Piece]) -> Piece:
         if not self.bound.is_pushable(condition) or self.bound.nested(condition):
             raise Unfit("FILTER depends on the instant")
-        value = texts[0] if texts else "1"
-        return f"CASE WHEN {self.bound.rendering.of(condition)} THEN {value} END"
+        counted = pieces[0] if pieces else number(1)
+        return case_when(self.bound.rendering.piece(condition), counted)
 
-    def _key_edits(self, span: Span, taken: list[Span]) -> list[Replacement]:
-        found: list[Replacement] = []
-        tokens = [t for t in tokenize(self.bound.text) if t.kind is not Kind.END]
-        places = [i for i, t in enumerate(tokens) if within(t.span, span)]
-        for number, key in enumerate(self.key_spans):
-            wanted = normal_tokens(key.of(self.bound.text))
-            for index in places:
-                part = tokens[index : index + len(wanted)]
-                if len(part) < len(wanted) or part[-1].end > span.end:
-                    continue
-                place = Span(part[0].start, part[-1].end)
-                before = tokens[index - 1].text if index else ""
-                if any(within(place, t) for t in [*taken, *(p for p, _ in found)]) or before == ".":
-                    continue
-                if [t.upper for t in part] == wanted and self._not_deeper(place):
-                    found.append((place, f"_k{number}"))
+    def _key_edits(self, span: Span, taken: list[Span]) -> list[Stand]:
+        forms = [self._form(self.bound.rendering.node(key)) for key in self.key_spans]
+        found: list[Stand] = []
+        self._find_keys(self.bound.rendering.node(span), forms, taken, found)
         for use in inside(self.bound.uses, span):
-            column = self.scope.resolve(use)
-            known = any(within(use.span, p) for p in [*taken, *(p for p, _ in found)])
-            fits = column is not None and column in self.key_columns and not known
+            key = self.scope.resolve(use)
+            known = any(within(use.span, p) for p in [*taken, *(s.span for s in found)])
+            fits = key is not None and key in self.key_columns and not known
             if fits and self._not_deeper(use.span):
-                found.append((use.span, f"_k{self.key_columns.index(column)}"))
+                found.append(Stand.of(use.span, column(f"_k{self.key_columns.index(key)}")))
         return found
+
+    def _find_keys(
+        self,
+        node: exp.Expr | None,
+        forms: Sequence[object],
+        taken: Sequence[Span],
+        found: list[Stand],
+    ) -> None:
+        """Expressions that are a key, the outermost first."""
+        if node is None or isinstance(node, exp.Query):
+            return
+        if has_span(node):
+            place = span_of(node)
+            if any(within(place, t) for t in taken):
+                return
+            form = self._form(node)
+            if form in forms and not any(within(t, place) for t in taken):
+                found.append(Stand.of(place, column(f"_k{forms.index(form)}")))
+                return
+        for part in node.iter_expressions():
+            self._find_keys(part, forms, taken, found)
+
+    def _form(self, node: object) -> object:
+        """What makes two expressions the same: not the case of names, parentheses, or a table's name."""
+        if isinstance(node, exp.Paren):
+            return self._form(node.this)
+        if isinstance(node, exp.Column):
+            return self._column_form(node)
+        if isinstance(node, exp.Identifier):
+            return node.name.casefold()
+        if isinstance(node, exp.Expr):
+            said = ((k, v) for k, v in node.args.items() if v is not None and v is not False)
+            return (type(node), tuple((k, self._form(v)) for k, v in said))
+        return tuple(self._form(one) for one in node) if isinstance(node, list) else node
+
+    def _column_form(self, node: exp.Column) -> object:
+        if has_span(node):
+            place = span_of(node)
+            uses = [use for use in self.bound.uses if use.span == place]
+            known = self.scope.resolve(uses[0]) if uses else None
+            if known is not None:
+                return known
+        return (exp.Column, tuple(self._form(part) for part in node.parts))
 
     def _not_deeper(self, place: Span) -> bool:
         return not any(within(place, b.span) for b in self.bound.nested(self.block.span))
 
 
 _EDGES = {"first": "first", "last": "last", "first_value": "first", "last_value": "last"}
-
-
-def _is_constant(text: str) -> bool:
-    tokens = tokenize(text)
-    return len(tokens) == 2 and tokens[0].kind in (Kind.NUMBER, Kind.STRING)
 
 
 def _shown(call: Call, arguments: list[str]) -> str:

@@ -6,10 +6,14 @@ WHERE asks for the rows of the instant alone (`T = CURRENT_INSTANT()`), only key
 
 from __future__ import annotations
 
+from sqlglot import exp
+
 from headwater.plan.continuous.blocks import Bound
 from headwater.plan.continuous.folds import FoldPlan
-from headwater.plan.continuous.scope import Scope, within
+from headwater.plan.continuous.scope import Scope
 from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import spark_text
+from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 
 
@@ -25,7 +29,7 @@ def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(place for place, _ in direct),
         statics=bound.statics(scope),
-        from_text="",
+        from_text=spark_text(),
         where=(),
         join_on=(),
         keys=(),
@@ -40,13 +44,14 @@ def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
 
 def _asks_for_now(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
     """Whether a condition is `T = CURRENT_INSTANT()`, T of a window per key."""
+    node = bound.rendering.node(span)
+    if not isinstance(node, exp.EQ):
+        return False
+    sides = {span_of(node.this), span_of(node.expression)}
     uses = bound.own_uses(block, span)
-    calls = [call.span for call in bound.query.instants if within(call.span, span)]
     column = scope.resolve(uses[0]) if len(uses) == 1 else None
     leaf = None if column is None else scope.sources[column.source].leaf
-    if column is None or leaf is None or len(calls) != 1:
+    now = sides & {call.span for call in bound.query.instants}
+    if column is None or leaf is None or not now or uses[0].span not in sides - now:
         return False
-    first, second = sorted([uses[0].span, calls[0]], key=lambda place: place.start)
-    ends = (first.start, second.end) == (span.start, span.end)
-    between = bound.text[first.end : second.start].strip() == "="
-    return ends and between and bool(leaf.window.keys) and column.name == leaf.columns.time
+    return bool(leaf.window.keys) and column.name == leaf.columns.time

@@ -13,11 +13,12 @@ from headwater.plan.continuous.folds import (
     Output,
     SourceColumn,
 )
-from headwater.plan.continuous.rendering import Replacement, with_columns
+from headwater.plan.continuous.pieces import Piece, Stand, all_of, column
 from headwater.plan.continuous.rules.probe import check_probe
 from headwater.plan.continuous.rules.pushdown import split_conditions
 from headwater.plan.continuous.scope import Scope, within
 from headwater.plan.continuous.shape import Block
+from headwater.plan.continuous.text import Rows, SparkText, joined, spark_text
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
@@ -32,28 +33,27 @@ def fold_rows(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan
     below, above = split_conditions(bound, block)
     kept = _Kept(bound, block, scope)
     outputs = _outputs(kept)
-    condition = " AND ".join(f"({kept.text(span)})" for span in above) or None
-    order = tuple((kept.order_text(item.expression), item) for item in block.order)
-    limit = None if block.limit is None else block.limit.of(bound.text)
-    joined = len(direct) == 2
+    condition = all_of([kept.piece(span) for span in above]) if above else None
+    order = tuple((kept.piece(item.expression, by_alias=True), item) for item in block.order)
+    both = len(direct) == 2
     if block.having is not None:
         raise Unfit("HAVING without grouping")
     return FoldPlan(
         number=number,
-        kind="join" if joined else "rows",
+        kind="join" if both else "rows",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(place for place, _ in direct),
         statics=bound.statics(scope),
         from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.of(span, bound.replaced) for span in below),
-        join_on=bound.join_conditions(scope) if joined else (),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
+        join_on=bound.join_conditions(scope) if both else (),
         keys=(),
         aggregates=(),
         columns=tuple(kept.columns),
-        finish=Finish(outputs, condition, order, limit, block.distinct),
+        finish=Finish(outputs, condition, order, block.limit, block.distinct),
         in_order=len(scope.sources) == 1 and not block.order and not block.distinct,
-        transformation="multi-stream join" if joined else "concatenation",
+        transformation="multi-stream join" if both else "concatenation",
     )
 
 
@@ -70,36 +70,28 @@ class _Kept:
             self.columns.append(column)
         return f"_c{self.columns.index(column)}"
 
-    def text(self, span: Span, by_alias: bool = False) -> str:
+    def piece(self, span: Span, by_alias: bool = False) -> Piece:
         """A piece of the block over the kept columns."""
-        extra: list[Replacement] = [*self.bound.replaced]
+        extra = [*self.bound.replaced]
         added = [use for use in self.bound.added if within(use.span, span)]
-        extra += [(use.span, self._added_text(use)) for use in added]
+        extra += [Stand.of(use.span, self._added(use)) for use in added]
         for use in self.bound.own_uses(self.block, span):
             if any(within(use.span, other.span) for other in added):
                 continue
             if by_alias and use.table is None and use.name.casefold() in self.aliases:
                 continue  # ORDER BY sees the output first
-            column = self.scope.resolve(use)
-            if column is not None:
-                extra.append((use.span, self.name(column)))
+            known = self.scope.resolve(use)
+            if known is not None:
+                extra.append(Stand.of(use.span, column(self.name(known))))
             elif use.table is not None or use.name.casefold() not in self.aliases:
                 raise Unfit(f"column {use.name} is not plainly one table's")
-        return self.bound.rendering.of(span, extra)
+        return self.bound.rendering.piece(span, extra)
 
-    def _added_text(self, use: AddedUse) -> str:
+    def _added(self, use: AddedUse) -> Piece:
         """PREV or a call with state over the kept columns."""
-        number = next(
-            n for n, leaf in self.bound.direct(self.scope) if leaf.number == use.leaf.number
-        )
-        names = {
-            (use.leaf.alias, column): self.name(SourceColumn(number, column))
-            for column in use.columns
-        }
-        return with_columns(use.text, names)
-
-    def order_text(self, span: Span) -> str:
-        return self.text(span, by_alias=True)
+        direct = self.bound.direct(self.scope)
+        source = next(n for n, leaf in direct if leaf.number == use.leaf.number)
+        return use.over(lambda name: column(self.name(SourceColumn(source, name))))
 
 
 def _outputs(kept: _Kept) -> tuple[Output, ...]:
@@ -109,35 +101,37 @@ def _outputs(kept: _Kept) -> tuple[Output, ...]:
             columns = kept.scope.star(item.star_of)
             if columns is None:
                 raise Unfit("only Spark knows the columns of *")
-            found += [Output(kept.name(column), column.name) for column in columns]
+            found += [Output(column(kept.name(one)), one.name) for one in columns]
             continue
         name = str(item.name) if item.name is not None else None
         uses = kept.bound.own_uses(kept.block, item.expression)
         if name is None and len(uses) == 1 and uses[0].whole == item.expression:
-            column = kept.scope.resolve(uses[0])
-            name = uses[0].shown if column is not None else None
-        found.append(Output(kept.text(item.expression), name))
+            name = uses[0].shown if kept.scope.resolve(uses[0]) is not None else None
+        found.append(Output(kept.piece(item.expression), name))
     return tuple(found)
 
 
-def block_text(fold: FoldPlan, view: str) -> str:
+def block_text(fold: FoldPlan, rows: Rows) -> SparkText:
     """The block over its fold's result, for Spark."""
     finish = fold.finish
     assert finish is not None
     columns = [
-        output.text if output.name is None else f"{output.text} AS {quoted(output.name)}"
-        for output in finish.outputs
+        o.piece.text if o.name is None else spark_text(o.piece.text, f" AS {quoted(o.name)}")
+        for o in finish.outputs
     ]
-    parts = [f"SELECT {'DISTINCT ' if finish.distinct else ''}{', '.join(columns)} FROM {view}"]
+    distinct = "DISTINCT " if finish.distinct else ""
+    parts = [spark_text(f"SELECT {distinct}", joined(", ", columns), " FROM ", rows)]
     if finish.condition is not None:
-        parts.append(f"WHERE {finish.condition}")
+        parts.append(spark_text("WHERE ", finish.condition.text))
     if finish.order:
         items = [
-            f"{text}{' DESC' if item.descending else ''} NULLS "
-            f"{'FIRST' if item.nulls_first else 'LAST'}"
-            for text, item in finish.order
+            spark_text(
+                piece.text,
+                f"{' DESC' if item.descending else ''} NULLS {'FIRST' if item.nulls_first else 'LAST'}",
+            )
+            for piece, item in finish.order
         ]
-        parts.append(f"ORDER BY {', '.join(items)}")
+        parts.append(spark_text("ORDER BY ", joined(", ", items)))
     if finish.limit is not None:
-        parts.append(finish.limit)
-    return " ".join(parts)
+        parts.append(spark_text(finish.limit.text))
+    return joined(" ", parts)
