@@ -1,7 +1,7 @@
 """A block in line: the stream pipeline over a chunk, and the finish over merged results.
 
 Compiled from the same texts that Spark gets, or not at all: a piece that is not on the whitelist of
-`kernel/inline` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
+`expression` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
 `0.x`, `1.y` by the place of their source. Must never: keep state between chunks.
 """
 
@@ -14,17 +14,13 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.expression.bind import Resolve, compile_expression, compile_predicate
+from headwater.expression.compile import Compiled, filter_rows
+from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
 from headwater.fold.lookup import Lookup
-from headwater.kernel.inline.expression import (
-    Compiled,
-    Resolve,
-    compile_expression,
-    compile_predicate,
-    filter_rows,
-)
-from headwater.kernel.inline.order import OrderKey, order_rows
-from headwater.kernel.inline.probe import Probe
+from headwater.fold.order import OrderKey, order_rows
+from headwater.fold.probe import Probe
 from headwater.plan.continuous.folds import (
     Finish,
     FoldPlan,
@@ -54,7 +50,7 @@ def parse_expression(text: str) -> exp.Expr:
     return node.this if isinstance(node, exp.Alias) else node
 
 
-def compiled(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def compiled(text: str, resolve: Resolve, functions: Terms) -> Compiled:
     """An expression in line, or NotInLine."""
     found = compile_expression(parse_expression(text), resolve, functions)
     if found is None:
@@ -62,7 +58,7 @@ def compiled(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled
     return found
 
 
-def condition(text: str, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def condition(text: str, resolve: Resolve, functions: Terms) -> Compiled:
     """A condition in line, or NotInLine."""
     found = compile_predicate(parse_expression(text), resolve, functions)
     if found is None:
@@ -94,7 +90,7 @@ class _ProbeStep:
 class InlinePipeline:
     """filter → probe → filter over the rows of one stream."""
 
-    def __init__(self, plan: FoldPlan, functions: frozenset[str]) -> None:
+    def __init__(self, plan: FoldPlan, functions: Terms) -> None:
         self.plan, self._functions = plan, functions
         self.source = plan.leaf_sources[0]
         self._schemas = source_schemas(plan)
@@ -329,7 +325,7 @@ class InlineFinish:
         finish: Finish,
         schema: pa.Schema,
         time_type: pa.DataType,
-        functions: frozenset[str],
+        functions: Terms,
     ) -> None:
         self._schema = schema
         self._time = instant_type(time_type)
@@ -361,7 +357,7 @@ class InlineFinish:
             return column.name, self._schema.field(column.name).type
         return None
 
-    def _order_value(self, text: str, finish: Finish, functions: frozenset[str]) -> Compiled:
+    def _order_value(self, text: str, finish: Finish, functions: Terms) -> Compiled:
         if text.strip().isdigit():
             place = int(text) - 1
             if not 0 <= place < len(self._outputs):
