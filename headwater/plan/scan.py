@@ -53,6 +53,11 @@ class _NotPlain(Exception):
     """Raised inside this module when the query is not a plain scan."""
 
 
+# Columns and literals, compared and joined; what is computed, even of constants, is Spark's.
+_PLAIN = frozenset(
+    (exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In)
+) | {exp.Between, exp.Is, exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Boolean, exp.Null}
+_PLAIN |= {exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam}  # DATE '…', 5L, 1.5BD
 _CLAUSES = frozenset(("expressions", "from_", "where", "order", "limit"))
 
 
@@ -177,6 +182,7 @@ class _Reader:
         return self.fields.get(column.name.lower()) if plain and own else None
 
     def _predicate(self, condition: exp.Expr) -> Predicate:
+        self._need(all(type(node) in _PLAIN for node in condition.walk()))
         bound = bind(condition, self._resolve, self.terms)
         found = None if isinstance(bound, Refusal) else predicate_of(bound)
         if found is None:
