@@ -45,7 +45,7 @@ from headwater.engine.world import HeldTables, World, run_over
 from headwater.errors import DataError
 from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
-from headwater.kernel.inline.probe import Probe
+from headwater.fold.probe import Probe
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
 from headwater.plan.continuous.text import SparkText

@@ -15,11 +15,12 @@ import pyarrow as pa
 from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
 from headwater.engine.join_pipeline import JoinPipeline
 from headwater.errors import NotSupportedError
+from headwater.expression.compile import Compiled
+from headwater.expression.terms import Terms
 from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
-from headwater.kernel.inline.expression import Compiled
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan
 from headwater.plan.continuous.pieces import Piece, column
 from headwater.plan.continuous.text import Rows, Slot, SparkText, conjunction, joined, spark_text
@@ -52,7 +53,7 @@ class FoldSpec:
         return "Spark" if self.pipeline is None and self.pairing is None else "in line"
 
 
-def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> FoldSpec:
+def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
     """The typed fold; `analyse` asks Spark for the types of a query over empty relations."""
     arguments = tuple(dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None))
     kept = tuple(_kept(plan, place) for place in range(len(plan.columns)))
@@ -83,7 +84,7 @@ def make_spec(plan: FoldPlan, functions: frozenset[str], analyse: Analyse) -> Fo
 
 
 def _in_line(
-    plan: FoldPlan, pieces: Sequence[Piece], functions: frozenset[str]
+    plan: FoldPlan, pieces: Sequence[Piece], functions: Terms
 ) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
     if plan.kind == "ring":
         return None, []
@@ -148,7 +149,7 @@ def _aggregation(
     return Aggregation(keys, aggregates)
 
 
-def _finish(plan: FoldPlan, schema: pa.Schema, functions: frozenset[str]) -> InlineFinish | None:
+def _finish(plan: FoldPlan, schema: pa.Schema, functions: Terms) -> InlineFinish | None:
     if plan.finish is None:
         return None
     try:

@@ -1,7 +1,7 @@
 """A block in line: the stream pipeline over a chunk, and the finish over merged results.
 
 Compiled from the same pieces that Spark gets, or not at all: one that is not on the whitelist of
-`kernel/inline` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
+`expression` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
 `0.x`, `1.y` by the place of their source. Must never: keep state between chunks.
 """
 
@@ -14,17 +14,13 @@ import numpy as np
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.expression.bind import Resolve, compile_expression, compile_predicate
+from headwater.expression.compile import Compiled, filter_rows
+from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
 from headwater.fold.lookup import Lookup
-from headwater.kernel.inline.expression import (
-    Compiled,
-    Resolve,
-    compile_expression,
-    compile_predicate,
-    filter_rows,
-)
-from headwater.kernel.inline.order import OrderKey, order_rows
-from headwater.kernel.inline.probe import Probe
+from headwater.fold.order import OrderKey, order_rows
+from headwater.fold.probe import Probe
 from headwater.plan.continuous.folds import (
     Finish,
     FoldPlan,
@@ -50,7 +46,7 @@ def tree_of(piece: Piece) -> exp.Expr:
     return piece.node
 
 
-def compiled(piece: Piece, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def compiled(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
     """An expression in line, or NotInLine."""
     found = compile_expression(tree_of(piece), resolve, functions)
     if found is None:
@@ -58,7 +54,7 @@ def compiled(piece: Piece, resolve: Resolve, functions: frozenset[str]) -> Compi
     return found
 
 
-def condition(piece: Piece, resolve: Resolve, functions: frozenset[str]) -> Compiled:
+def condition(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
     """A condition in line, or NotInLine."""
     found = compile_predicate(tree_of(piece), resolve, functions)
     if found is None:
@@ -90,7 +86,7 @@ class _ProbeStep:
 class InlinePipeline:
     """filter → probe → filter over the rows of one stream."""
 
-    def __init__(self, plan: FoldPlan, functions: frozenset[str]) -> None:
+    def __init__(self, plan: FoldPlan, functions: Terms) -> None:
         self.plan, self._functions = plan, functions
         self.source = plan.leaf_sources[0]
         self._schemas = source_schemas(plan)
@@ -323,7 +319,7 @@ class InlineFinish:
         finish: Finish,
         schema: pa.Schema,
         time_type: pa.DataType,
-        functions: frozenset[str],
+        functions: Terms,
     ) -> None:
         self._schema = schema
         self._time = instant_type(time_type)
@@ -355,7 +351,7 @@ class InlineFinish:
             return column.name, self._schema.field(column.name).type
         return None
 
-    def _order_value(self, piece: Piece, finish: Finish, functions: frozenset[str]) -> Compiled:
+    def _order_value(self, piece: Piece, finish: Finish, functions: Terms) -> Compiled:
         node = tree_of(piece)
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
             place = int(node.name) - 1

@@ -20,8 +20,10 @@ from headwater.engine.inline_block import (
     source_schemas,
     tree_of,
 )
+from headwater.expression.bind import compile_expression
+from headwater.expression.compile import Compiled, filter_rows
+from headwater.expression.terms import Terms
 from headwater.fold.columns import kind_of
-from headwater.kernel.inline.expression import Compiled, compile_expression, filter_rows
 from headwater.plan.continuous.folds import FoldPlan
 from headwater.plan.continuous.pieces import Piece
 
@@ -53,7 +55,7 @@ class SidePlan:
 class JoinPipeline:
     """The conditions of an inner join of two streams; NotInLine if there is no equality among them."""
 
-    def __init__(self, plan: FoldPlan, functions: frozenset[str]) -> None:
+    def __init__(self, plan: FoldPlan, functions: Terms) -> None:
         if plan.statics:
             raise NotInLine("a table is joined with two streams")
         self._schemas = source_schemas(plan)

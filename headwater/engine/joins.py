@@ -21,12 +21,12 @@ from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.join_pipeline import JoinPipeline, SidePlan
 from headwater.engine.joined import JoinedGroups, JoinedRows
 from headwater.engine.merges import Merge, Ticks
+from headwater.expression.compile import Compiled, filter_rows
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.columns import Column
 from headwater.fold.join import LEFT, RIGHT, Aging, JoinSide, StreamJoin
 from headwater.fold.pane import Panes, Window
 from headwater.fold.row_join import Joined, RowJoin
-from headwater.kernel.inline.expression import Compiled, filter_rows
 from headwater.plan.continuous.folds import BEGIN, EXPIRY
 
 

@@ -31,6 +31,7 @@ from headwater.engine.stateful import (
     scanned,
 )
 from headwater.errors import StorageError
+from headwater.expression.terms import Terms
 from headwater.plan.continuous.folds import Leaf, StateCall
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
@@ -323,7 +324,7 @@ def _chunk_of_rows(
 
 def query_functions(
     leaves: Sequence[Leaf],
-    functions: frozenset[str],
+    functions: Terms,
     find: Callable[[StateCall], Any],
     sampling: Sampling,
     file: SnapshotFile | SnapshotInMemory,

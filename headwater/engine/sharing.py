@@ -24,6 +24,7 @@ from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Sampling
 from headwater.engine.world import HeldTables, World
 from headwater.errors import Error
+from headwater.expression.terms import Terms
 from headwater.fold.pane import Panes, Window
 from headwater.plan.continuous.folds import AggregateCall
 from headwater.plan.continuous.pieces import Piece
@@ -76,7 +77,7 @@ def aggregate_keys(spec: FoldSpec) -> tuple[AggregateKey, ...]:
     return tuple((a.function, a.argument) for a in spec.plan.aggregates)
 
 
-def united(specs: Sequence[FoldSpec], functions: frozenset[str]) -> FoldSpec:
+def united(specs: Sequence[FoldSpec], functions: Terms) -> FoldSpec:
     """One fold with the aggregates of several that have the same signature."""
     first = specs[0]
     aggregates: dict[AggregateKey, AggregateCall] = {}
@@ -326,7 +327,7 @@ class SharedFold:
         running = self._running
         while True:
             if running is None or not self._serves(running, instants[0]):
-                spec = united(self._specs(), self.place.world.function_names())
+                spec = united(self._specs(), self.place.world.terms())
                 running = _Running(spec, self.place, instants[0], held)
             made = running.go_on(instants, held, counters)
             if made is not None:

@@ -21,7 +21,9 @@ from sqlglot import exp
 
 from headwater.engine.sampling import Sampling
 from headwater.errors import BindError, DataError, NotSupportedError
-from headwater.kernel.inline.expression import Compiled, compile_expression
+from headwater.expression.bind import compile_expression
+from headwater.expression.compile import Compiled
+from headwater.expression.terms import Terms
 from headwater.plan.continuous.folds import Leaf, StateCall
 
 Ticks = npt.NDArray[np.int64]
@@ -184,7 +186,7 @@ def _typed(values: list[Any], type_: pa.DataType) -> pa.Array:
         return pa.array(plain).cast(type_)
 
 
-def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: frozenset[str]) -> Call:
+def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: Terms) -> Call:
     """A call over a leaf's rows; its arguments are evaluated in line."""
     check_count(plan.name, function, len(plan.arguments))
 

@@ -15,9 +15,10 @@ from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.inline_block import constant_column, probe_name
 from headwater.engine.world import HeldTables
 from headwater.errors import Error, NotSupportedError
+from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
+from headwater.fold.probe import Probe
 from headwater.fold.state import GroupState
-from headwater.kernel.inline.probe import Probe
 from headwater.plan.continuous.blocks import StateFunction, Tables
 from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
 from headwater.plan.continuous.planner import plan_query
@@ -179,7 +180,7 @@ def make_upper(
     plan: ContinuousPlan,
     specs: Sequence[FoldSpec],
     tables: Tables,
-    functions: frozenset[str],
+    functions: Terms,
 ) -> UpperBlock | None:
     """The upper part in line, or None where only Spark can compute it."""
     if not specs or plan.single or any(spec.finish is None for spec in specs):
@@ -203,7 +204,7 @@ class _Maker:
 
     specs: Sequence[FoldSpec]
     tables: Tables
-    functions: frozenset[str]
+    functions: Terms
 
     def block(self, text: UpperText) -> UpperBlock:
         """One block and those that it reads."""

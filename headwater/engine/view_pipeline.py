@@ -181,7 +181,7 @@ class ViewPipeline:
     def _unite(self) -> None:
         """One fold for all members."""
         specs = list(self.members.values())
-        self.spec = united(specs, self.world.function_names()) if len(specs) > 1 else specs[0]
+        self.spec = united(specs, self.world.terms()) if len(specs) > 1 else specs[0]
         self._shape = shape_of(self.spec)
 
     def _clear(self) -> None:

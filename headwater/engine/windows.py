@@ -19,6 +19,7 @@ from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import Instant
 from headwater.engine.world import World
+from headwater.expression.predicate import Range
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, after_place, from_tick, until_place
 from headwater.plan.continuous.folds import NEWEST, Leaf
@@ -141,7 +142,7 @@ def _as_files(
     named = {*reader.columns, definition.time}
     stored = [name for name in definition.stored_schema.names if name in named]
     columns = shown_columns(leaf, stored)
-    return files.relation(columns, stretch.low, until.tick, " AND ".join(parts), computed)
+    return files.relation(columns, (Range(stretch.low, until.tick),), " AND ".join(parts), computed)
 
 
 def _newest(

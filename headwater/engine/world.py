@@ -10,6 +10,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from headwater.errors import Error
+from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Kernel, Work
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
@@ -49,8 +50,8 @@ class World(Protocol):
     def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
         """The functions that a text with these identifiers calls, as they are now."""
 
-    def function_names(self) -> frozenset[str]:
-        """Functions that users made, in lower case."""
+    def terms(self) -> Terms:
+        """The names that users' functions took, and the time zone."""
 
 
 def run_over(

@@ -11,7 +11,8 @@ from sqlglot import exp
 
 from headwater.errors import Error
 from headwater.execute.reading import Reading
-from headwater.kernel.inline.expression import compile_expression
+from headwater.expression.bind import compile_expression
+from headwater.expression.terms import Terms
 
 ONE_ROW = pa.table({"": [True]})
 SIGNS: dict[type[exp.Expr], str] = {exp.Add: "+", exp.Sub: "-", exp.Mul: "*"}
@@ -24,22 +25,20 @@ def constant_row(found: Reading) -> pa.Table | None:
         return None
     if any(value for name, value in tree.args.items() if name != "expressions"):
         return None
-    functions = found.context.function_names()
-    columns = [_column(node, functions) for node in tree.expressions]
+    terms = found.context.terms()
+    columns = [_column(node, terms) for node in tree.expressions]
     known = [column for column in columns if column is not None]
     if not known or len(known) < len(columns):
         return None
     return pa.Table.from_arrays([array for _, array in known], names=[name for name, _ in known])
 
 
-def _column(
-    node: exp.Expr, functions: frozenset[str]
-) -> tuple[str, pa.Array | pa.ChunkedArray] | None:
+def _column(node: exp.Expr, terms: Terms) -> tuple[str, pa.Array | pa.ChunkedArray] | None:
     name = node.alias if isinstance(node, exp.Alias) else _spark_name(node)
     value = node.this if isinstance(node, exp.Alias) else node
     if name is None or any(value.find_all(exp.Column)):
         return None
-    compiled = compile_expression(value, lambda _: None, functions)
+    compiled = compile_expression(value, lambda _: None, terms)
     if compiled is None:
         return None
     try:

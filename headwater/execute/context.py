@@ -18,8 +18,8 @@ from headwater.engine.view_pipeline import Pipelines
 from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.shared_rows import SharedRows
+from headwater.expression.terms import Terms
 from headwater.kernel.functions import PythonFunction, SqlFunction
-from headwater.kernel.inline.expression import ZONED
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.relation import Relation
 from headwater.settings import Settings
@@ -222,10 +222,9 @@ class Context:
         """How text becomes a timestamp and back, as it is set now."""
         return self.settings.text("time_zone")
 
-    def function_names(self, time_zone: str | None = None) -> frozenset[str]:
-        """Functions that users made, in lower case; ZONED where text is no time of UTC."""
-        utc = (time_zone or self.time_zone) == "UTC"
-        return frozenset(self.functions) | (frozenset() if utc else {ZONED})
+    def terms(self, time_zone: str | None = None) -> Terms:
+        """The names that users' functions took, and the time zone that is set or given."""
+        return Terms(frozenset(self.functions), time_zone or self.time_zone)
 
     def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
         """The functions that a text with these identifiers calls, or that those call, as they are now."""

@@ -24,6 +24,7 @@ from headwater.execute.context import Context
 from headwater.execute.continuous_checks import Checker
 from headwater.execute.functions import registered
 from headwater.execute.zones import WorldInZone
+from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.continuous.blocks import Sampling as Sampled
@@ -130,7 +131,7 @@ class Made:
     def _type_all(self, context: Context, text: str) -> None:
         """The folds, the result's columns, and how results are made."""
         query = self.query
-        functions = self.world.function_names()
+        functions = self.world.terms()
         self.whole = self._spec(self.plan.whole_fold, functions)
         self.specs: list[FoldSpec] = []
         reason = self.plan.reason
@@ -165,7 +166,7 @@ class Made:
             self._upper(context, functions),
         )
 
-    def _upper(self, context: Context, functions: frozenset[str]) -> UpperBlock | None:
+    def _upper(self, context: Context, functions: Terms) -> UpperBlock | None:
         """The upper part in line, if its types are those that Spark gives it."""
         block = make_upper(self.query, self.plan, self.specs, CatalogTables(context), functions)
         if block is None or block.types != list(self.output.select_types):
@@ -181,7 +182,7 @@ class Made:
         context = self._context
         return query_functions(
             self.plan.leaves,
-            self.world.function_names(),
+            self.world.terms(),
             lambda call: registered(context, call),
             sampling,
             file or SnapshotInMemory(),
@@ -190,7 +191,7 @@ class Made:
     def _types(self, text: SparkText) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]
 
-    def _spec(self, fold: Any, functions: frozenset[str]) -> FoldSpec | None:
+    def _spec(self, fold: Any, functions: Terms) -> FoldSpec | None:
         if fold is None:
             return None
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import pyarrow as pa
+from sqlglot import exp
 
 from headwater.engine.view import ContinuousView
-from headwater.errors import Error
+from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running, unknown_table
@@ -22,11 +23,12 @@ from headwater.execute.reading import (
     time_edits,
     windowed,
 )
+from headwater.expression.predicate import columns_of
 from headwater.kernel.kernel import Work
 from headwater.plan.continuous.calls import VARYING, called
-from headwater.plan.predicate import columns_of
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
+from headwater.sql import dialect
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText, Name
 from headwater.sql.type_parser import parse_type
@@ -161,40 +163,48 @@ def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     """
     if found.query.previous or any(leaf.calls for leaf in found.leaves.values()):
         return None
-    edited = found.query.edited()
-    time_edits(found, edited)
-    text = edited.text
-    name = plain_source(text)
-    if name is None or not found.query.table_references:  # a function is no table
+    tree, text = _plain_text(found)
+    table = plain_source(tree)
+    if table is None or not found.query.table_references:  # a function is no table
         return None
-    context = found.context
-    if context.functions and any(call.lower() in context.functions for call in _calls(text)):
-        return None  # a user's own sum
-    zone = context.settings.text("time_zone")
+    name, context = str(dialect.name_of(table)), found.context
+    terms = context.terms()
+    zone = terms.time_zone
     system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
-        plan = scan_plan(text, system.schema, frozenset({EPOCH_NUMBER}), zone)
+        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
     if snapshot is not None:
         definition = snapshot.definition
-        plan = scan_plan(text, definition.stored_schema, definition.hidden, zone)
+        plan = scan_plan(tree, definition.stored_schema, definition.hidden, terms)
         if plan is None or not shared or found.query.windows:
             return None if plan is None else _stream_scan(found, snapshot, plan, name)
         return _shared_stream_scan(found, snapshot, plan, name, text)
     item = context.find(name)
     if item is None or item.id not in context.tables:
         return None
-    table = context.tables[item.id]
-    plan = scan_plan(text, table.schema, time_zone=zone)
+    standard = context.tables[item.id]
+    plan = scan_plan(tree, standard.schema, terms=terms)
     if plan is None:
         return None
-    with table.reading() as version:
+    with standard.reading() as version:
         key = (item.id, version.version, text, zone)
         rows = context.shared.of(
             key, version.row_count, lambda: scan_files(plan, version.files, version.schema)
         )
         return PlainScan(plan, rows, name)
+
+
+def _plain_text(found: Reading) -> tuple[exp.Expr | None, str]:
+    """The query without our clauses, VALID and CURRENT_INSTANT put in: its tree and its text."""
+    query = found.query
+    if not found.edits and not query.valid:
+        return query.tree, query.text
+    edited = query.edited()
+    time_edits(found, edited)
+    tree = dialect.parse_tree(edited.text)
+    return None if isinstance(tree, SqlSyntaxError) else tree, edited.text
 
 
 def _shared_stream_scan(

@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import partial
 
 import pyarrow as pa
 from sqlglot import exp
@@ -25,16 +24,16 @@ from headwater.execute.context import Context
 from headwater.execute.functions import registered
 from headwater.execute.query_results import last_result
 from headwater.execute.view_text import with_views
+from headwater.expression.predicate import Range, Ranges, common
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
-from headwater.plan.bounds import Bounds, time_bounds
+from headwater.plan.bounds import time_ranges
 from headwater.plan.continuous.folds import Leaf
 from headwater.plan.continuous.pieces import Piece, Stand, column
 from headwater.plan.continuous.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion
-from headwater.sql.literals import timestamp
 from headwater.sql.statements.query import Query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
@@ -335,7 +334,7 @@ def _relation(found: Reading, reference: TableReference, node: exp.Table | None)
         if leaf is not None and leaf.added:
             return found.stage(_with_added(found, snapshot, leaf, columns))
         return found.stage(windowed(found, snapshot, reference.window, columns))
-    return _stored(found, snapshot, columns, bounds_of(snapshot, node, found.time_zone))
+    return _stored(found, snapshot, columns, ranges_read(found, snapshot, node))
 
 
 def rows_in_memory(context: Context, name: str, named: frozenset[str]) -> pa.Table | None:
@@ -353,24 +352,15 @@ def visible_columns(definition: Definition, query: Query) -> list[str]:
     return [*definition.visible, *[n for n in named if n in query.identifiers]]
 
 
-def bounds_of(snapshot: StreamSnapshot, node: exp.Table | None, time_zone: str) -> Bounds:
+def ranges_read(found: Reading, snapshot: StreamSnapshot, node: exp.Table | None) -> Ranges:
     """The time that the query asks for, within RANGE."""
     definition = snapshot.definition
-    tick = partial(_tick_in_zone, definition, time_zone)
-    asked = Bounds() if node is None else time_bounds(node, definition.time, tick)
-    lows = [v for v in (asked.low, snapshot.oldest_visible) if v is not None]
-    return Bounds(max(lows, default=None), asked.high)
-
-
-def _tick_in_zone(definition: Definition, time_zone: str, value: object) -> int:
-    """A constant of a query as a tick; an error where only Spark knows what moment a text is."""
-    if isinstance(value, str) and time_zone != "UTC":
-        aware = pa.types.is_timestamp(definition.time_type) and definition.time_type.tz is not None
-        moment = timestamp(value, time_zone) if aware else None
-        if moment is None:
-            raise DataError(f"{value!r} is no plain time", sqlstate="22007")
-        return definition.tick(moment)
-    return definition.tick(value)
+    visible = (Range(snapshot.oldest_visible),)
+    if node is None:
+        return visible
+    time = (definition.time, definition.time_type)
+    terms = found.context.terms(found.time_zone)
+    return common(visible, time_ranges(node, time, definition.tick, terms))
 
 
 def windowed(
@@ -393,8 +383,8 @@ def _with_added(
     oldest_first = rows.take(pa.array(range(rows.num_rows - 1, -1, -1), pa.int64()))
     made = with_previous(by_key(oldest_first, keys), keys, leaf.previous)
     definition, context = snapshot.definition, found.context
-    names = context.function_names()
-    calls = [make_call(call, leaf, registered(context, call), names) for call in leaf.calls]
+    terms = context.terms()
+    calls = [make_call(call, leaf, registered(context, call), terms) for call in leaf.calls]
     ticks = definition.ticks(made.column(definition.time))
     made = scanned(made, calls, ticks, made.column(SEQUENCE).to_numpy(), definition.time)
     shown = [*columns, *(field.name for field in leaf.added)]
@@ -403,10 +393,10 @@ def _with_added(
 
 
 def _stored(
-    found: Reading, snapshot: StreamSnapshot, columns: list[str], bounds: Bounds
+    found: Reading, snapshot: StreamSnapshot, columns: list[str], ranges: Ranges
 ) -> Relation:
     """Pruned blocks and the staged tail, with RANGE applied when Spark reads them."""
     oldest = snapshot.oldest_visible
     where = None if oldest is None else from_tick(snapshot.definition, oldest)
     files = StoredFiles(snapshot, found.stage)
-    return files.relation(columns, bounds.low, bounds.high, where)
+    return files.relation(columns, ranges, where)

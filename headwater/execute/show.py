@@ -11,7 +11,7 @@ from headwater.execute.discretion import without_paths
 from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
 from headwater.execute.query_results import last_result
-from headwater.execute.reading import Reading, bounds_of, reading, tree_tables
+from headwater.execute.reading import Reading, ranges_read, reading, tree_tables
 from headwater.execute.view_text import text_of
 from headwater.result import Result
 from headwater.settings import BY_NAME, shown, unknown_setting
@@ -28,6 +28,7 @@ from headwater.sql.text import Span
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 from headwater.storage.catalog import CatalogObject
+from headwater.storage.streaming.read import blocks_within
 
 KINDS = {
     "tables": ("table", "streaming table"),
@@ -229,8 +230,8 @@ def _stream_lines(found: Reading) -> list[str]:
         if reference.window is not None:
             lines.append(f"window on {reference.name}: rows found in line and staged")
             continue
-        bounds = bounds_of(snapshot, nodes.get(reference.name.span.start), found.time_zone)
-        kept = snapshot.blocks.overlapping(bounds.low, bounds.high)
+        ranges = ranges_read(found, snapshot, nodes.get(reference.name.span.start))
+        kept = blocks_within(snapshot.blocks, ranges)
         lines.append(
             f"blocks of {reference.name}: {len(snapshot.blocks)} in all, "
             f"{len(kept)} after the interval index; the tail is staged"

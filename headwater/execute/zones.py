@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from headwater.engine.world import HeldTables
 from headwater.execute.context import Context
+from headwater.expression.terms import Terms
 from headwater.kernel.relation import Relation
 from headwater.storage.streaming.table import StreamingTable
 
@@ -57,6 +58,6 @@ class WorldInZone:
         """The functions that a text with these identifiers calls, as they are now."""
         return self._context.functions_in(identifiers)
 
-    def function_names(self) -> frozenset[str]:
-        """Functions that users made, in lower case; ZONED where text is no time of UTC."""
-        return self._context.function_names(self._time_zone)
+    def terms(self) -> Terms:
+        """The names that users' functions took, and the zone."""
+        return self._context.terms(self._time_zone)

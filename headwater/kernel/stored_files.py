@@ -11,11 +11,12 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.expression.predicate import Ranges
 from headwater.kernel.relation import Relation
 from headwater.sql.types import quoted
 from headwater.storage.clock import TICK_MAX, TICK_MIN
 from headwater.storage.streaming.definition import DAY, MICROSECONDS, SEQUENCE, Definition
-from headwater.storage.streaming.read import StreamSnapshot, in_order
+from headwater.storage.streaming.read import StreamSnapshot, blocks_within, in_order
 
 _FIRST = TICK_MIN + DAY  # no interval of Spark reaches the day before
 
@@ -31,14 +32,13 @@ class StoredFiles:
     def relation(
         self,
         columns: Sequence[str],
-        low: int | None,
-        high: int | None,
+        ranges: Ranges,
         where: str | None,
         computed: Sequence[tuple[str, str]] = (),
     ) -> Relation:
-        """The rows that meet a condition, all of which lie between two ticks."""
+        """The rows that meet a condition, all of which lie in some ranges of ticks."""
         snapshot = self.snapshot
-        blocks = snapshot.blocks.overlapping(low, high)
+        blocks = blocks_within(snapshot.blocks, ranges)
         files = [str(snapshot.folder / block.path) for block in blocks]
         return Relation(
             snapshot.definition.stored_schema,

@@ -1,6 +1,7 @@
 """Plain literals, read without Spark exactly as Spark (ANSI) reads them.
 
-Owns the values of literal INSERTs and of statement arguments. The rule of the module: when in
+Owns the values of literal INSERTs, of statement arguments and of constants in expressions: there is
+no other reader of them. The rule of the module: when in
 doubt a literal is *not plain* and the answer is None, so that Spark evaluates it. It never
 rounds, never guesses a format and never reports an error in a value: Spark's own error is better.
 """
@@ -63,7 +64,7 @@ def take_literal(cursor: Cursor, time_zone: str = "UTC") -> Literal | None:
     kind, text, _, _ = cursor.tokens[cursor.index]  # not peek(): this is the loop of long VALUES
     found, taken = None, 1
     if kind is Kind.NUMBER:
-        found = _number(text)
+        found = number(text)
     elif kind is Kind.STRING:
         found = _string(text) if cursor.peek(1).kind is not Kind.STRING else None
     elif kind is Kind.WORD:
@@ -71,9 +72,11 @@ def take_literal(cursor: Cursor, time_zone: str = "UTC") -> Literal | None:
         if after.kind is not Kind.STRING:
             found = _WORDS.get(text.upper())
         elif cursor.peek(2).kind is not Kind.STRING:
-            found, taken = _typed(text.upper(), after.text, time_zone), 2
+            value = string_value(after.text)
+            found = None if value is None else typed(text.upper(), value, time_zone)
+            taken = 2
     elif text == "-" and cursor.peek(1).kind is Kind.NUMBER:
-        found, taken = _number(cursor.peek(1).text, "-"), 2
+        found, taken = number(cursor.peek(1).text, "-"), 2
     if found is not None:
         cursor.index += taken
     return found
@@ -110,7 +113,8 @@ def _string(text: str) -> Literal | None:
 _INT32, _STRING = pa.int32(), pa.string()
 
 
-def _number(text: str, sign: str = "") -> Literal | None:
+def number(text: str, sign: str = "") -> Literal | None:
+    """A number as it is written, with its suffix; a minus sign before it belongs to it."""
     if text.isdecimal() and text.isascii():
         if len(text) < 10:
             return Literal(int(sign + text), _INT32)
@@ -153,20 +157,21 @@ def _double(text: str) -> Literal | None:
 
 
 def _float(text: str) -> Literal | None:
-    """A FLOAT only where its value is exact: rounding twice could differ from Java."""
-    value = float(text)
+    value = exact_float(Decimal(text))
+    return None if value is None else Literal(value, pa.float32())
+
+
+def exact_float(value: Decimal) -> float | None:
+    """A number as a FLOAT only where that is exact: rounding twice could differ from Java."""
     try:
-        exact = struct.unpack("<f", struct.pack("<f", value))[0] == value
+        near: float = struct.unpack("<f", struct.pack("<f", value))[0]
     except OverflowError:
         return None
-    return Literal(value, pa.float32()) if exact and not isinf(value) else None
+    return near if Decimal(near) == value else None
 
 
-def _typed(word: str, text: str, time_zone: str) -> Literal | None:
+def typed(word: str, value: str, time_zone: str) -> Literal | None:
     """`DATE '…'`, `TIMESTAMP '…'`, `TIMESTAMP_NTZ '…'`, `TIMESTAMP_LTZ '…'`, `X'…'`."""
-    value = string_value(text)
-    if value is None:
-        return None
     if word == "X":
         return _binary(value)
     if word == "DATE":
@@ -209,6 +214,21 @@ def timestamp(value: str, time_zone: str | None) -> datetime | None:
         return None if zone is None else found.replace(tzinfo=zone).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
+
+
+_SECONDS = re.compile(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?")
+_WHOLE = re.compile(r"[0-9]{1,6}")
+_UNITS = {"DAY": timedelta(days=1), "HOUR": timedelta(hours=1), "MINUTE": timedelta(minutes=1)}
+
+
+def interval(value: str, unit: str) -> timedelta | None:
+    """INTERVAL '0.2' SECOND and the like: one unit from days down to seconds; only these have a fraction."""
+    unit = unit.upper().removesuffix("S")
+    seconds = _SECONDS.fullmatch(value)
+    if unit == "SECOND" and seconds is not None:
+        fraction = (seconds[2] or "").ljust(6, "0")
+        return timedelta(seconds=int(seconds[1]), microseconds=int(fraction))
+    return int(value) * _UNITS[unit] if unit in _UNITS and _WHOLE.fullmatch(value) else None
 
 
 def _offset(text: str) -> tzinfo | None:

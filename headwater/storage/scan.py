@@ -11,7 +11,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from headwater.errors import DataError, StorageError
-from headwater.plan.predicate import And, Predicate, columns_of, compares_floats, conjuncts
+from headwater.expression.predicate import And, Predicate, columns_of, compares_floats, conjuncts
 from headwater.plan.scan import OrderBy, ScanPlan, Total
 from headwater.sql.types import result_schema
 from headwater.storage.footer import check_footers

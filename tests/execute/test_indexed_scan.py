@@ -51,3 +51,17 @@ def test_rows_not_indexed_yet_are_found(db: headwater.Database) -> None:
     assert table.tail_bytes > 0
     assert db.sql(f"SELECT v FROM p WHERE vid = 7 AND t >= {last}").rows() == [(1,)]
     assert len(db.sql("SELECT v FROM p WHERE vid = 7")) == BLOCKS // 10 + 1
+
+
+def test_a_union_of_ranges_reads_the_blocks_of_each(db: headwater.Database) -> None:
+    """`t BETWEEN … OR t BETWEEN …` prunes what lies between, in line and for Spark alike (ST8)."""
+    filled(db)
+    where = "t BETWEEN 5100 AND 6100 OR t BETWEEN 90000 AND 90999 OR t = 30000"
+    wanted = [*range(5100, 6101), 30000, *range(90000, 91000)]
+    assert [v for (v,) in db.sql(f"SELECT v FROM p WHERE {where}").rows()] == wanted
+    plan = "\n".join(row[0] for row in db.sql(f"EXPLAIN SELECT v FROM p WHERE {where}").rows())
+    assert f"{BLOCKS} in all, 4 after the interval index" in plan
+    query = f"SELECT count(*), sum(v) FROM p WHERE ({where}) AND v % 1 = 0"
+    assert db.sql(query).rows() == [(len(wanted), sum(wanted))]
+    plan = "\n".join(row[0] for row in db.sql(f"EXPLAIN {query}").rows())
+    assert f"blocks of p: {BLOCKS} in all, 4 after the interval index" in plan

@@ -27,7 +27,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import DataError
-from headwater.plan.predicate import And, Comparison, IsNull, Not, Or, Predicate
+from headwater.expression.predicate import And, Comparison, IsNull, Not, Or, Predicate
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Window
 from headwater.sql.text import Name, Span

@@ -10,16 +10,25 @@ import pyarrow.parquet as pq
 import pytest
 
 from headwater.errors import DataError, StorageError
-from headwater.plan.scan import Total, scan_plan
+from headwater.plan.scan import ScanPlan, Total, scan_plan
+from headwater.sql import dialect
 from headwater.storage.scan import scan_files, scan_table, total_of
 
 SCHEMA = pa.schema([("i", pa.int32()), ("d", pa.float64()), ("s", pa.string())])
 
 
+def planned(sql: str) -> ScanPlan:
+    """The plain scan that a query is."""
+    tree = dialect.parse_tree(sql)
+    assert not isinstance(tree, Exception)
+    plan = scan_plan(tree, SCHEMA)
+    assert plan is not None
+    return plan
+
+
 def scanned(sql: str, *tables: pa.Table, folder: Path) -> list[tuple[object, ...]]:
     """The rows of a scan over files; those over the same rows in memory must be equal."""
-    plan = scan_plan(sql, SCHEMA)
-    assert plan is not None
+    plan = planned(sql)
     files = []
     for number, table in enumerate(tables):
         pq.write_table(table, folder / f"{number}.parquet")
@@ -98,7 +107,7 @@ def test_a_sum_beyond_bigint_is_an_error(last: int) -> None:
 
 def test_columns_that_a_file_lacks_are_null(tmp_path: Path) -> None:
     pq.write_table(pa.table({"i": pa.array([1], pa.int32())}), tmp_path / "old.parquet")
-    plan = scan_plan("SELECT * FROM t WHERE s IS NULL", SCHEMA)
+    plan = planned("SELECT * FROM t WHERE s IS NULL")
     assert plan is not None
     found = scan_files(plan, [str(tmp_path / "old.parquet")], SCHEMA)
     assert found.to_pylist() == [{"i": 1, "d": None, "s": None}]
@@ -118,7 +127,7 @@ def test_a_damaged_file_is_an_error_never_wrong_rows(tmp_path: Path, damage: str
         path.write_bytes(content)
     else:
         path.write_bytes(b"")
-    plan = scan_plan("SELECT i FROM t WHERE i >= 0", SCHEMA)
+    plan = planned("SELECT i FROM t WHERE i >= 0")
     assert plan is not None
     with pytest.raises(StorageError, match="cannot be read") as caught:
         scan_files(plan, [str(path)], SCHEMA)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.errors import NotSupportedError, StorageError
-from headwater.plan.predicate import And, Comparison, Constant, IsNull, Not, Or
+from headwater.expression.predicate import And, Comparison, Constant, IsNull, Not, Or
 from headwater.storage.value_index import (
     BTREE,
     HASH,

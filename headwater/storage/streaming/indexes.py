@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.plan.predicate import Predicate
+from headwater.expression.predicate import Predicate
 from headwater.settings import Live
 from headwater.storage.sidecar import Sidecar
 from headwater.storage.streaming.blocks import Block

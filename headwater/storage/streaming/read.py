@@ -19,7 +19,15 @@ import pyarrow.dataset as ds
 from pyarrow import acero
 
 from headwater.errors import StorageError
-from headwater.plan.predicate import Comparison, Predicate, columns_of, conjuncts
+from headwater.expression.predicate import (
+    Predicate,
+    Range,
+    Ranges,
+    columns_of,
+    common,
+    hull,
+    ranges_of,
+)
 from headwater.storage.footer import check_footers
 from headwater.storage.interval_index import Intervals
 from headwater.storage.scan import CHECKED_PARQUET, split_for_files
@@ -96,16 +104,16 @@ class Selected:
 def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
     """The rows that a reader asks for, in order."""
     definition = snapshot.definition
-    low, high = _bounds(snapshot, wanted)
+    ranges = _ranges(snapshot, wanted)
     counts = ScanCounts()
     columns = _with_order(wanted.columns, definition)
     pushed, kept = split_for_files(wanted.predicate)
-    condition = _condition(definition, pushed, low, high)
+    condition = _condition(definition, pushed, hull(ranges))
     if kept is not None:  # only rows can tell: compared after they are read
         columns = _with_order((*columns, *columns_of(kept)), definition)
     parts: list[pa.Table] = []
     found = 0
-    for edge, read in _pieces(snapshot, low, high, wanted, counts):
+    for edge, read in _pieces(snapshot, ranges, wanted, counts):
         if (
             wanted.limit is not None
             and found >= wanted.limit
@@ -134,26 +142,27 @@ def _with_order(columns: Sequence[str], definition: Definition) -> list[str]:
     return [name for name in definition.stored_schema.names if name in names]
 
 
-def _bounds(snapshot: StreamSnapshot, wanted: Wanted) -> tuple[int | None, int | None]:
+def _ranges(snapshot: StreamSnapshot, wanted: Wanted) -> Ranges:
     """The time that the answer can lie in: what is asked, what the predicate says, RANGE."""
-    lows = [wanted.low, snapshot.oldest_visible]
-    highs = [wanted.high]
-    for part in conjuncts(wanted.predicate):
-        if isinstance(part, Comparison) and part.column == snapshot.definition.time:
-            tick = snapshot.definition.tick(part.value)
-            if part.op in ("=", ">=", ">"):
-                lows.append(tick)
-            if part.op in ("=", "<=", "<"):
-                highs.append(tick)
-    return (
-        max((v for v in lows if v is not None), default=None),
-        min((v for v in highs if v is not None), default=None),
-    )
+    definition = snapshot.definition
+    said = ranges_of(wanted.predicate, definition.time, definition.tick)
+    visible = (Range(snapshot.oldest_visible),)
+    return common((Range(wanted.low, wanted.high),), visible, said)
+
+
+def blocks_within(blocks: Intervals[Block], ranges: Ranges) -> list[Block]:
+    """The blocks that share a tick with any of the ranges, each once, by their low."""
+    if len(ranges) == 1:
+        return blocks.overlapping(ranges[0].low, ranges[0].high)
+    return list(dict.fromkeys(b for r in ranges for b in blocks.overlapping(r.low, r.high)))
 
 
 def _condition(
-    definition: Definition, predicate: Predicate | None, low: int | None, high: int | None
+    definition: Definition, predicate: Predicate | None, within: Range | None
 ) -> pc.Expression | None:
+    if within is None:
+        return pc.scalar(False)
+    low, high = within.low, within.high
     parts = [] if predicate is None else [predicate.arrow()]
     column = pc.field(definition.time)
     lowest, highest = _type_bounds(definition)
@@ -186,7 +195,7 @@ Reader = Callable[[list[str], "pc.Expression | None"], pa.Table]
 
 
 def _pieces(
-    snapshot: StreamSnapshot, low: int | None, high: int | None, wanted: Wanted, counts: ScanCounts
+    snapshot: StreamSnapshot, ranges: Ranges, wanted: Wanted, counts: ScanCounts
 ) -> Iterator[tuple[int, Reader]]:
     """Blocks and tail batches that may hold rows, nearest to the start of the answer first.
 
@@ -194,11 +203,11 @@ def _pieces(
     """
     pieces: list[tuple[int, Reader]] = []
     for batch in snapshot.tail:
-        if batch.rows.num_rows and _overlaps(batch.low, batch.high, low, high):
+        if batch.rows.num_rows and any(_overlaps(batch.low, batch.high, r) for r in ranges):
             counts.tail_rows += batch.rows.num_rows
             edge = batch.high if wanted.descending else batch.low
             pieces.append((edge, _memory_reader(batch.rows)))
-    for block in snapshot.blocks.overlapping(low, high):
+    for block in blocks_within(snapshot.blocks, ranges):
         counts.blocks_in_interval += 1
         counts.row_groups_in_interval += block.row_groups
         reader = _block_reader(snapshot, block, wanted.predicate, counts)
@@ -208,8 +217,8 @@ def _pieces(
     yield from pieces
 
 
-def _overlaps(low: int, high: int, from_: int | None, to: int | None) -> bool:
-    return (from_ is None or high >= from_) and (to is None or low <= to)
+def _overlaps(low: int, high: int, within: Range) -> bool:
+    return within.within(Range(low, high)) is not None
 
 
 def _memory_reader(rows: pa.Table) -> Reader:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from headwater.plan.predicate import And, Comparison, Constant, Or, Predicate
+from headwater.expression.predicate import And, Comparison, Constant, Or, Predicate
 from headwater.storage.value_index.keys import SortedKeys
 from headwater.storage.value_index.lookup import Rows, answers, ascending, count, lookup
 

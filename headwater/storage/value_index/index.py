@@ -18,7 +18,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import StorageError
-from headwater.plan.predicate import Comparison
+from headwater.expression.predicate import Comparison
 from headwater.storage.derived import TEMPORARY, Handles, block_digest, remove_quietly
 from headwater.storage.disk import Disk
 from headwater.storage.value_index.file import DamagedIndex, load_with_block, stage

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.plan.predicate import Comparison
+from headwater.expression.predicate import Comparison
 from headwater.storage.value_index.keys import (
     BytesKeys,
     Numbers,

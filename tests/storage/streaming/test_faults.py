@@ -17,7 +17,7 @@ import pytest
 
 import headwater
 from headwater.errors import Error, StorageError
-from headwater.plan.predicate import Comparison
+from headwater.expression.predicate import Comparison
 from headwater.storage import delta, disk
 from headwater.storage import folder as folder_module
 from headwater.storage.disk import Disk

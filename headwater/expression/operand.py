@@ -16,11 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import DataError
-
 Value: TypeAlias = "pa.Array | pa.Scalar"
 Evaluate = Callable[[pa.Table], Any]
+Kernel = Callable[..., Any]
 Vector = npt.NDArray[Any]
+ONE_ROW = pa.table({"": [True]})
 
 
 @dataclass(frozen=True)
@@ -31,26 +31,12 @@ class Operand:
     columns: frozenset[str]
     evaluate: Evaluate
     raises: bool = False
-    digits: int | None = None  # of an integer literal: Spark makes it a decimal of so many
-
-    @property
-    def constant(self) -> bool:
-        """Whether it has one value for all rows."""
-        return not self.columns
 
 
-def literal(value: Any, type_: pa.DataType, digits: int | None = None) -> Operand:
+def literal(value: Any, type_: pa.DataType) -> Operand:
     """A constant."""
     scalar = pa.scalar(value, type_)
-    return Operand(type_, frozenset(), lambda _: scalar, digits=digits)
-
-
-def value_of(operand: Operand) -> Any:
-    """The value of a constant, as Python's."""
-    return operand.evaluate(_NO_TABLE).as_py()
-
-
-_NO_TABLE = pa.table({})
+    return Operand(type_, frozenset(), lambda _: scalar)
 
 
 def column(name: str, type_: pa.DataType) -> Operand:
@@ -66,20 +52,19 @@ def column(name: str, type_: pa.DataType) -> Operand:
     return Operand(type_, frozenset([name]), evaluate)
 
 
-def apply(
-    type_: pa.DataType,
-    operands: Sequence[Operand],
-    function: Callable[..., Value],
-    raises: bool = False,
-) -> Operand | None:
-    """The operand that calls a function with the values of others; constants are folded.
+def columns_of(operands: Sequence[Operand]) -> frozenset[str]:
+    """The columns that some operands read."""
+    return frozenset[str]().union(*(operand.columns for operand in operands))
 
-    None for a constant that raises: whether Spark meets it depends on its optimizer.
-    """
-    if all(operand.constant for operand in operands):
-        return _folded(type_, operands, function)
-    columns = frozenset[str]().union(*(operand.columns for operand in operands))
+
+def apply(
+    type_: pa.DataType, operands: Sequence[Operand], function: Kernel, raises: bool = False
+) -> Operand:
+    """The operand that calls a function with the values of others."""
+    columns = columns_of(operands)
     can_raise = raises or any(operand.raises for operand in operands)
+    if not columns:
+        return Operand(type_, columns, _once(operands, function), can_raise)
     if len(operands) == 1:
         one = operands[0].evaluate
         return Operand(type_, columns, lambda table: function(one(table)), can_raise)
@@ -92,19 +77,25 @@ def apply(
     )
 
 
-def _folded(
-    type_: pa.DataType, operands: Sequence[Operand], function: Callable[..., Value]
-) -> Operand | None:
-    try:
-        value = function(*(pa.array([value_of(o)], o.type) for o in operands))
-    except DataError:
-        return None
-    return literal(value[0].as_py(), type_)
+def _once(operands: Sequence[Operand], function: Kernel) -> Evaluate:
+    """Kernels meet a column at least: one of a single row, whose value stands for all."""
+
+    def evaluate(_: pa.Table) -> Value:
+        values = (spread(operand.evaluate(ONE_ROW), 1) for operand in operands)
+        return function(*values)[0]
+
+    return evaluate
 
 
 def spread(value: Value, row_count: int) -> pa.Array:
     """The value as a column of so many rows."""
     return pa.repeat(value, row_count) if isinstance(value, pa.Scalar) else value
+
+
+def spread_all(values: Sequence[Value]) -> list[pa.Array]:
+    """Values of which one at least is a column, all as columns."""
+    row_count = next(len(value) for value in values if not isinstance(value, pa.Scalar))
+    return [spread(value, row_count) for value in values]
 
 
 def evaluate_where(operand: Operand, table: pa.Table, rows: Callable[[], Value]) -> Value:
@@ -116,6 +107,8 @@ def evaluate_where(operand: Operand, table: pa.Table, rows: Callable[[], Value])
     chosen = table.select(sorted(operand.columns)).filter(mask)
     if chosen.num_rows == table.num_rows:
         return spread(operand.evaluate(table), table.num_rows)
+    if not chosen.num_rows:
+        return pa.nulls(table.num_rows, operand.type)
     values = spread(operand.evaluate(chosen), chosen.num_rows)
     return pc.replace_with_mask(pa.nulls(table.num_rows, operand.type), mask, values)
 

@@ -10,7 +10,10 @@ from sqlglot import exp
 
 import headwater
 from headwater.errors import DataError
-from headwater.kernel.inline.expression import Compiled, compile_expression
+from headwater.expression.bind import Refusal, Resolve, bind, compile_expression
+from headwater.expression.compile import Compiled
+from headwater.expression.nodes import Bound
+from headwater.expression.terms import PLAIN, Terms
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.sql import dialect
@@ -29,15 +32,31 @@ def parsed(text: str) -> exp.Expr | None:
     return node
 
 
-def compiled(text: str, schema: pa.Schema, functions: Sequence[str] = ()) -> Compiled | None:
+def compiled(
+    text: str, schema: pa.Schema, functions: Sequence[str] = (), time_zone: str = "UTC"
+) -> Compiled | None:
     """The expression in line over columns of a schema, None if it is refused."""
     node = parsed(text)
+    terms = Terms(frozenset(functions), time_zone)
+    return None if node is None else compile_expression(node, resolver(schema), terms)
+
+
+def resolver(schema: pa.Schema) -> Resolve:
+    """The columns of a schema, in any case."""
 
     def resolve(column: exp.Column) -> tuple[str, pa.DataType] | None:
-        known = column.name in schema.names and not column.table
-        return (column.name, schema.field(column.name).type) if known else None
+        name = column.name.lower()
+        known = name in schema.names and not column.table
+        return (name, schema.field(name).type) if known else None
 
-    return None if node is None else compile_expression(node, resolve, frozenset(functions))
+    return resolve
+
+
+def bound(text: str, schema: pa.Schema, terms: Terms = PLAIN) -> Bound | None:
+    """The bound expression, None if it is refused."""
+    node = parsed(text)
+    found = None if node is None else bind(node, resolver(schema), terms)
+    return None if isinstance(found, Refusal) else found
 
 
 def shown(values: pa.Array | pa.ChunkedArray) -> list[str]:

@@ -7,18 +7,21 @@ is less than true. Must never: trust Arrow with NaN; its comparisons with NaN ar
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.kernel.inline.coercion import BOOLEAN, FLOATS, NULL, common_type, convert
-from headwater.kernel.inline.operand import Operand, Value, apply, value_of
+from headwater.expression.coercion import BOOLEAN, FLOATS, common_type, convert
+from headwater.expression.nodes import NULL, Bound, BoundCall, BoundConstant
+from headwater.expression.operand import Kernel, Operand, Value, apply
+from headwater.expression.table import called, choosing, operation
 
 MOST_FLOATS = 10  # Spark turns longer lists into a hash set, where -0.0 is not 0.0
-Kernel = Callable[[Any, Any], Any]
+Compare = Callable[[Any, Any], Any]
 
-KERNELS: dict[str, Kernel] = {
+KERNELS: dict[str, Compare] = {
     "=": pc.equal,
     "<>": pc.not_equal,
     "<": pc.less,
@@ -33,7 +36,7 @@ def _some(value: Value) -> bool:
     return bool((value if isinstance(value, pa.Scalar) else pc.any(value)).as_py())
 
 
-def _float_kernel(symbol: str) -> Kernel:
+def _float_kernel(symbol: str) -> Compare:
     """The comparison with NaN put right, at no cost but a look when there is none."""
     plain = KERNELS[symbol]
 
@@ -59,23 +62,27 @@ _FIXES: dict[str, Callable[[Any, Any, Any], Any]] = {
 _FLOAT_KERNELS = {symbol: _float_kernel(symbol) for symbol in KERNELS}
 
 
-def kernel(symbol: str, type_: pa.DataType) -> Kernel:
+def kernel(symbol: str, type_: pa.DataType) -> Compare:
     """The comparison of two columns of a type."""
     return (_FLOAT_KERNELS if type_ in FLOATS else KERNELS)[symbol]
 
 
-def comparison(symbol: str, left: Operand, right: Operand) -> Operand | None:
+def _comparison(symbol: str, left: Bound, right: Bound) -> Bound | None:
     """`left symbol right`; None if it takes an implicit conversion that is not ours."""
     type_ = common_type([left, right])
-    if type_ is None:
+    if type_ is None or pa.types.is_nested(type_):
         return None
-    pair = [convert(left, type_), convert(right, type_)]
-    if symbol == "<=>":
-        return apply(BOOLEAN, pair, _null_safe(kernel("=", type_)))
-    return apply(BOOLEAN, pair, kernel(symbol, type_))
+    return called(symbol, (convert(left, type_), convert(right, type_)), BOOLEAN)
 
 
-def _null_safe(equal: Kernel) -> Kernel:
+def _comparison_kernel(call: BoundCall) -> Kernel:
+    type_ = call.arguments[0].type
+    if call.function == "<=>":
+        return _null_safe(kernel("=", type_))
+    return kernel(call.function, type_)
+
+
+def _null_safe(equal: Compare) -> Compare:
     def compare(left: Value, right: Value) -> Value:
         same = pc.fill_null(equal(left, right), False)
         return pc.or_(same, pc.and_(pc.is_null(left), pc.is_null(right)))
@@ -83,29 +90,41 @@ def _null_safe(equal: Kernel) -> Kernel:
     return compare
 
 
-def membership(operand: Operand, choices: Sequence[Operand]) -> Operand | None:
+for _symbol in (*KERNELS, "<=>"):
+    operation(_symbol, partial(_comparison, _symbol), _comparison_kernel)
+
+
+def _membership(operand: Bound, *choices: Bound) -> Bound | None:
     """`operand IN (constants)`: unknown if it is NULL, or if only a NULL of the list may match."""
     type_ = common_type([operand, *choices])
-    if type_ is None or operand.type == NULL or not all(c.constant for c in choices):
+    if type_ is None or operand.type == NULL or pa.types.is_nested(type_):
         return None
-    values = [value_of(convert(choice, type_)) for choice in choices]
+    if not all(isinstance(choice, BoundConstant) for choice in choices):
+        return None
+    if type_ in FLOATS and len(choices) > MOST_FLOATS:
+        return None
+    return called("in", [convert(part, type_) for part in (operand, *choices)], BOOLEAN)
+
+
+def _build_membership(call: BoundCall, operands: Sequence[Operand]) -> Operand:
+    type_ = call.arguments[0].type
+    values = [c.value for c in call.arguments[1:] if isinstance(c, BoundConstant)]
     known = [value for value in values if value is not None]
-    asked = convert(operand, type_)
     if type_ in FLOATS:
-        if len(values) > MOST_FLOATS:
-            return None
         found = _any_equal([pa.scalar(value, type_) for value in known])
     else:
         found = _found_in(pa.array(known, type_))
     open_ = len(known) < len(values)
-    return apply(BOOLEAN, [asked], lambda value: _decide(found(value), value, open_))
+    return apply(BOOLEAN, operands[:1], lambda value: _decide(found(value), value, open_))
 
 
 def _any_equal(choices: Sequence[pa.Scalar]) -> Callable[[Value], Value]:
+    equal = _FLOAT_KERNELS["="]
+
     def found(value: Value) -> Value:
         answer = pc.and_(pc.is_null(value), False)
         for choice in choices:
-            answer = pc.or_kleene(answer, pc.equal(value, choice))
+            answer = pc.or_kleene(answer, equal(value, choice))
         return answer
 
     return found
@@ -122,12 +141,19 @@ def _decide(found: Value, value: Value, open_: bool) -> Value:
     return found if value.null_count == 0 else pc.if_else(pc.is_null(value), unknown, found)
 
 
-def extreme(operands: Sequence[Operand], symbol: str) -> Operand | None:
-    """GREATEST (`>`) or LEAST (`<`): NULLs are skipped, the first of equal values stays."""
+choosing("in", _membership, _build_membership)
+
+
+def _extreme(name: str, *operands: Bound) -> Bound | None:
+    """GREATEST or LEAST: NULLs are skipped, the first of equal values stays."""
     type_ = common_type(operands)
-    if type_ is None or len(operands) < 2:
+    if type_ is None or len(operands) < 2 or pa.types.is_nested(type_):
         return None
-    beats = kernel(symbol, type_)
+    return called(name, [convert(operand, type_) for operand in operands], type_)
+
+
+def _extreme_kernel(symbol: str, call: BoundCall) -> Kernel:
+    beats = kernel(symbol, call.type)
 
     def choose(*values: Value) -> Value:
         best = values[0]
@@ -136,4 +162,8 @@ def extreme(operands: Sequence[Operand], symbol: str) -> Operand | None:
             best = pc.if_else(pc.and_(better, pc.is_valid(value)), value, best)
         return best
 
-    return apply(type_, [convert(operand, type_) for operand in operands], choose)
+    return choose
+
+
+operation("greatest", partial(_extreme, "greatest"), partial(_extreme_kernel, ">"))
+operation("least", partial(_extreme, "least"), partial(_extreme_kernel, "<"))

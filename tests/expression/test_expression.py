@@ -13,10 +13,11 @@ import pytest
 
 import headwater
 from headwater.errors import DataError, Error
-from headwater.kernel.inline.expression import compile_predicate, filter_rows
-from headwater.kernel.inline.whitelist import WHITELIST, Entry, Types
+from headwater.expression.bind import compile_predicate
+from headwater.expression.compile import filter_rows
+from headwater.expression.whitelist import WHITELIST, Entry, Types
 from headwater.sql.types import SIMPLE
-from tests.kernel.inline.evaluation import RAISED, Oracle, compiled, parsed, row_by_row, shown
+from tests.expression.evaluation import RAISED, Oracle, compiled, parsed, row_by_row, shown
 
 SIDE = 10  # edge values per type; the table has all pairs of them
 ARROW = {
@@ -218,7 +219,8 @@ COALESCE({i}, 1 + NULLIF({y}, 127)) | CASE WHEN {i} BETWEEN -100 AND 100 THEN {i
 CAST({i} AS STRING) || ':' | CAST({l} AS DOUBLE) | CAST({i} AS BIGINT) + 1 | {i}::BIGINT
 int({y}) + 1 | double({i}) | string({l}) | CAST({s} AS VARCHAR(1))
 CAST({i} AS CHAR(1)) | CAST(NULL AS INT) | CAST(NULL AS DOUBLE) | year({e}) * 100 + month({e})
-mod({l}, 7) | mod({i} , 3 + 4)
+mod({l}, 7) | mod({i} , 3 + 4) | {t} < TIMESTAMP '2020-01-01T00:00:00Z' | {t} > DATE '1970-01-01'
+{t} = TIMESTAMP '2024-03-31 03:30:00+01:00' | {z} BETWEEN DATE '1582-10-04' AND DATE '2024-03-31'
 """
 
 
@@ -235,12 +237,15 @@ TYPE_ORDER = [
 ]
 
 
+def with_constants() -> list[str]:
+    """The expressions of the list above."""
+    lines = WITH_CONSTANTS.strip().split("\n")
+    return [part.strip() for line in lines for part in line.split(" | ")]
+
+
 def test_constants_and_nested_expressions(oracle: Oracle) -> None:
     """Literals of every form, and parts that could raise for rows that are not asked."""
-    shorts = [
-        part.strip() for line in WITH_CONSTANTS.strip().split("\n") for part in line.split(" | ")
-    ]
-    texts = [short(text) for text in shorts]
+    texts = [short(text) for text in with_constants()]
     refused = [text for text in texts if compiled(text, ROWS.schema) is None]
     assert refused == []
     wrong = []

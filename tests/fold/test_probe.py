@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headwater
-from headwater.kernel.inline.probe import KINDS, Probe
-from tests.kernel.inline.evaluation import Oracle
-from tests.kernel.inline.test_expression import EDGES, ROWS, name
+from headwater.fold.probe import KINDS, Probe
+from tests.expression.evaluation import Oracle
+from tests.expression.test_expression import EDGES, ROWS, name
 
 STATIC = "(SELECT n AS k, * FROM t WHERE n % 7 < 4)"
 

@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headwater
-from headwater.kernel.inline.order import OrderKey, order_rows
-from tests.kernel.inline.evaluation import Oracle, compiled
-from tests.kernel.inline.test_expression import EDGES, ROWS, name
+from headwater.fold.order import OrderKey, order_rows
+from tests.expression.evaluation import Oracle, compiled
+from tests.expression.test_expression import EDGES, ROWS, name
 
 NULLS = {True: "NULLS FIRST", False: "NULLS LAST"}
 

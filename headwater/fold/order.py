@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from headwater.expression.compile import Compiled
 from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector
-from headwater.kernel.inline.expression import Compiled
 
 PRUNE_FACTOR = 4  # looking for the rows that a LIMIT can reach pays if it keeps a quarter at most
 

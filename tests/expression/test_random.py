@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 import headwater
 from headwater.errors import DataError, Error
-from headwater.kernel.inline.expression import Compiled, compile_predicate, filter_rows
+from headwater.expression.bind import compile_predicate
+from headwater.expression.compile import Compiled, filter_rows
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
-from tests.kernel.inline.evaluation import Oracle, compiled, parsed, shown
+from tests.expression.evaluation import Oracle, compiled, parsed, shown
 
 TYPES = {
     "b": pa.bool_(),

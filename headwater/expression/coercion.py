@@ -1,28 +1,30 @@
 """Which common type Spark (ANSI) gives to operands of different types, and the step to it.
 
 Owns: the implicit conversions that are exact and cheap: among integers, integers and FLOAT to
-DOUBLE, integers and decimals to a wider decimal, a decimal constant to DOUBLE. Must never: convert
-text, dates or times implicitly, or a decimal column to DOUBLE: None, and Spark does it.
+DOUBLE, integers and decimals to a wider decimal, a decimal constant to DOUBLE, a DATE constant to its
+midnight. Must never: convert text or a column of dates or times implicitly, or a decimal column to
+DOUBLE: None, and Spark does it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime, time
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from headwater.kernel.inline.operand import Operand, Value, apply, literal, value_of
-from headwater.sql.types import SIMPLE
+from headwater.expression.nodes import NULL, Bound, BoundCall, BoundConstant
+from headwater.sql.types import SIMPLE, TIMESTAMP, TIMESTAMP_NTZ
 
 MOST_DIGITS = 38
 INTEGERS = (pa.int8(), pa.int16(), pa.int32(), pa.int64())
 INTEGER_DIGITS = {pa.int8(): 3, pa.int16(): 5, pa.int32(): 10, pa.int64(): 20}  # as Spark counts
 FLOATS = (pa.float32(), pa.float64())
-BOOLEAN, STRING, DOUBLE, NULL = pa.bool_(), pa.string(), pa.float64(), pa.null()
-INTERVAL = pa.duration("us")  # of days to seconds; only within an expression, never its result
+BOOLEAN, STRING, DOUBLE, DATE = pa.bool_(), pa.string(), pa.float64(), pa.date32()
+INT, BIGINT = pa.int32(), pa.int64()
+MOMENTS = (TIMESTAMP, TIMESTAMP_NTZ)
 _TYPES = frozenset(SIMPLE.values()) - {pa.binary()}
 
 
@@ -41,19 +43,18 @@ def is_number(type_: pa.DataType) -> bool:
     return type_ in INTEGER_DIGITS or type_ in FLOATS
 
 
-def decimal_type(operand: Operand) -> pa.DataType | None:
+def decimal_type(operand: Bound) -> pa.DataType | None:
     """The decimal that Spark makes of an operand of +, - and * next to a decimal, or None."""
     if pa.types.is_decimal(operand.type):
         return operand.type
-    if operand.digits is not None:
-        return pa.decimal128(operand.digits, 0)
-    if operand.constant:
-        return None  # 10L and CAST(10 AS BIGINT) look alike, and have other digits
+    if isinstance(operand, BoundConstant):
+        # 10L and CAST(10 AS BIGINT) look alike, and have other digits
+        return None if operand.digits is None else pa.decimal128(operand.digits, 0)
     digits = INTEGER_DIGITS.get(operand.type)
     return None if digits is None else pa.decimal128(digits, 0)
 
 
-def common_type(operands: Iterable[Operand]) -> pa.DataType | None:
+def common_type(operands: Iterable[Bound]) -> pa.DataType | None:
     """The type that comparisons, CASE, COALESCE, IN and arithmetic convert operands to."""
     typed = [operand for operand in operands if operand.type != NULL]
     types = {operand.type for operand in typed}
@@ -63,9 +64,17 @@ def common_type(operands: Iterable[Operand]) -> pa.DataType | None:
         return max(types, key=INTEGERS.index)
     if any(type_ in FLOATS for type_ in types):
         rest = [operand for operand in typed if not is_number(operand.type)]
-        exact = all(o.constant and pa.types.is_decimal(o.type) for o in rest)
+        exact = all(isinstance(o, BoundConstant) and pa.types.is_decimal(o.type) for o in rest)
         return DOUBLE if exact else None
-    return _common_decimal(types)
+    return _common_moment(typed) or _common_decimal(types)
+
+
+def _common_moment(typed: list[Bound]) -> pa.DataType | None:
+    """A time beside constants that are dates; a column of dates is Spark's to convert."""
+    rest = [operand for operand in typed if operand.type not in MOMENTS]
+    types = {operand.type for operand in typed if operand.type in MOMENTS}
+    plain = all(o.type == DATE and isinstance(o, BoundConstant) for o in rest)
+    return next(iter(types)) if plain and len(types) == 1 else None
 
 
 def _common_decimal(types: set[pa.DataType]) -> pa.DataType | None:
@@ -80,17 +89,15 @@ def _common_decimal(types: set[pa.DataType]) -> pa.DataType | None:
     return pa.decimal128(whole + scale, scale) if whole + scale <= MOST_DIGITS else None
 
 
-def convert(operand: Operand, type_: pa.DataType) -> Operand:
+def convert(operand: Bound, type_: pa.DataType) -> Bound:
     """The operand in a common type."""
     if operand.type == type_:
         return operand
     if operand.type == NULL:
-        return literal(None, type_)
-    if operand.constant:
-        return literal(_converted(value_of(operand), type_), type_)
-    found = apply(type_, [operand], lambda value: widen(value, type_))
-    assert found is not None  # only constants can be refused
-    return found
+        return BoundConstant(None, type_, span=operand.span)
+    if isinstance(operand, BoundConstant):
+        return BoundConstant(_converted(operand.value, type_), type_, span=operand.span)
+    return BoundCall("widen", (operand,), type_, span=operand.span)
 
 
 def _converted(value: Any, type_: pa.DataType) -> Any:
@@ -98,9 +105,6 @@ def _converted(value: Any, type_: pa.DataType) -> Any:
         return None
     if pa.types.is_decimal(type_):
         return Decimal(value)
+    if type_ in MOMENTS and not isinstance(value, datetime):
+        return datetime.combine(value, time(), UTC if type_ == TIMESTAMP else None)
     return float(value) if type_ in FLOATS else value
-
-
-def widen(value: Value, type_: pa.DataType) -> Value:
-    """A column in a wider type; a BIGINT may lose digits as a DOUBLE, as in Spark."""
-    return pc.cast(value, type_, safe=type_ not in FLOATS)

@@ -1,0 +1,15 @@
+"""All functions of the table, by kind: importing this folder enters them."""
+
+from __future__ import annotations
+
+from headwater.expression.functions import (
+    arithmetic,
+    casts,
+    compare,
+    logic,
+    text,
+    times,
+)
+from headwater.expression.table import OPERATIONS
+
+__all__ = ["OPERATIONS", "arithmetic", "casts", "compare", "logic", "text", "times"]

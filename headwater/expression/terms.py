@@ -1,0 +1,21 @@
+"""What a text means besides its words: the names that users' functions took, and the time zone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms under which an expression is read; `functions` in lower case."""
+
+    functions: frozenset[str] = frozenset()
+    time_zone: str = "UTC"
+
+    @property
+    def is_utc(self) -> bool:
+        """Whether a moment's day and hour are those of UTC."""
+        return self.time_zone == "UTC"
+
+
+PLAIN = Terms()
