@@ -13,17 +13,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.fold_run import StaticProbes, has_edges
-from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
+from headwater.compile.block import SEQUENCE, TICK, instant_type
+from headwater.compile.fold import FoldSpec, has_edges
+from headwater.compile.upper import UpperBlock
+from headwater.engine.fold_run import StaticProbes
 from headwater.engine.sampling import Instant
-from headwater.engine.upper_block import UpperBlock
 from headwater.engine.windows import WindowRows, shown_columns
-from headwater.engine.world import HeldTables, World, run_over
+from headwater.engine.world import World, run_over
 from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.continuous.folds import ContinuousPlan, window_view
 from headwater.plan.continuous.text import Rows, Slot
 from headwater.sql.types import TIMESTAMP

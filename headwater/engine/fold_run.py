@@ -14,21 +14,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, last_until, stored_until
-from headwater.engine.fold_spec import (
+from headwater.compile.block import PLACE, InlinePipeline, probe_name
+from headwater.compile.block import SEQUENCE as CARRIED_SEQUENCE
+from headwater.compile.block import TICK as CARRIED_TICK
+from headwater.compile.fold import (
     ROW,
     SEQUENCE,
     TICK,
     FoldSpec,
     distinct_texts,
+    has_edges,
     join_text,
     partial_text,
     rows_text,
     side_rows,
 )
-from headwater.engine.inline_block import PLACE, InlinePipeline, probe_name
-from headwater.engine.inline_block import SEQUENCE as CARRIED_SEQUENCE
-from headwater.engine.inline_block import TICK as CARRIED_TICK
+from headwater.engine.feed import Cursor, last_until, stored_until
 from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
     Chunk,
@@ -41,12 +42,11 @@ from headwater.engine.merges import (
     Ticks,
 )
 from headwater.engine.reader import LeafReader
-from headwater.engine.world import HeldTables, World, run_over
+from headwater.engine.world import World, run_over
 from headwater.errors import DataError
-from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.fold.probe import Probe
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
 from headwater.plan.continuous.text import SparkText
 from headwater.sql.types import TIMESTAMP
@@ -409,9 +409,3 @@ def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
         found: Any = values.combine_chunks()
         return pa.array([], values.type) if isinstance(found, pa.ChunkedArray) else found
     return values
-
-
-def has_edges(spec: FoldSpec) -> bool:
-    """Whether the order of rows decides: first and last."""
-    assert spec.aggregation is not None
-    return any(isinstance(family, Edge) for family in spec.aggregation.families)

@@ -17,15 +17,16 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec, make_spec
 from headwater.engine.feed import Cursor, Feed
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
-from headwater.engine.fold_spec import FoldSpec, make_spec
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Sampling
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
 from headwater.errors import Error
 from headwater.expression.terms import Terms
 from headwater.fold.pane import Panes, Window
+from headwater.kernel.relation import HeldTables
 from headwater.plan.continuous.folds import AggregateCall
 from headwater.plan.continuous.pieces import Piece
 from headwater.plan.continuous.text import Rows

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.evaluation import Evaluation
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
+from headwater.kernel.relation import HeldTables
 from headwater.plan.continuous.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable

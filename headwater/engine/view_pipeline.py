@@ -19,18 +19,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
 from headwater.errors import StorageError
 from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
 from headwater.plan.continuous.text import Rows
 from headwater.settings import MEBIBYTE

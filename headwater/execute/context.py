@@ -15,13 +15,12 @@ from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
-from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.shared_rows import SharedRows
 from headwater.expression.terms import Terms
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.settings import Settings
 from headwater.sinks.manager import Sinks
 from headwater.sources.manager import Sources

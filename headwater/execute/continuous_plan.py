@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec
+from headwater.compile.upper import UpperBlock, make_upper
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
-from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
-from headwater.engine.upper_block import UpperBlock, make_upper
 from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables

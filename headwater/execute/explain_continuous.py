@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.engine.fold_spec import FoldSpec
+from headwater.compile.fold import FoldSpec
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.world import World

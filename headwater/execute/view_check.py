@@ -17,14 +17,13 @@ from headwater.engine.evaluation import instant_text
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.view_versions import Version
-from headwater.engine.world import HeldTables
 from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
 from headwater.execute.reading import Reading, reading, stream_view_name
 from headwater.kernel.kernel import Work
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.continuous.calls import calls_of
 from headwater.plan.continuous.folds import static_view, window_view
 from headwater.plan.continuous.pieces import Stand

@@ -12,6 +12,7 @@ import itertools
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -131,3 +132,11 @@ class Staging:
         if self._memory is not None:
             shutil.rmtree(self._memory, ignore_errors=True)
         shutil.rmtree(self._fallback, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class HeldTables:
+    """Standard tables at one version each, for one evaluation."""
+
+    relations: Mapping[str, Relation]
+    versions: Mapping[str, int]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from headwater.engine.inline_block import InlineFinish, InlinePipeline, NotInLine, compiled
-from headwater.engine.join_pipeline import JoinPipeline
+from headwater.compile.block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.compile.join import JoinPipeline
 from headwater.errors import NotSupportedError
 from headwater.expression.compile import Compiled
 from headwater.expression.terms import Terms
@@ -21,6 +21,7 @@ from headwater.fold.absorb import partial_fields
 from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
+from headwater.fold.families import Edge
 from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan
 from headwater.plan.continuous.pieces import Piece, column
 from headwater.plan.continuous.text import Rows, Slot, SparkText, conjunction, joined, spark_text
@@ -81,6 +82,12 @@ def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
         schema=schema,
         finish=_finish(plan, schema, functions),
     )
+
+
+def has_edges(spec: FoldSpec) -> bool:
+    """Whether the order of rows decides: first and last."""
+    assert spec.aggregation is not None
+    return any(isinstance(family, Edge) for family in spec.aggregation.families)
 
 
 def _in_line(

@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.engine.fold_run import StaticProbes, has_edges
-from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
-from headwater.engine.inline_block import constant_column, probe_name
-from headwater.engine.world import HeldTables
+from headwater.compile.block import constant_column, probe_name
+from headwater.compile.fold import FOLDABLE, FoldSpec, has_edges, make_spec
 from headwater.errors import Error, NotSupportedError
 from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
 from headwater.fold.probe import Probe
 from headwater.fold.state import GroupState
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.continuous.blocks import StateFunction, Tables
 from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
 from headwater.plan.continuous.planner import plan_query
@@ -65,6 +65,16 @@ class _UpperTables:
         return self.tables.is_aggregate(name)
 
 
+class Probes(Protocol):
+    """Static tables at the versions held."""
+
+    def one(self, table: str, keys: tuple[str, ...], held: HeldTables) -> Probe:
+        """One table by its keys."""
+
+    def rows(self, name: str, relation: Relation, columns: tuple[str, ...]) -> pa.Table:
+        """Some columns of a table."""
+
+
 @dataclass(frozen=True)
 class _Moment:
     """What a block is computed over."""
@@ -72,7 +82,7 @@ class _Moment:
     merged: Sequence[pa.Table]
     instant: pa.Scalar
     held: HeldTables
-    probes: StaticProbes
+    probes: Probes
 
 
 Rows = Callable[[_Moment], pa.Table]
@@ -126,7 +136,7 @@ class UpperBlock:
         merged: Sequence[pa.Table],
         instant: pa.Scalar,
         held: HeldTables,
-        probes: StaticProbes,
+        probes: Probes,
     ) -> pa.Table:
         """The block over the folds' merged relations, columns in the order of the select list."""
         return self.rows(_Moment(merged, instant, held, probes))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.engine.inline_block import (
+from headwater.compile.block import (
     NotInLine,
     condition,
     resolve_column,
