@@ -9,7 +9,7 @@ from headwater.errors import NotSupportedError
 from headwater.expression.bind import compile_expression
 from headwater.expression.compile import Compiled
 from headwater.expression.terms import Terms
-from headwater.plan.continuous.folds import Leaf, StateCall
+from headwater.plan.folds import Leaf, StateCall
 
 
 def compile_arguments(plan: StateCall, leaf: Leaf, terms: Terms) -> tuple[Compiled, ...]:

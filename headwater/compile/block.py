@@ -21,13 +21,13 @@ from headwater.fold.columns import Column
 from headwater.fold.lookup import Lookup
 from headwater.fold.order import OrderKey, order_rows
 from headwater.fold.probe import Probe
-from headwater.plan.continuous.folds import (
+from headwater.plan.folds import (
     Finish,
     FoldPlan,
     StaticSource,
 )
-from headwater.plan.continuous.pieces import INSTANT_COLUMN, Piece, column, equal
-from headwater.plan.continuous.shape import Limit
+from headwater.plan.pieces import INSTANT_COLUMN, Piece, column, equal
+from headwater.plan.shape import Limit
 from headwater.sql.types import TIMESTAMP
 
 PLACE, TICK, SEQUENCE = "headwater_place", "headwater_tick", "headwater_sequence"

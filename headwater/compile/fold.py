@@ -22,9 +22,9 @@ from headwater.fold.aggregates import ALIASES, FUNCTIONS, Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import kind_of
 from headwater.fold.families import Edge
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, FoldPlan
-from headwater.plan.continuous.pieces import Piece, column
-from headwater.plan.continuous.text import Rows, Slot, SparkText, conjunction, joined, spark_text
+from headwater.plan.folds import BEGIN, EXPIRY, PANE, FoldPlan
+from headwater.plan.pieces import Piece, column
+from headwater.plan.text import Rows, Slot, SparkText, conjunction, joined, spark_text
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"

@@ -24,8 +24,8 @@ from headwater.expression.bind import compile_expression
 from headwater.expression.compile import Compiled, filter_rows
 from headwater.expression.terms import Terms
 from headwater.fold.columns import kind_of
-from headwater.plan.continuous.folds import FoldPlan
-from headwater.plan.continuous.pieces import Piece
+from headwater.plan.folds import FoldPlan
+from headwater.plan.pieces import Piece
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from headwater.fold.columns import Column
 from headwater.fold.probe import Probe
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.continuous.blocks import StateFunction, Tables
-from headwater.plan.continuous.folds import ContinuousPlan, StreamColumns
-from headwater.plan.continuous.planner import plan_query
-from headwater.plan.continuous.upper import (
+from headwater.plan.blocks import StateFunction, Tables
+from headwater.plan.folds import ContinuousPlan, StreamColumns
+from headwater.plan.planner import plan_query
+from headwater.plan.upper import (
     VALUE,
     FoldGroups,
     FoldRows,

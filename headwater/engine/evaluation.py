@@ -24,8 +24,8 @@ from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.continuous.folds import ContinuousPlan, window_view
-from headwater.plan.continuous.text import Rows, Slot
+from headwater.plan.folds import ContinuousPlan, window_view
+from headwater.plan.text import Rows, Slot
 from headwater.sql.types import TIMESTAMP
 
 TIME = "_t"

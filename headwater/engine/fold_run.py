@@ -47,8 +47,8 @@ from headwater.errors import DataError
 from headwater.fold.pane import Panes, Window
 from headwater.fold.probe import Probe
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
-from headwater.plan.continuous.text import SparkText
+from headwater.plan.folds import BEGIN, EXPIRY, PANE, stream_view
+from headwater.plan.text import SparkText
 from headwater.sql.types import TIMESTAMP
 
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks

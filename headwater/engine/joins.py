@@ -27,7 +27,7 @@ from headwater.fold.columns import Column
 from headwater.fold.join import LEFT, RIGHT, Aging, JoinSide, StreamJoin
 from headwater.fold.pane import Panes, Window
 from headwater.fold.row_join import Joined, RowJoin
-from headwater.plan.continuous.folds import BEGIN, EXPIRY
+from headwater.plan.folds import BEGIN, EXPIRY
 
 
 class InlineMerge(Merge):

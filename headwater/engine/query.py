@@ -51,7 +51,7 @@ from headwater.engine.world import World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
-from headwater.plan.continuous.folds import ContinuousPlan, Leaf
+from headwater.plan.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 

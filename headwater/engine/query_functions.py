@@ -32,7 +32,7 @@ from headwater.engine.stateful import (
 )
 from headwater.errors import StorageError
 from headwater.expression.terms import Terms
-from headwater.plan.continuous.folds import Leaf, StateCall
+from headwater.plan.folds import Leaf, StateCall
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
 

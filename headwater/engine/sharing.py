@@ -27,9 +27,9 @@ from headwater.errors import Error
 from headwater.expression.terms import Terms
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
-from headwater.plan.continuous.folds import AggregateCall
-from headwater.plan.continuous.pieces import Piece
-from headwater.plan.continuous.text import Rows
+from headwater.plan.folds import AggregateCall
+from headwater.plan.pieces import Piece
+from headwater.plan.text import Rows
 from headwater.storage.streaming.table import StreamingTable
 
 MOST_KEPT = 1024  # instants whose relations wait for members that are behind

@@ -23,7 +23,7 @@ from headwater.engine.sampling import Sampling
 from headwater.errors import BindError, DataError
 from headwater.expression.compile import Compiled
 from headwater.expression.terms import Terms
-from headwater.plan.continuous.folds import Leaf, StateCall
+from headwater.plan.folds import Leaf, StateCall
 
 Ticks = npt.NDArray[np.int64]
 FUNCTION = "function"  # stands for the user's own class in the bytes of its state

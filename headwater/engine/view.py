@@ -22,7 +22,7 @@ from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import World
 from headwater.kernel.relation import HeldTables
-from headwater.plan.continuous.folds import ContinuousPlan
+from headwater.plan.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
 

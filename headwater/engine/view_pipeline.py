@@ -32,7 +32,7 @@ from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
-from headwater.plan.continuous.text import Rows
+from headwater.plan.text import Rows
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE

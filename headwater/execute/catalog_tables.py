@@ -6,8 +6,8 @@ import pyarrow as pa
 
 from headwater.execute.context import Context
 from headwater.kernel.functions import PythonFunction
-from headwater.plan.continuous.blocks import StateFunction
-from headwater.plan.continuous.folds import StreamColumns
+from headwater.plan.blocks import StateFunction
+from headwater.plan.folds import StreamColumns
 from headwater.sql.type_parser import parse_type
 
 

@@ -36,7 +36,7 @@ from headwater.execute.update_queries import (
     update_query,
 )
 from headwater.execute.zones import stored_zone
-from headwater.plan.continuous.leaves import cut_length
+from headwater.plan.leaves import cut_length
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.duration import Duration

@@ -9,8 +9,8 @@ import pyarrow as pa
 from headwater.errors import BindError, Error
 from headwater.execute import system_tables
 from headwater.execute.context import Context, unknown_table
-from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.leaves import cut_by, cut_length
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.leaves import cut_by, cut_length
 from headwater.sql.extensions import Cut, TableReference
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query

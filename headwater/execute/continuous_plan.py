@@ -27,16 +27,16 @@ from headwater.execute.zones import WorldInZone
 from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.folds import (
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
     stream_view,
     window_view,
 )
-from headwater.plan.continuous.leaves import cut_by
-from headwater.plan.continuous.planner import ViewTimes, plan_query
-from headwater.plan.continuous.text import SparkText
+from headwater.plan.leaves import cut_by
+from headwater.plan.planner import ViewTimes, plan_query
+from headwater.plan.text import SparkText
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type

@@ -20,10 +20,10 @@ from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
-from headwater.plan.continuous.folds import ContinuousPlan
-from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.text import Rows, Slot, SparkText
-from headwater.plan.continuous.view_rules import reason_of_view
+from headwater.plan.folds import ContinuousPlan
+from headwater.plan.planner import ViewTimes
+from headwater.plan.text import Rows, Slot, SparkText
+from headwater.plan.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
 from headwater.sql.statements.create_view import CreateView

@@ -25,7 +25,7 @@ from headwater.execute.reading import (
 )
 from headwater.expression.predicate import columns_of
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import VARYING, called
+from headwater.plan.calls import VARYING, called
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql import dialect
@@ -172,7 +172,7 @@ def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     zone = terms.time_zone
     system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
-        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms)
+        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms, versions=True)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
     if snapshot is not None:

@@ -28,9 +28,9 @@ from headwater.expression.predicate import Range, Ranges, common
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import time_ranges
-from headwater.plan.continuous.folds import Leaf
-from headwater.plan.continuous.pieces import Piece, Stand, column
-from headwater.plan.continuous.planner import one_time_edits, one_time_stars, valid_piece
+from headwater.plan.folds import Leaf
+from headwater.plan.pieces import Piece, Stand, column
+from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion

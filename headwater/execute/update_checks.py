@@ -15,9 +15,9 @@ from sqlglot import exp
 from headwater.errors import BindError
 from headwater.execute.continuous_checks import Checker
 from headwater.kernel.functions import PythonFunction
-from headwater.plan.continuous.calls import AGGREGATES, Call, calls_of
-from headwater.plan.continuous.scope import within
-from headwater.plan.continuous.shape import Block, blocks_of
+from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.scope import within
+from headwater.plan.shape import Block, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
 from headwater.sql.spans import span_of
 from headwater.sql.statements.query import Query, make_query

@@ -30,7 +30,7 @@ from headwater.execute.zones import WorldInZone
 from headwater.fold.lookup import Lookup
 from headwater.kernel.functions import PythonFunction
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import calls_of
+from headwater.plan.calls import calls_of
 from headwater.settings import MEBIBYTE
 from headwater.sql.extensions import Refresh, UpdateMode
 from headwater.sql.literals import literal

@@ -24,13 +24,13 @@ from headwater.execute.query import work_for
 from headwater.execute.reading import Reading, reading, stream_view_name
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.continuous.calls import calls_of
-from headwater.plan.continuous.folds import static_view, window_view
-from headwater.plan.continuous.pieces import Stand
-from headwater.plan.continuous.planner import pinned
-from headwater.plan.continuous.rules.first_last import WAYS
-from headwater.plan.continuous.text import INSTANT, spark_text
-from headwater.plan.continuous.times import time_edits
+from headwater.plan.calls import calls_of
+from headwater.plan.folds import static_view, window_view
+from headwater.plan.pieces import Stand
+from headwater.plan.planner import pinned
+from headwater.plan.rules.first_last import WAYS
+from headwater.plan.text import INSTANT, spark_text
+from headwater.plan.times import time_edits
 from headwater.sql.statements.query import Query
 from headwater.sql.types import TIMESTAMP
 from headwater.storage.streaming.definition import SEQUENCE

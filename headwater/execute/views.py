@@ -27,8 +27,8 @@ from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.execute.zones import stored_zone
 from headwater.kernel.relation import HeldTables
-from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.view_rules import TIME, broken_rule, reason_of_view
+from headwater.plan.planner import ViewTimes
+from headwater.plan.view_rules import TIME, broken_rule, reason_of_view
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic

@@ -21,7 +21,7 @@ from headwater.errors import (
     SqlSyntaxError,
     StorageError,
 )
-from headwater.plan.continuous.times import APART, ORDERED_DISTINCT
+from headwater.plan.times import APART, ORDERED_DISTINCT
 from headwater.storage.disk import storage_error
 
 NO_SPACE = "No space left on device"  # as Java and Python say it

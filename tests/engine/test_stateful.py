@@ -24,8 +24,8 @@ from headwater.engine.stateful import (
 )
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.fold import snapshot
-from headwater.plan.continuous.folds import Leaf, StateCall, StreamColumns
-from headwater.plan.continuous.pieces import Piece, Rendering
+from headwater.plan.folds import Leaf, StateCall, StreamColumns
+from headwater.plan.pieces import Piece, Rendering
 from headwater.sql.extensions import Window
 from headwater.sql.statements.query import make_query
 from headwater.sql.text import Name, Span

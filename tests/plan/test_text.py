@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from sqlglot import exp
 
-from headwater.plan.continuous.pieces import Rendering, Stand, column, value
-from headwater.plan.continuous.text import INSTANT, Rows, Slot, joined, spark_text
+from headwater.plan.pieces import Rendering, Stand, column, value
+from headwater.plan.text import INSTANT, Rows, Slot, joined, spark_text
 from headwater.sql.statements.query import make_query
 from headwater.sql.text import Span
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.continuous.calls import CHANCE, TIME_FUNCTIONS, Call, moments, varying_calls
-from headwater.plan.continuous.pieces import Piece, Stand, cast, instant
-from headwater.plan.continuous.scope import innermost, within
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import spark_text
+from headwater.plan.calls import CHANCE, TIME_FUNCTIONS, Call, moments, varying_calls
+from headwater.plan.pieces import Piece, Stand, cast, instant
+from headwater.plan.scope import innermost, within
+from headwater.plan.shape import Block
+from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
 
 ORDERED_DISTINCT = "listagg(DISTINCT …) WITHIN GROUP beside another DISTINCT aggregate"

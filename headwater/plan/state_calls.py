@@ -10,13 +10,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from headwater.errors import BindError
-from headwater.plan.continuous.blocks import AddedUse, StateFunction, Tables
-from headwater.plan.continuous.calls import Call
-from headwater.plan.continuous.folds import Leaf, StateCall, call_column
-from headwater.plan.continuous.pieces import Piece, Rendering, Stand, column
-from headwater.plan.continuous.scope import ColumnUse, Scope, innermost, inside, within
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import spark_text
+from headwater.plan.blocks import AddedUse, StateFunction, Tables
+from headwater.plan.calls import Call
+from headwater.plan.folds import Leaf, StateCall, call_column
+from headwater.plan.pieces import Piece, Rendering, Stand, column
+from headwater.plan.scope import ColumnUse, Scope, innermost, inside, within
+from headwater.plan.shape import Block
+from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.plan.continuous.folds import Leaf, SourceColumn
-from headwater.plan.continuous.shape import Block, Source
+from headwater.plan.folds import Leaf, SourceColumn
+from headwater.plan.shape import Block, Source
 from headwater.sql.text import Span
 
 

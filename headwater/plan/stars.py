@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from headwater.errors import NotSupportedError
-from headwater.plan.continuous.folds import Leaf
-from headwater.plan.continuous.pieces import Stand
-from headwater.plan.continuous.scope import Scope
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import spark_text
+from headwater.plan.folds import Leaf
+from headwater.plan.pieces import Stand
+from headwater.plan.scope import Scope
+from headwater.plan.shape import Block
+from headwater.plan.text import spark_text
 from headwater.sql.types import quoted
 
 

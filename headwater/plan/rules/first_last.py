@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headwater.plan.continuous.blocks import Bound
-from headwater.plan.continuous.calls import Call
-from headwater.plan.continuous.folds import Leaf
-from headwater.plan.continuous.pieces import Rendering, Stand, column
-from headwater.plan.continuous.scope import Scope, within
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import SparkText, conjunction, spark_text
+from headwater.plan.blocks import Bound
+from headwater.plan.calls import Call
+from headwater.plan.folds import Leaf
+from headwater.plan.pieces import Rendering, Stand, column
+from headwater.plan.scope import Scope, within
+from headwater.plan.shape import Block
+from headwater.plan.text import SparkText, conjunction, spark_text
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 

@@ -15,18 +15,18 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.continuous.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
-from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.calls import AGGREGATES, Call, calls_of
-from headwater.plan.continuous.folds import (
+from headwater.plan.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
     FoldPlan,
     Leaf,
     previous_column,
 )
-from headwater.plan.continuous.leaves import find_leaves, view_leaves
-from headwater.plan.continuous.pieces import (
+from headwater.plan.leaves import find_leaves, view_leaves
+from headwater.plan.pieces import (
     Piece,
     Rendering,
     Stand,
@@ -35,17 +35,17 @@ from headwater.plan.continuous.pieces import (
     instant,
     is_not_null,
 )
-from headwater.plan.continuous.rules.correlated import fold_correlated, lookup_text
-from headwater.plan.continuous.rules.first_last import (
+from headwater.plan.rules.correlated import fold_correlated, lookup_text
+from headwater.plan.rules.first_last import (
     WAYS,
     edge_calls,
     edge_edits,
     ordered_leaf,
 )
-from headwater.plan.continuous.rules.grouping import fold_groups
-from headwater.plan.continuous.rules.ring import fold_ring
-from headwater.plan.continuous.rules.rows import block_text, fold_rows
-from headwater.plan.continuous.scope import (
+from headwater.plan.rules.grouping import fold_groups
+from headwater.plan.rules.ring import fold_ring
+from headwater.plan.rules.rows import block_text, fold_rows
+from headwater.plan.scope import (
     ColumnUse,
     Scope,
     SourceInfo,
@@ -55,16 +55,16 @@ from headwater.plan.continuous.scope import (
     narrowed,
     within,
 )
-from headwater.plan.continuous.shape import Block, Source, blocks_of, cte_bodies
-from headwater.plan.continuous.stars import (
+from headwater.plan.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.stars import (
     hidden_names,
     reads_all_columns,
     star_edits,
     star_in_expression,
 )
-from headwater.plan.continuous.state_calls import call_names, find_state_calls
-from headwater.plan.continuous.text import Rows, SparkText, joined, spark_text
-from headwater.plan.continuous.times import refuse_chance, refuse_ordered_distinct, time_edits
+from headwater.plan.state_calls import call_names, find_state_calls
+from headwater.plan.text import Rows, SparkText, joined, spark_text
+from headwater.plan.times import refuse_chance, refuse_ordered_distinct, time_edits
 from headwater.sql.extensions import Previous, Relation, TableReference, Valid
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headwater.plan.continuous.blocks import Bound
-from headwater.plan.continuous.folds import FoldPlan
-from headwater.plan.continuous.scope import Scope
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import spark_text
+from headwater.plan.blocks import Bound
+from headwater.plan.folds import FoldPlan
+from headwater.plan.scope import Scope
+from headwater.plan.shape import Block
+from headwater.plan.text import spark_text
 from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 

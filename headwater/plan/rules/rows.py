@@ -6,19 +6,19 @@ everything that depends on the instant is finished above. Concatenation in DC4's
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import AddedUse, Bound, Unfit
-from headwater.plan.continuous.folds import (
+from headwater.plan.blocks import AddedUse, Bound, Unfit
+from headwater.plan.folds import (
     Finish,
     FoldPlan,
     Output,
     SourceColumn,
 )
-from headwater.plan.continuous.pieces import Piece, Stand, all_of, column
-from headwater.plan.continuous.rules.probe import check_probe
-from headwater.plan.continuous.rules.pushdown import split_conditions
-from headwater.plan.continuous.scope import Scope, within
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import Rows, SparkText, joined, spark_text
+from headwater.plan.pieces import Piece, Stand, all_of, column
+from headwater.plan.rules.probe import check_probe
+from headwater.plan.rules.pushdown import split_conditions
+from headwater.plan.scope import Scope, within
+from headwater.plan.shape import Block
+from headwater.plan.text import Rows, SparkText, joined, spark_text
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 

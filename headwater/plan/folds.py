@@ -11,9 +11,9 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
-from headwater.plan.continuous.pieces import Piece
-from headwater.plan.continuous.shape import Block, Limit, OrderItem
-from headwater.plan.continuous.text import Rows, SparkText
+from headwater.plan.pieces import Piece
+from headwater.plan.shape import Block, Limit, OrderItem
+from headwater.plan.text import Rows, SparkText
 from headwater.sql.extensions import Cut, Window
 from headwater.sql.text import Name
 

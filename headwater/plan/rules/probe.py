@@ -6,8 +6,8 @@ views; concatenation in DataCell's words).
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import Unfit
-from headwater.plan.continuous.scope import Scope
+from headwater.plan.blocks import Unfit
+from headwater.plan.scope import Scope
 
 _WITH_TABLE = frozenset({",", "inner", "cross", "left", "semi", "anti"})
 _TABLE_WITH = frozenset({",", "inner", "cross", "right"})

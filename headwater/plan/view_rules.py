@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import Tables
-from headwater.plan.continuous.leaves import view_leaves
-from headwater.plan.continuous.scope import within
-from headwater.plan.continuous.shape import blocks_of
+from headwater.plan.blocks import Tables
+from headwater.plan.leaves import view_leaves
+from headwater.plan.scope import within
+from headwater.plan.shape import blocks_of
 from headwater.sql.statements.query import Query
 
 R1 = "R1: a stream must be grouped before anything else needs all of its rows"

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from headwater.plan.continuous.folds import ContinuousPlan, FoldPlan
-from headwater.plan.continuous.pieces import Rendering, Stand
-from headwater.plan.continuous.rules.correlated import is_null_over_nothing
-from headwater.plan.continuous.scope import within
-from headwater.plan.continuous.shape import Block, Source, blocks_of, cte_bodies
-from headwater.plan.continuous.text import SparkText, joined, spark_text
+from headwater.plan.folds import ContinuousPlan, FoldPlan
+from headwater.plan.pieces import Rendering, Stand
+from headwater.plan.rules.correlated import is_null_over_nothing
+from headwater.plan.scope import within
+from headwater.plan.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.text import SparkText, joined, spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span

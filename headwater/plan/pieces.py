@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.plan.continuous.text import INSTANT, Slot, SparkText, Value, spark_text
+from headwater.plan.text import INSTANT, Slot, SparkText, Value, spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted

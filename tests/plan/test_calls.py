@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from headwater.plan.continuous.calls import VARYING, called
+from headwater.plan.calls import VARYING, called
 
 
 @pytest.mark.parametrize(

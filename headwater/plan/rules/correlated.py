@@ -10,12 +10,12 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.plan.continuous.blocks import Bound, Unfit
-from headwater.plan.continuous.folds import FoldPlan
-from headwater.plan.continuous.rules.grouping import fold_groups
-from headwater.plan.continuous.scope import Scope
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import Rows, Slot, SparkText, Value, joined, spark_text
+from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.folds import FoldPlan
+from headwater.plan.rules.grouping import fold_groups
+from headwater.plan.scope import Scope
+from headwater.plan.shape import Block
+from headwater.plan.text import Rows, Slot, SparkText, Value, joined, spark_text
 from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted

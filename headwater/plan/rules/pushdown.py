@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from headwater.plan.continuous.blocks import Bound
-from headwater.plan.continuous.shape import Block
+from headwater.plan.blocks import Bound
+from headwater.plan.shape import Block
 from headwater.sql.text import Span
 
 

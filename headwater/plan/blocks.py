@@ -9,12 +9,12 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.plan.continuous.calls import AGGREGATES, Call
-from headwater.plan.continuous.folds import Leaf, Life, StaticSource, StreamColumns
-from headwater.plan.continuous.pieces import Piece, Rendering, Stand, column, equal
-from headwater.plan.continuous.scope import ColumnUse, Scope, inside, within
-from headwater.plan.continuous.shape import Block
-from headwater.plan.continuous.text import Rows, SparkText, spark_text
+from headwater.plan.calls import AGGREGATES, Call
+from headwater.plan.folds import Leaf, Life, StaticSource, StreamColumns
+from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
+from headwater.plan.scope import ColumnUse, Scope, inside, within
+from headwater.plan.shape import Block
+from headwater.plan.text import Rows, SparkText, spark_text
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted

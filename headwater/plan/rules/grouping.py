@@ -11,10 +11,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headwater.plan.continuous.blocks import Bound, Unfit
-from headwater.plan.continuous.calls import AGGREGATES, Call
-from headwater.plan.continuous.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
-from headwater.plan.continuous.pieces import (
+from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.calls import AGGREGATES, Call
+from headwater.plan.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
+from headwater.plan.pieces import (
     Piece,
     Stand,
     case_when,
@@ -23,10 +23,10 @@ from headwater.plan.continuous.pieces import (
     number,
     value,
 )
-from headwater.plan.continuous.rules.probe import check_probe
-from headwater.plan.continuous.rules.pushdown import split_conditions
-from headwater.plan.continuous.scope import Scope, inside, within
-from headwater.plan.continuous.shape import Block, Item
+from headwater.plan.rules.probe import check_probe
+from headwater.plan.rules.pushdown import split_conditions
+from headwater.plan.scope import Scope, inside, within
+from headwater.plan.shape import Block, Item
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 

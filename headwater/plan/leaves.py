@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.blocks import Tables
-from headwater.plan.continuous.folds import Leaf
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.blocks import Tables
+from headwater.plan.folds import Leaf
 from headwater.sql.duration import Duration
 from headwater.sql.extensions import Cut, Window
 from headwater.sql.statements.query import Query
