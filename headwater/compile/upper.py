@@ -56,6 +56,14 @@ class _UpperTables:
         """The columns of any relation."""
         return self.schemas.get(name.lower()) or self.tables.standard(name)
 
+    def kind(self, name: str) -> str | None:
+        """What a name means; rows at hand have no kind."""
+        return self.tables.kind(name)
+
+    def names(self) -> Sequence[str]:
+        """All names that may stand in FROM."""
+        return [*self.schemas, *self.tables.names()]
+
     def state_function(self, name: str) -> StateFunction | None:
         """A function with state has no order of rows here: it is left to be refused elsewhere."""
         return self.tables.state_function(name)

@@ -21,13 +21,13 @@ from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.functions import registered
 from headwater.execute.zones import WorldInZone
 from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.checks import Checker
 from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
@@ -120,7 +120,9 @@ class Made:
             for r in query.table_references
             if r.window is not None or r.cut is not None
         ]
-        self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
+        self.step = Checker(CatalogTables(context), query, text).slide(
+            self.tables[0].definition.time_type
+        )
         self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
         self.analyser = Analyser(self.world, _some_instant(self.tables[0]), known)

@@ -11,18 +11,19 @@ from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.world import World
 from headwater.errors import BindError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.explain_updates import measured_update, update_lines
-from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
+from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
 from headwater.plan.planner import ViewTimes
 from headwater.plan.text import Rows, Slot, SparkText
+from headwater.plan.update_checks import is_update_query
 from headwater.plan.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
@@ -43,7 +44,7 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
     if is_update_query(query):
         spec = MadeUpdate(context, query, statement.text).spec
         return Result("EXPLAIN", pa.table({"plan": update_lines(context, spec)}))
-    Checker(context, query, statement.text).check()
+    Checker(CatalogTables(context), query, statement.text).check()
     made = Made(context, query, statement.text)
     lines = [_when(query), *_plan_lines(context, made.plan, made.specs, None)]
     lines.append(_upper_line(made.plan, made.evaluation.upper_tier))

@@ -14,7 +14,7 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
 from headwater.execute.constants import constant_row
-from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.context import Context, Running
 from headwater.execute.reading import (
     Reading,
     reading,
@@ -25,6 +25,7 @@ from headwater.execute.reading import (
 )
 from headwater.expression.predicate import columns_of
 from headwater.kernel.kernel import Work
+from headwater.plan.blocks import unknown_table
 from headwater.plan.calls import VARYING, called
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result

@@ -17,7 +17,7 @@ from headwater.engine.view_pipeline import Place, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.errors import BindError, Error, SettingError, StorageError
 from headwater.execute.catalog_tables import CatalogTables
-from headwater.execute.context import Context, Running, unknown_table, unknown_view
+from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import check_unread
@@ -27,6 +27,7 @@ from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.execute.zones import stored_zone
 from headwater.kernel.relation import HeldTables
+from headwater.plan.blocks import unknown_table
 from headwater.plan.planner import ViewTimes
 from headwater.plan.view_rules import TIME, broken_rule, reason_of_view
 from headwater.result import Result

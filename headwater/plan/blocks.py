@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal as OneOf
 from typing import Protocol
 
 import pyarrow as pa
 
+from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, Call
 from headwater.plan.folds import Leaf, Life, StaticSource, StreamColumns
 from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, inside, within
 from headwater.plan.shape import Block
 from headwater.plan.text import Rows, SparkText, spark_text
+from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
-from headwater.sql.text import Span
+from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
@@ -38,6 +40,12 @@ class Tables(Protocol):
 
     def standard(self, name: str) -> pa.Schema | None:
         """The columns of a standard table."""
+
+    def kind(self, name: str) -> str | None:
+        """What a name means: a kind of the catalog, "system table", or nothing."""
+
+    def names(self) -> Sequence[str]:
+        """All names that may stand in FROM."""
 
     def state_function(self, name: str) -> StateFunction | None:
         """A function with state, by its name in lower case."""
@@ -194,3 +202,15 @@ def leaf_edits(leaf: Leaf, query: Query, rows: Rows) -> list[Stand]:
     if leaf.cut is not None:  # its clause is gone from every text already
         return [Stand(leaf.name.span, shown)]
     return [Stand(leaf.name.span, shown), Stand(leaf.window.span, spark_text(" "))]
+
+
+def unknown_table(name: Name | str, names: Iterable[str], text: str | None = None) -> BindError:
+    """The error for a name that no table has."""
+    near = nearest(str(name), list(names))
+    place = name.span.place(text) if isinstance(name, Name) and text is not None else None
+    return BindError(
+        f"table {name} does not exist",
+        sqlstate="42P01",
+        hint=f"did you mean {near}?" if near else "SHOW TABLES lists what there is",
+        place=place,
+    )

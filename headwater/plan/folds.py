@@ -60,7 +60,14 @@ class StreamColumns:
     visible: tuple[str, ...]
     time: str
     time_type: pa.DataType
-    ranged: bool = False  # RANGE hides old rows, whatever the window
+    kind: str = "streaming table"  # or "stream", "materialized view"
+    range_ticks: int | None = None  # RANGE hides older rows, whatever the window
+    update_key: tuple[str, ...] | None = None
+
+    @property
+    def ranged(self) -> bool:
+        """Whether RANGE hides old rows."""
+        return self.range_ticks is not None
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,9 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import BindError
-from headwater.execute.continuous_checks import Checker
-from headwater.kernel.functions import PythonFunction
 from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.checks import Checker
+from headwater.plan.folds import StreamColumns
 from headwater.plan.scope import within
 from headwater.plan.shape import Block, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
@@ -23,7 +23,6 @@ from headwater.sql.spans import span_of
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Span
 from headwater.sql.types import name_of
-from headwater.storage.streaming.definition import Definition
 
 STREAM_JOINS = ("", ",", "inner")
 TABLE_JOINS = (*STREAM_JOINS, "left", "cross", "semi", "anti")
@@ -44,7 +43,7 @@ class CheckedBranch:
     query: Query
     block: Block  # in the text of `query`
     reference: TableReference
-    definition: Definition
+    definition: StreamColumns
     key: tuple[str, ...]  # the names that the key's columns have in the result
     columns: tuple[str, ...]  # the update key, of a join in the order of its first table's
     joined: bool = False
@@ -192,7 +191,7 @@ class UpdateChecker(Checker):
         return found
 
     def _paired_keys(
-        self, query: Query, streams: Sequence[tuple[TableReference, Definition]], offset: int
+        self, query: Query, streams: Sequence[tuple[TableReference, StreamColumns]], offset: int
     ) -> tuple[str, ...]:
         """A join is over the key: for each column of the first table's key the second's."""
         (first, one), (second, two) = streams
@@ -217,15 +216,15 @@ class UpdateChecker(Checker):
 
     def _check_joined_types(
         self,
-        one: Definition,
-        two: Definition,
+        one: StreamColumns,
+        two: StreamColumns,
         pairs: Sequence[str],
         second: TableReference,
         offset: int,
     ) -> None:
         """Keys that are joined wait in one queue."""
         for own, its in zip(one.update_key or (), pairs, strict=True):
-            first, other = one.stored_schema.field(own).type, two.stored_schema.field(its).type
+            first, other = one.schema.field(own).type, two.schema.field(its).type
             if first != other:
                 raise self._at(
                     "a join of update streams is over keys of one type: "
@@ -252,7 +251,7 @@ class UpdateChecker(Checker):
                 hint="leave SAMPLE out",
             )
 
-    def _stream_of(self, reference: TableReference, offset: int) -> Definition | None:
+    def _stream_of(self, reference: TableReference, offset: int) -> StreamColumns | None:
         try:
             definition = self._reference(reference)
         except BindError as error:
@@ -313,7 +312,7 @@ class UpdateChecker(Checker):
         self,
         block: Block,
         reference: TableReference,
-        definition: Definition,
+        definition: StreamColumns,
         offset: int,
     ) -> tuple[str, ...]:
         """Map keeps the key: its columns are in the result as they are."""
@@ -335,7 +334,7 @@ class UpdateChecker(Checker):
         query: Query,
         block: Block,
         reference: TableReference,
-        definition: Definition,
+        definition: StreamColumns,
         offset: int,
         joined: bool,
     ) -> None:
@@ -360,7 +359,7 @@ class UpdateChecker(Checker):
             )
         if block.group_all:
             return
-        own = {name.casefold() for name in definition.stored_schema.names}
+        own = {name.casefold() for name in definition.schema.names}
         nodes = {span_of(key): key for key in block.node.args["group"].expressions}
         grouped = [_expression(block, nodes[span], own) for span in block.group]
         for column in definition.update_key or ():
@@ -373,16 +372,11 @@ class UpdateChecker(Checker):
                 )
 
     def _aggregates(self, query: Query, block: Block) -> list[Span]:
-        functions = self._context.functions
-        mine = {
-            name.upper()
-            for name, function in functions.items()
-            if isinstance(function, PythonFunction) and function.kind == "aggregate"
-        }
         spans = [item.span for item in block.items]
         spans += [] if block.having is None else [block.having]
         calls = _own_calls(query, spans)
-        return [call.span for call in calls if call.name in AGGREGATES or call.name in mine]
+        own = self._tables.is_aggregate
+        return [c.span for c in calls if c.name in AGGREGATES or own(c.name.lower())]
 
     def _check_union(self, branches: Sequence[CheckedBranch]) -> None:
         """Branches have equal keys, in the same columns of the result."""
@@ -425,7 +419,7 @@ def _own_calls(query: Query, spans: Sequence[Span]) -> list[Call]:
 
 
 def _key_types(branch: CheckedBranch) -> list[pa.DataType]:
-    schema = branch.definition.stored_schema
+    schema = branch.definition.schema
     return [schema.field(name).type for name in branch.columns]
 
 

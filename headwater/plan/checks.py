@@ -7,15 +7,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.errors import BindError, Error
-from headwater.execute import system_tables
-from headwater.execute.context import Context, unknown_table
 from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.blocks import Tables, unknown_table
+from headwater.plan.folds import StreamColumns
 from headwater.plan.leaves import cut_by, cut_length
+from headwater.sql.duration import duration_ticks
 from headwater.sql.extensions import Cut, TableReference
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
-from headwater.storage.streaming.definition import Definition, duration_ticks
 
 
 class Checker:
@@ -23,8 +23,8 @@ class Checker:
 
     needs_window = True  # on each streaming table
 
-    def __init__(self, context: Context, query: Query, text: str) -> None:
-        self._context, self._query, self._text = context, query, text
+    def __init__(self, tables: Tables, query: Query, text: str) -> None:
+        self._tables, self._query, self._text = tables, query, text
 
     def check(self) -> None:
         """All rules."""
@@ -90,25 +90,24 @@ class Checker:
         place = span.shifted(self._query.offset).place(self._text)
         return BindError(message, sqlstate="42P20", hint=hint, place=place)
 
-    def _reference(self, reference: TableReference) -> Definition | None:
-        name, context = reference.name, self._context
-        if system_tables.find(context, str(name)) is not None:
+    def _reference(self, reference: TableReference) -> StreamColumns | None:
+        name, kind = reference.name, self._tables.kind(str(reference.name))
+        if kind == "system table":
             raise self._error(
                 f"a continuous query cannot read {name}",
                 name.span,
                 hint="system tables have no history to be evaluated over",
             )
-        item = context.find(name)
-        if item is None:
+        if kind is None:
             shifted = Name(str(name), name.span.shifted(self._query.offset))
-            raise unknown_table(shifted, context.relation_names(), self._text)
-        if item.kind in ("continuous query", "view"):
+            raise unknown_table(shifted, self._tables.names(), self._text)
+        if kind in ("continuous query", "view"):
             raise self._error(
-                f"{item.kind} {item.name} cannot be read by a continuous query",
+                f"{kind} {name} cannot be read by a continuous query",
                 name.span,
                 hint="CREATE MATERIALIZED VIEW keeps results in a streaming table",
             )
-        stream = context.stream(str(name))
+        stream = self._tables.stream(str(name))
         if stream is None:
             if reference.window is not None:
                 raise self._error(
@@ -124,20 +123,20 @@ class Checker:
                 )
             return None
         if reference.cut is not None:
-            self._check_cut_column(reference, stream.definition)
-            return stream.definition
+            self._check_cut_column(reference, stream)
+            return stream
         if reference.window is None and not self.needs_window:
-            return stream.definition
+            return stream
         if reference.window is None:
             raise self._error(
                 f"streaming table {name} needs a window in a continuous query",
                 name.span,
                 hint=f"for instance {name} [INTERVAL '1' MINUTE] or {name} [ROWS 100]",
             )
-        self._check_window(reference, stream.definition)
-        return stream.definition
+        self._check_window(reference, stream)
+        return stream
 
-    def _check_cut_column(self, reference: TableReference, definition: Definition) -> None:
+    def _check_cut_column(self, reference: TableReference, definition: StreamColumns) -> None:
         cut = reference.cut
         assert cut is not None
         by = cut_by(cut, definition.time)
@@ -148,7 +147,7 @@ class Checker:
             return
         assert cut.column is not None
         self._check_columns([cut.column], definition)
-        named = {f.name.casefold(): f.type for f in definition.stored_schema}
+        named = {f.name.casefold(): f.type for f in definition.schema}
         self._check_steps(cut, named[cut.column.casefold()])
 
     def _check_steps(self, cut: Cut, type_: pa.DataType) -> None:
@@ -172,11 +171,11 @@ class Checker:
     def _cut_by(self) -> Sampled:
         reference = next(r for r in self._query.table_references if r.cut is not None)
         assert reference.cut is not None
-        return cut_by(
-            reference.cut, self._context.streaming_table(str(reference.name)).definition.time
-        )
+        stream = self._tables.stream(str(reference.name))
+        assert stream is not None
+        return cut_by(reference.cut, stream.time)
 
-    def _check_cuts(self, definitions: Sequence[Definition]) -> None:
+    def _check_cuts(self, definitions: Sequence[StreamColumns]) -> None:
         """All cuts of a query are alike, and no window or SAMPLE stands beside them."""
         query = self._query
         if query.windows:
@@ -198,7 +197,7 @@ class Checker:
             )
         self.slide(definitions[0].time_type)
 
-    def _check_window(self, reference: TableReference, definition: Definition) -> None:
+    def _check_window(self, reference: TableReference, definition: StreamColumns) -> None:
         window = reference.window
         assert window is not None
         self._check_columns(window.keys, definition)
@@ -214,7 +213,7 @@ class Checker:
         ticks = self.ticks(definition.time_type, window.duration.microseconds, window.span)
         self._check_reach(ticks, definition, window.span, "the window is")
 
-    def _check_reach(self, ticks: int, definition: Definition, span: Span, what: str) -> None:
+    def _check_reach(self, ticks: int, definition: StreamColumns, span: Span, what: str) -> None:
         """No window of time reaches beyond what a table keeps."""
         limit = definition.range_ticks
         if limit is not None and ticks > limit:
@@ -225,8 +224,8 @@ class Checker:
                 place=span.shifted(self._query.offset).place(self._text),
             )
 
-    def _check_columns(self, keys: Sequence[Name], definition: Definition) -> None:
-        names = [f.name for f in definition.stored_schema]
+    def _check_columns(self, keys: Sequence[Name], definition: StreamColumns) -> None:
+        names = [f.name for f in definition.schema]
         for key in keys:
             if key.casefold() not in (n.casefold() for n in names):
                 near = nearest(str(key), names)
@@ -237,7 +236,7 @@ class Checker:
                     place=key.span.shifted(self._query.offset).place(self._text),
                 )
 
-    def _check_times(self, definitions: Sequence[Definition]) -> None:
+    def _check_times(self, definitions: Sequence[StreamColumns]) -> None:
         kinds = {pa.types.is_integer(definition.time_type) for definition in definitions}
         if len(kinds) > 1:
             raise BindError(
