@@ -285,3 +285,19 @@ def test_a_clock_is_set_while_many_insert(db: Database) -> None:
     in_time = sum(not late for (late,) in db.sql("SELECT _late FROM t").rows())
     assert table._clock.waiting_count == in_time - 1
     assert clock(db) == "1"
+
+
+@pytest.mark.parametrize("zone", ["+02:00", "Etc/GMT-2"])
+def test_times_of_statements_are_in_the_zone_of_the_session(
+    folder: Path, connect: Connect, zone: str
+) -> None:
+    with connect(folder, settings=OFFLINE) as db:
+        db.sql("CREATE STREAMING TABLE t (id INT, at TIMESTAMP NOT NULL) TIMESTAMP BY at")
+        db.sql(f"SET time_zone = '{zone}'")
+        db.sql("INSERT INTO t VALUES (1, TIMESTAMP '2020-01-01 10:00:00')")
+        assert clock(db) == "2020-01-01 08:00:00+00:00"
+        db.sql("ADVANCE t TO TIMESTAMP '2020-01-01 12:00:00'")
+        assert clock(db) == "2020-01-01 10:00:00+00:00"
+        db.sql("ADVANCE t TO '2020-01-01 13:00:00'")
+        assert clock(db) == "2020-01-01 11:00:00+00:00"
+        assert db._context.kernel.status.state == "not started"
