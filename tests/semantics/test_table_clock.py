@@ -301,3 +301,23 @@ def test_times_of_statements_are_in_the_zone_of_the_session(
         db.sql("ADVANCE t TO '2020-01-01 13:00:00'")
         assert clock(db) == "2020-01-01 11:00:00+00:00"
         assert db._context.kernel.status.state == "not started"
+
+
+def test_a_row_that_is_deleted_while_it_waits_moves_no_clock(
+    folder: Path, connect: Connect
+) -> None:
+    created = "CREATE STREAMING TABLE t (id INT, t BIGINT NOT NULL) TIMESTAMP BY t"
+    with connect(folder, settings=OFFLINE) as db:
+        db.sql(f"{created} WATERMARK INTERVAL 5 SECONDS")
+        db.sql("INSERT INTO t VALUES (1, 10), (2, 20), (3, 21)")
+        table = db._context.streaming_table("t")
+        assert (clock(db), table._clock.waiting_count) == ("10", 2)
+        db.sql("DELETE FROM t")
+        assert (clock(db), table._clock.waiting_count) == ("10", 0)
+        db.sql("INSERT INTO t VALUES (4, 26)")  # 20 and 21 would be released
+        assert clock(db) == "10"
+        db.sql("INSERT INTO t VALUES (5, 18)")
+        assert db.sql("SELECT id, _late FROM t").rows() == [(5, False), (4, False)]
+        table._clock.validate()
+    with connect(folder, settings=OFFLINE) as db:
+        assert clock(db) == "18"
