@@ -16,6 +16,7 @@ from headwater.database import Database
 from headwater.errors import Error
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.set_clock import set_clock
+from tests.crash.stream_store import Opened, rows_of, scanned
 from tests.sources.feeding import deliver
 
 OFFLINE = {"eager_spark": False}
@@ -321,3 +322,32 @@ def test_a_row_that_is_deleted_while_it_waits_moves_no_clock(
         table._clock.validate()
     with connect(folder, settings=OFFLINE) as db:
         assert clock(db) == "18"
+
+
+def test_no_file_goes_after_its_rows_are_seen_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upkeep has found a compartment hidden; the clock is set back before it is dropped."""
+    with Opened(folder, removed_files_kept_s=0) as opened:
+        table = opened.create("t", range_ticks=10, compartments=2)
+        table.insert(rows_of([1, 2, 3]))
+        opened.store.seal(table)
+        real, found = table.replace, list[list[int]]()
+
+        def read() -> None:
+            set_clock(table, 3)
+            found.append([t for (t,) in scanned(table, ("t",))])
+
+        thread = threading.Thread(target=read)
+
+        def replaced(*given: Any) -> Any:
+            thread.start()
+            thread.join(0.3)
+            return real(*given)
+
+        monkeypatch.setattr(table, "replace", replaced)
+        with table.upkeep:  # the upkeep in the background comes later
+            table.insert(rows_of([1000], 9))
+            table.expire()
+        thread.join(PATIENCE_S)
+        assert [t for (t,) in scanned(table, ("t",))] == found[0] == [1000]

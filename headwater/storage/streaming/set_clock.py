@@ -55,18 +55,22 @@ def wait_for_stored_rows(table: StreamingTable) -> None:
 
 
 def _until_all_is_visible(table: StreamingTable, attempt: Callable[[], object]) -> None:
-    """Attempts it until no record before it is under way; inserts wait meanwhile."""
-    table.is_setting_clock = True
-    try:
-        for _ in range(ATTEMPTS):
-            try:
-                attempt()
-                return
-            except _InFlight:
-                table.barrier()
-    finally:
-        table.is_setting_clock = False
-        table.made_room()
+    """Attempts it until no record before it is under way; inserts and upkeep wait meanwhile.
+
+    Else files might go, after it is done, that the clock before it had hidden.
+    """
+    with table.upkeep:  # before inserts are held: upkeep may insert rows itself
+        table.is_setting_clock = True
+        try:
+            for _ in range(ATTEMPTS):
+                try:
+                    attempt()
+                    return
+                except _InFlight:
+                    table.barrier()
+        finally:
+            table.is_setting_clock = False
+            table.made_room()
     raise OverloadError(
         f"rows for {table.definition.name} come too fast for its clock to be set",
         hint="PAUSE SOURCE, then try again",
