@@ -173,7 +173,9 @@ class _StreamTarget:
             self._table.replace(old, rows)
         finally:
             self._table.rows_changed()
-        wait_for_stored_rows(self._table)
+        left = 0 if rows is None else rows.num_rows
+        if left < sum(block.row_count for block in old):
+            wait_for_stored_rows(self._table)
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
