@@ -78,14 +78,15 @@ class ContinuousView:
     @property
     def progress(self) -> float:
         """Which part of the rows is folded, 1 for all."""
-        total = sum(
-            p.place.table.state.next_sequence - p.place.start.sequence for p in self.pipelines
-        )
-        return 1.0 - self.waiting / total if total > 0 else 1.0
+        waiting = self.waiting
+        if not waiting:
+            return 1.0
+        total = sum(p.place.table.rows_since(p.place.start.sequence) for p in self.pipelines)
+        return max(1.0 - waiting / total, 0.0) if total > 0 else 1.0
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        return self.folds_at_insert and any(p.waiting or p.changed for p in self.pipelines)
+        return self.folds_at_insert and any(p.is_behind or p.changed for p in self.pipelines)
 
     @property
     def wants_early(self) -> bool:

@@ -139,7 +139,9 @@ class ViewPipeline:
         self._replaced: int | None = None  # the generation whose stored rows are being replaced
         self._kept_at = 0.0
         self._caught_up = False
-        self._began_at = 0  # how many rows the table had when folding began: those hold nobody back
+        self._began_at = (
+            0  # where the table stood when folding began: rows before that hold nobody back
+        )
         self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
@@ -232,9 +234,14 @@ class ViewPipeline:
     # Folding
 
     @property
+    def is_behind(self) -> bool:
+        """Whether rows came that are not folded."""
+        return self.place.table.state.next_sequence > self.sequence
+
+    @property
     def waiting(self) -> int:
         """Rows that came and are not folded."""
-        return self.place.table.state.next_sequence - self.sequence
+        return self.place.table.rows_since(self.sequence) if self.is_behind else 0
 
     @property
     def generation(self) -> int | None:
@@ -250,7 +257,7 @@ class ViewPipeline:
         """Folds every row that was acknowledged before the call, or before a sequence number."""
         with self.lock:
             here = end is not None and end <= self.sequence
-            if self._caught_up and (here or not self.waiting) and not self.changed:
+            if self._caught_up and (here or not self.is_behind) and not self.changed:
                 return
             started, before = time.perf_counter(), self.sequence
             try:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.kernel.cache import scratch_folder
+from headwater.kernel.cache import remove_scratch, scratch_folder
 from headwater.settings import Live, current
 from headwater.sql.types import canonical, name_of
 from headwater.storage.disk import storage_error
@@ -130,7 +130,7 @@ class Staging:
     def close(self) -> None:
         """Removes everything that was staged."""
         if self._memory is not None:
-            shutil.rmtree(self._memory, ignore_errors=True)
+            remove_scratch(self._memory)
         shutil.rmtree(self._fallback, ignore_errors=True)
 
 
