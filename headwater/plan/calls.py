@@ -6,7 +6,7 @@ are looked for among the tokens, however they are written, also where a query is
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -68,32 +68,28 @@ def calls_of(query: Query) -> list[Call]:
     found = []
     for node in query.tree.walk(bfs=False):
         if isinstance(node, exp.Func) and not isinstance(node, exp.Connector) and has_span(node):
-            call = _tree_call(query.text, node, heads)
+            call = _tree_call(node, heads)
             if call is not None:
                 found.append(call)
     return sorted(found, key=lambda call: (call.span.start, -call.span.end))
 
 
-def _heads(text: str) -> frozenset[int]:
-    """Where names stand that are called, or that need no parentheses."""
+def _heads(text: str) -> dict[int, str]:
+    """Names that are called, or that need no parentheses, in upper case, by where they stand."""
     tokens = tokenize(text)
-    return frozenset(
-        token.start
+    return {
+        token.start: token.upper
         for before, token, after in zip((tokens[-1], *tokens), tokens, tokens[1:], strict=False)
         if token.kind is Kind.WORD
         and before.text != "."
         and (after.text == "(" or token.upper in _BARE_TIME)
-    )
+    }
 
 
-def _tree_call(text: str, node: exp.Func, heads: frozenset[int]) -> Call | None:
+def _tree_call(node: exp.Func, heads: Mapping[int, str]) -> Call | None:
     outer, span = _around(node)
-    start = span.start
-    if start not in heads:
+    if span.start not in heads:
         return None
-    end = start
-    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
-        end += 1
     distinct = node.this if isinstance(node.this, exp.Distinct) else None
     if distinct is None and isinstance(
         node.this, exp.Order
@@ -106,7 +102,7 @@ def _tree_call(text: str, node: exp.Func, heads: frozenset[int]) -> Call | None:
     )
     filters = [one.expression.this for one in outer if isinstance(one, exp.Filter)]
     return Call(
-        name=text[start:end].upper(),
+        name=heads[span.start],
         span=span,
         arguments=() if star else _arguments(parts),
         distinct=distinct is not None,
