@@ -7,13 +7,13 @@ Spark's that do (`judgement`). What is not in the table is an admin's too, and a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from headwater.errors import AccessError, BindError, Error
 from headwater.sql import statements as all_statements
-from headwater.sql.judgement import judged
+from headwater.sql.judgement import Judgement, judged
+from headwater.sql.kinds import command_of
 from headwater.sql.lexer import Token
 from headwater.sql.masking import masked
 from headwater.sql.names import did_you_mean
@@ -49,6 +49,7 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
     all_statements.AlterUser: "admin",
     all_statements.AlterViewRefreshStatic: "admin",
     all_statements.Begin: "reader",
+    all_statements.CloseCursor: "reader",
     all_statements.Call: "reader",  # the statements inside are checked one by one
     all_statements.Commit: "reader",
     all_statements.ControlQuery: "admin",
@@ -67,23 +68,32 @@ NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
     all_statements.CreateToken: "admin",
     all_statements.CreateUser: "admin",
     all_statements.CreateView: "admin",
+    all_statements.Deallocate: "reader",
+    all_statements.DeclareCursor: "reader",  # the query inside is checked when it is run
     all_statements.Delete: "writer",
     all_statements.Describe: "reader",
+    all_statements.Discard: "reader",
     all_statements.Drop: "admin",
     all_statements.Explain: _of_explain,
     all_statements.ExplainObject: "reader",
+    all_statements.FetchRows: "reader",
     all_statements.Flush: "writer",
     all_statements.Insert: "writer",
     all_statements.InsertFromStream: "admin",  # a source that lives as long as the statement
     all_statements.Merge: "writer",
     all_statements.Query: "reader",
+    all_statements.ReleaseSavepoint: "reader",
     all_statements.ResetSetting: "admin",
     all_statements.Rollback: "reader",
+    all_statements.RollbackToSavepoint: "reader",
+    all_statements.Savepoint: "reader",
     all_statements.SetSetting: "admin",
+    all_statements.SetTransaction: "reader",
     all_statements.Show: "reader",
     all_statements.ShowSetting: "reader",
     all_statements.Subscribe: "reader",
     all_statements.Truncate: "writer",
+    all_statements.Unlisten: "reader",
     all_statements.Update: "writer",
     all_statements.VerifyView: "reader",
 }
@@ -99,15 +109,25 @@ def permitted(role: Role, statement: Statement, own: Container[str] = ()) -> Err
     """Why a role may not run a statement; None if it may. `own`: the users' functions, in lower case."""
     if role == "admin":
         return None
-    why = refusal(role, needed(statement), kind_of(statement))
-    return why or text_refusal(role, statement.text, own)
+    why = refusal(role, needed(statement), command_of(statement))
+    return why or _refusal_of(role, judgement_of(statement), statement.text, own)
+
+
+def judgement_of(statement: Statement) -> Judgement:
+    """What a statement asks of Spark that takes an admin."""
+    return statement.fact(_judged)
+
+
+def _judged(statement: Statement) -> Judgement:
+    return judged(statement.text)
 
 
 def text_refusal(role: Role, text: str, own: Container[str] = ()) -> Error | None:
     """Why a role may not have Spark run a text, whatever statement it is; None if it may."""
-    if role == "admin":
-        return None
-    judgement = judged(text)
+    return None if role == "admin" else _refusal_of(role, judged(text), text, own)
+
+
+def _refusal_of(role: Role, judgement: Judgement, text: str, own: Container[str]) -> Error | None:
     for found in judgement.admin_only:
         return AccessError(
             f"role {role} may not use {found.what}",
@@ -139,9 +159,3 @@ def refusal(role: Role, least: Role, what: str) -> AccessError | None:
         sqlstate="42501",
         hint=f"it takes the role {least}; an admin gives it: ALTER USER … ROLE {least.upper()}",
     )
-
-
-def kind_of(statement: Statement) -> str:
-    """What a statement is, in words; never a part of its text."""
-    name = type(statement).__name__
-    return "SELECT" if name == "Query" else re.sub(r"(?<!^)(?=[A-Z])", " ", name).upper()

@@ -8,33 +8,34 @@ must never refuse a statement.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 
 import pyarrow as pa
 
+from headwater.errors import Error
 from headwater.server.wire import types
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.scripts import Asked
+from headwater.sql.statements.insert import Insert
 
 COMPARISONS = frozenset(
     {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}
 )
 BETWEEN = frozenset({"BETWEEN", "AND", "LIKE"})
-TABLE_WORDS = frozenset({"FROM", "JOIN", "INTO", "UPDATE", ","})
 TEXT = types.BY_NAME["text"].oid
 BIGINT = types.BY_NAME["int8"].oid
 Columns = Callable[[str], pa.Schema | None]
 
 
-def parameter_types(text: str, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
+def parameter_types(asked: Asked, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
     """One type per parameter: what the client said, else what the statement suggests."""
-    tokens = tokenize(text)
+    tokens = tokenize(asked.text)
     numbers = [int(t.text[1:]) for t in tokens if t.kind is Kind.PARAMETER and t.text != "?"]
     count = max(max(numbers, default=0), len(given))
     found = list(given) + [0] * (count - len(given))
     if all(found):
         return tuple(found)
     known = _columns(tokens, columns)
-    placed = _inserted(tokens, columns)
+    placed = _inserted(asked, tokens, columns)
     for index, token in enumerate(tokens):
         if token.kind is not Kind.PARAMETER or token.text == "?":
             continue
@@ -45,38 +46,36 @@ def parameter_types(text: str, given: Sequence[int], columns: Columns) -> tuple[
 
 
 def _columns(tokens: Sequence[Token], columns: Columns) -> dict[str, int]:
-    """The types of all columns of the tables in a statement, by name."""
+    """The types of all columns of the tables that a statement names, by name."""
     found: dict[str, int] = {}
-    for before, token in pairwise(tokens):
-        if before.upper in TABLE_WORDS and token.is_name:
-            schema = columns(token.name)
-            for field in schema if schema is not None else ():
-                found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
+    for name in dict.fromkeys(token.name for token in tokens if token.is_name):
+        schema = columns(name)
+        for field in schema if schema is not None else ():
+            found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
     return found
 
 
-def _inserted(tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
-    """The types of parameters that stand alone in VALUES of an INSERT, by their place."""
-    if tokens[0].upper != "INSERT" or len(tokens) < 4:
+def _inserted(asked: Asked, tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
+    """The types of parameters that stand alone in the rows of an INSERT, by their place."""
+    try:
+        statement = asked.statement()
+    except Error:  # it may be one with values in place of its parameters
         return {}
-    table = next((i for i, t in enumerate(tokens[:4]) if i and t.upper not in ("INTO", "TABLE")), 2)
-    schema = columns(tokens[table].name)
-    if schema is None:
+    schema = columns(str(statement.table)) if isinstance(statement, Insert) else None
+    if schema is None or not isinstance(statement, Insert):
         return {}
-    names, place = list(schema.names), table + 1
-    if tokens[place].text == "(":
-        end = next((i for i in range(place, len(tokens)) if tokens[i].text == ")"), place)
-        names = [t.name for t in tokens[place + 1 : end] if t.is_name]
+    names = schema.names if statement.columns is None else statement.columns
     by_name = {f.name.lower(): types.pg_type(f.type).oid for f in schema}
-    return _in_rows(tokens, [by_name.get(name.lower(), 0) for name in names])
+    oids = [by_name.get(name.lower(), 0) for name in names]
+    return _in_rows(tokens, oids, statement.query_span.start)
 
 
-def _in_rows(tokens: Sequence[Token], oids: Sequence[int]) -> dict[int, int]:
+def _in_rows(tokens: Sequence[Token], oids: Sequence[int], start: int) -> dict[int, int]:
     found: dict[int, int] = {}
-    start = next((i for i, t in enumerate(tokens) if t.upper == "VALUES"), None)
     depth = column = 0
-    for index in range(start or 0, len(tokens)) if start is not None else ():
-        token = tokens[index]
+    for index, token in enumerate(tokens):
+        if token.start < start:
+            continue
         if token.text == "(":
             depth += 1
             column = 0 if depth == 1 else column

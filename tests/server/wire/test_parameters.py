@@ -16,6 +16,7 @@ from headwater.server.wire import types
 from headwater.server.wire.inference import parameter_types
 from headwater.server.wire.parameters import array_elements, parameter_text, sample
 from headwater.server.wire.values import array_text
+from headwater.sql import scripts
 from headwater.sql.literals import literal
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the oracle here")
@@ -124,15 +125,16 @@ SCHEMA = pa.schema(
 )
 def test_types_are_guessed(text: str, expected: tuple[int, ...]) -> None:
     """The place of a parameter says what it is; what nothing is known of is text."""
-    found = parameter_types(text, (), lambda name: SCHEMA if name == "t" else None)
+    found = parameter_types(
+        scripts.read_one(text), (), lambda name: SCHEMA if name == "t" else None
+    )
     assert found == expected
 
 
 def test_what_the_client_says_comes_first() -> None:
     """A type that the client gives is not guessed over; 0 is."""
-    assert parameter_types(
-        "SELECT id FROM t WHERE id = $1 AND x = $2", (21, 0), lambda _: SCHEMA
-    ) == (21, 701)
+    text = "SELECT id FROM t WHERE id = $1 AND x = $2"
+    assert parameter_types(scripts.read_one(text), (21, 0), lambda _: SCHEMA) == (21, 701)
 
 
 def test_decimals_keep_their_scale() -> None:
