@@ -16,13 +16,8 @@ from headwater.errors import BindError, SettingError
 from headwater.server.wire import replies
 from headwater.server.wire.outcome import Outcome, Portal, Prepared
 from headwater.server.wire.rows import RowSource, of_table
+from headwater.sql import statements as s
 from headwater.sql.scripts import Asked
-from headwater.sql.statements.base import Statement
-from headwater.sql.statements.cursors import CloseCursor, DeclareCursor, FetchRows
-from headwater.sql.statements.session import Deallocate, Discard, Unlisten
-from headwater.sql.statements.setting import ResetSetting, SetSetting
-from headwater.sql.statements.show import ShowSetting
-from headwater.sql.statements.transaction import SetTransaction
 from headwater.sql.text import Name
 
 SERVER_VERSION = "14.0"  # the PostgreSQL whose catalogs and messages clients may expect
@@ -118,33 +113,33 @@ class Commands:
         """How long a statement may take by the client's own wish; 0: no wish."""
         return _seconds(self.values["statement_timeout"]) or 0.0
 
-    def run(self, host: Host, asked: Asked, statement: Statement) -> Outcome | None:
+    def run(self, host: Host, asked: Asked, statement: s.Statement) -> Outcome | None:
         """What came of a statement; None if it is not one of the session's own."""
         match statement:
-            case SetSetting(parameter=parameter) if parameter in _NAMES:
+            case s.SetSetting(parameter=parameter) if parameter in _NAMES:
                 return self._set(_NAMES[parameter], ", ".join(statement.parts))
-            case ResetSetting(parameter=parameter) if parameter in _NAMES or parameter == "all":
+            case s.ResetSetting(parameter=parameter) if parameter in _NAMES or parameter == "all":
                 return self._reset(parameter, "SET" if statement.sets else "RESET")
-            case ShowSetting(parameter=parameter) if parameter in _NAMES:
+            case s.ShowSetting(parameter=parameter) if parameter in _NAMES:
                 name = _NAMES[parameter]
                 return Outcome("SHOW", of_table(pa.table({name: [self.values[name]]})))
-            case SetTransaction():
+            case s.SetTransaction():
                 return Outcome("SET")
-            case Discard():
+            case s.Discard():
                 host.prepared.clear()
                 host.portals.clear()
                 return Outcome("DISCARD ALL")
-            case Deallocate(name=name):
+            case s.Deallocate(name=name):
                 _forget(host.prepared, name)
                 return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
-            case CloseCursor(name=name):
+            case s.CloseCursor(name=name):
                 _forget(host.portals, name)
                 return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
-            case DeclareCursor():
+            case s.DeclareCursor():
                 return _declare(host, statement, asked.original(statement.query))
-            case FetchRows():
+            case s.FetchRows():
                 return _fetch(host, statement)
-            case Unlisten():
+            case s.Unlisten():
                 return Outcome("UNLISTEN")
         return None
 
@@ -195,7 +190,7 @@ def _named(known: Mapping[str, object], name: Name) -> list[str]:
     return [each for each in known if each.casefold() == name.casefold()]
 
 
-def _declare(host: Host, statement: DeclareCursor, text: str) -> Outcome:
+def _declare(host: Host, statement: s.DeclareCursor, text: str) -> Outcome:
     name = str(statement.name)
     if _named(host.portals, statement.name):
         raise BindError(f"cursor {name} already exists", sqlstate="42P03")
@@ -206,7 +201,7 @@ def _declare(host: Host, statement: DeclareCursor, text: str) -> Outcome:
     return Outcome("DECLARE CURSOR")
 
 
-def _fetch(host: Host, statement: FetchRows) -> Outcome:
+def _fetch(host: Host, statement: s.FetchRows) -> Outcome:
     name, count = str(statement.name), statement.count
     found = _named(host.portals, statement.name)
     if not found:

@@ -30,23 +30,11 @@ from headwater.server.wire.rows import RowSource, of_table
 from headwater.server.wire.spelling import spelled
 from headwater.server.wire.transaction import Transaction
 from headwater.sql import scripts
+from headwater.sql import statements as s
 from headwater.sql.kinds import gives_rows
 from headwater.sql.parameters import bind
 from headwater.sql.scripts import Asked
-from headwater.sql.statements.base import Statement
-from headwater.sql.statements.call import Call
-from headwater.sql.statements.copy import Copy
-from headwater.sql.statements.insert import Insert
-from headwater.sql.statements.query import Query, make_query
-from headwater.sql.statements.subscribe import Subscribe
-from headwater.sql.statements.transaction import (
-    Begin,
-    Commit,
-    ReleaseSavepoint,
-    Rollback,
-    RollbackToSavepoint,
-    Savepoint,
-)
+from headwater.sql.statements.query import make_query
 from headwater.sql.statements.user import Role
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -284,16 +272,16 @@ class Session:
         samples = [sample(oid) for oid in found.types]
         script = scripts.read(bind(found.text, samples).text if samples else found.text, spelled)
         statement = self._parsed(script[0]) if script else None
-        if statement is None or not gives_rows(statement) or isinstance(statement, Call):
+        if statement is None or not gives_rows(statement) or isinstance(statement, s.Call):
             return None
-        if isinstance(statement, Subscribe):
+        if isinstance(statement, s.Subscribe):
             self.database.authorise(statement, self.role)
             schema, results = self.database.follow(statement, Cancellation(), self.role)
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
         if self.catalog.wants(script[0]):
             return self.catalog.described(script[0])
-        if isinstance(statement, Query):
+        if isinstance(statement, s.Query):
             self.database.authorise(statement, self.role)
             return self.database.columns(script[0], self.cancellation, self.role)
         outcome = self._outcome(script[0], statement, "")
@@ -301,7 +289,7 @@ class Session:
 
     # Running
 
-    def _parsed(self, asked: Asked) -> Statement:
+    def _parsed(self, asked: Asked) -> s.Statement:
         return self.database.parsed(asked)
 
     def _run(self, asked: Asked, whole: str) -> Outcome:
@@ -319,21 +307,21 @@ class Session:
         self.counts.rows_in += (outcome.count or 0) if outcome.tag == "INSERT" else 0
         return outcome
 
-    def _outcome(self, asked: Asked, statement: Statement, whole: str) -> Outcome:
+    def _outcome(self, asked: Asked, statement: s.Statement, whole: str) -> Outcome:
         command = self.commands.run(self, asked, statement)
         if command is not None:
             return command
-        if isinstance(statement, Copy):
+        if isinstance(statement, s.Copy):
             return self._copy(asked, statement)
-        if isinstance(statement, Subscribe):
+        if isinstance(statement, s.Subscribe):
             self.database.authorise(statement, self.role)
             schema, pieces = self.database.follow(statement, self.cancellation, self.role)
             return Outcome("SUBSCRIBE", RowSource(schema, pieces))
-        if isinstance(statement, Insert) and self.transaction.is_open:
+        if isinstance(statement, s.Insert) and self.transaction.is_open:
             self.database.authorise(statement, self.role)
             table, rows = self.database.held_insert(statement, self.cancellation, self.role)
             return self._hold(table, rows, "INSERT")
-        if not isinstance(statement, Query):
+        if not isinstance(statement, s.Query):
             return _outcome_of(self._statement_result(asked))
         if self.catalog.wants(asked):
             rows = self.catalog.run(asked, self.commands, self.cancellation)
@@ -357,28 +345,28 @@ class Session:
         self.transaction.hold(table, rows)
         return Outcome(tag, count=rows.num_rows)
 
-    def _transaction_statement(self, statement: Statement) -> Outcome | None:
+    def _transaction_statement(self, statement: s.Statement) -> Outcome | None:
         """BEGIN, COMMIT, ROLLBACK and savepoints; None for everything else."""
         transaction = self.transaction
         match statement:
-            case Begin():
+            case s.Begin():
                 warning = transaction.begin()
                 return Outcome("BEGIN", notices=[] if warning is None else [warning])
-            case Commit():
+            case s.Commit():
                 return self._commit()
-            case RollbackToSavepoint(name=name):
+            case s.RollbackToSavepoint(name=name):
                 transaction.return_to(name.key)
                 return Outcome("ROLLBACK")
-            case Rollback():
+            case s.Rollback():
                 notices = [] if transaction.is_open else ["there is no transaction in progress"]
                 transaction.end()
                 self._end_portals()
                 return Outcome("ROLLBACK", notices=notices)
-            case Savepoint(name=name):
+            case s.Savepoint(name=name):
                 list(transaction.check(statement))
                 transaction.save(name.key)
                 return Outcome("SAVEPOINT")
-            case ReleaseSavepoint(name=name):
+            case s.ReleaseSavepoint(name=name):
                 list(transaction.check(statement))
                 transaction.release(name.key)
                 return Outcome("RELEASE")
@@ -421,7 +409,7 @@ class Session:
 
     # COPY
 
-    def _copy(self, asked: Asked, statement: Copy) -> Outcome:
+    def _copy(self, asked: Asked, statement: s.Copy) -> Outcome:
         self.database.authorise(statement, self.role)
         if statement.path is not None:
             if statement.direction == "from" and self.transaction.is_open:
@@ -436,16 +424,16 @@ class Session:
             raise NotSupportedError("COPY … TO STDOUT writes text and CSV", hint="CSV or TEXT")
         return Outcome("COPY", self._copy_rows(statement), copy=statement)
 
-    def _copy_rows(self, statement: Copy) -> RowSource:
+    def _copy_rows(self, statement: s.Copy) -> RowSource:
         """The rows of COPY … TO STDOUT."""
         subject = statement.query
-        if isinstance(subject, Subscribe):
+        if isinstance(subject, s.Subscribe):
             return RowSource(*self.database.follow(subject, self.cancellation, self.role))
         if subject is None:
             assert statement.table is not None
             names = ", ".join(map(quoted, statement.columns)) if statement.columns else "*"
             subject = make_query(f"SELECT {names} FROM {quoted(statement.table)}")
-        assert isinstance(subject, Query)
+        assert isinstance(subject, s.Query)
         try:
             return of_table(self._statement_result(subject.text).arrow())
         except Error as error:
@@ -468,7 +456,7 @@ class Session:
             yield copying.out_rows(statement, part)
         yield replies.COPY_DONE + replies.complete(f"COPY {count}")
 
-    def _incoming(self, statement: Copy) -> IncomingRows:
+    def _incoming(self, statement: s.Copy) -> IncomingRows:
         assert statement.table is not None
         schema = self.catalog.columns(str(statement.table)) or pa.schema([])
         self.database.checked_rows(str(statement.table), schema.empty_table())  # or why not
