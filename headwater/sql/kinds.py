@@ -25,46 +25,18 @@ class InTransaction(Enum):
 
 
 # Statements that answer with rows; CALL may.
-WITH_ROWS: frozenset[type[Statement]] = frozenset(
-    {
-        s.Call,
-        s.Describe,
-        s.Explain,
-        s.ExplainObject,
-        s.FetchRows,
-        s.Query,
-        s.Show,
-        s.ShowSetting,
-        s.Subscribe,
-        s.VerifyView,
-    }
-)
+WITH_ROWS: frozenset[type[Statement]] = frozenset((
+    s.Call, s.Describe, s.Explain, s.ExplainObject, s.FetchRows, s.Query, s.Show, s.ShowSetting,
+    s.Subscribe, s.VerifyView,
+))  # fmt: skip
 AT_ONCE: tuple[type[Statement], ...] = (
-    s.AlterQueryResetLandmark,
-    s.AlterTableAddColumns,
-    s.AlterTableDropColumns,
-    s.AlterTableRename,
-    s.AlterTableRenameColumn,
-    s.AlterTableSetClock,
-    s.AlterTableSetMaxClockAhead,
-    s.AlterTableSetRange,
-    s.AlterUser,
-    s.AlterViewRefreshStatic,
-    s.Call,
-    s.CreateContinuousQuery,
-    s.CreateFunction,
-    s.CreateIndex,
-    s.CreateMaterializedView,
-    s.CreateProcedure,
-    s.CreateSink,
-    s.CreateSource,
-    s.CreateStreamingTable,
-    s.CreateTable,
-    s.CreateToken,
-    s.CreateUser,
-    s.CreateView,
-    s.Drop,
-)
+    s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
+    s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,
+    s.AlterTableSetRange, s.AlterUser, s.AlterViewRefreshStatic, s.Call, s.CreateContinuousQuery,
+    s.CreateFunction, s.CreateIndex, s.CreateMaterializedView, s.CreateProcedure, s.CreateSink,
+    s.CreateSource, s.CreateStreamingTable, s.CreateTable, s.CreateToken, s.CreateUser,
+    s.CreateView, s.Drop,
+)  # fmt: skip
 IN_TRANSACTION: Mapping[type[Statement], InTransaction] = {
     **dict.fromkeys(AT_ONCE, InTransaction.AT_ONCE),
     s.Advance: InTransaction.BEFORE_ROWS,

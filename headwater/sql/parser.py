@@ -144,11 +144,6 @@ class Piece:
     text: str
     start: int
 
-    @property
-    def span(self) -> Span:
-        """Where the statement stands in the script."""
-        return Span(self.start, self.start + len(self.text))
-
 
 def split(text: str) -> list[Piece]:
     """The statements of a script; empty ones are left out."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from headwater.errors import AccessError, BindError, Error
-from headwater.sql import statements as all_statements
+from headwater.sql import statements as s
 from headwater.sql.judgement import Judgement, judged
 from headwater.sql.kinds import command_of
 from headwater.sql.lexer import Token
@@ -36,66 +36,31 @@ def _of_explain(statement: Explain) -> Role:
     return needed(statement.statement) if statement.analyze else "reader"
 
 
+# Statements that hold others (CALL, DECLARE … CURSOR) are a reader's: what is inside is checked as it runs.
+READERS: tuple[type[Statement], ...] = (
+    s.Begin, s.Call, s.CloseCursor, s.Commit, s.Deallocate, s.DeclareCursor, s.Describe, s.Discard,
+    s.ExplainObject, s.FetchRows, s.Query, s.ReleaseSavepoint, s.Rollback, s.RollbackToSavepoint,
+    s.Savepoint, s.SetTransaction, s.Show, s.ShowSetting, s.Subscribe, s.Unlisten, s.VerifyView,
+)  # fmt: skip
+WRITERS: tuple[type[Statement], ...] = (
+    s.Advance, s.Delete, s.Flush, s.Insert, s.Merge, s.Truncate, s.Update,
+)  # fmt: skip
+# INSERT FROM STREAM is a source that lives as long as the statement.
+ADMINS: tuple[type[Statement], ...] = (
+    s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
+    s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,
+    s.AlterTableSetRange, s.AlterUser, s.AlterViewRefreshStatic, s.ControlQuery, s.ControlSink,
+    s.ControlSource, s.CreateContinuousQuery, s.CreateFunction, s.CreateIndex,
+    s.CreateMaterializedView, s.CreateProcedure, s.CreateSink, s.CreateSource,
+    s.CreateStreamingTable, s.CreateTable, s.CreateToken, s.CreateUser, s.CreateView, s.Drop,
+    s.InsertFromStream, s.ResetSetting, s.SetSetting,
+)  # fmt: skip
 NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
-    all_statements.Advance: "writer",
-    all_statements.AlterQueryResetLandmark: "admin",
-    all_statements.AlterTableAddColumns: "admin",
-    all_statements.AlterTableDropColumns: "admin",
-    all_statements.AlterTableRename: "admin",
-    all_statements.AlterTableRenameColumn: "admin",
-    all_statements.AlterTableSetClock: "admin",
-    all_statements.AlterTableSetMaxClockAhead: "admin",
-    all_statements.AlterTableSetRange: "admin",
-    all_statements.AlterUser: "admin",
-    all_statements.AlterViewRefreshStatic: "admin",
-    all_statements.Begin: "reader",
-    all_statements.CloseCursor: "reader",
-    all_statements.Call: "reader",  # the statements inside are checked one by one
-    all_statements.Commit: "reader",
-    all_statements.ControlQuery: "admin",
-    all_statements.ControlSink: "admin",
-    all_statements.ControlSource: "admin",
-    all_statements.Copy: _of_copy,
-    all_statements.CreateContinuousQuery: "admin",
-    all_statements.CreateFunction: "admin",
-    all_statements.CreateIndex: "admin",
-    all_statements.CreateMaterializedView: "admin",
-    all_statements.CreateProcedure: "admin",
-    all_statements.CreateSink: "admin",
-    all_statements.CreateSource: "admin",
-    all_statements.CreateStreamingTable: "admin",
-    all_statements.CreateTable: "admin",
-    all_statements.CreateToken: "admin",
-    all_statements.CreateUser: "admin",
-    all_statements.CreateView: "admin",
-    all_statements.Deallocate: "reader",
-    all_statements.DeclareCursor: "reader",  # the query inside is checked when it is run
-    all_statements.Delete: "writer",
-    all_statements.Describe: "reader",
-    all_statements.Discard: "reader",
-    all_statements.Drop: "admin",
-    all_statements.Explain: _of_explain,
-    all_statements.ExplainObject: "reader",
-    all_statements.FetchRows: "reader",
-    all_statements.Flush: "writer",
-    all_statements.Insert: "writer",
-    all_statements.InsertFromStream: "admin",  # a source that lives as long as the statement
-    all_statements.Merge: "writer",
-    all_statements.Query: "reader",
-    all_statements.ReleaseSavepoint: "reader",
-    all_statements.ResetSetting: "admin",
-    all_statements.Rollback: "reader",
-    all_statements.RollbackToSavepoint: "reader",
-    all_statements.Savepoint: "reader",
-    all_statements.SetSetting: "admin",
-    all_statements.SetTransaction: "reader",
-    all_statements.Show: "reader",
-    all_statements.ShowSetting: "reader",
-    all_statements.Subscribe: "reader",
-    all_statements.Truncate: "writer",
-    all_statements.Unlisten: "reader",
-    all_statements.Update: "writer",
-    all_statements.VerifyView: "reader",
+    **dict.fromkeys(READERS, "reader"),
+    **dict.fromkeys(WRITERS, "writer"),
+    **dict.fromkeys(ADMINS, "admin"),
+    s.Copy: _of_copy,
+    s.Explain: _of_explain,
 }
 
 

@@ -198,7 +198,7 @@ class Session:
         """The columns of a portal; a query is run to know them."""
         portal = self._portal(name)
         script = scripts.read(portal.text, spelled)
-        if script and gives_rows(self._parsed(script[0])):
+        if script and gives_rows(self.database.parsed(script[0])):
             outcome = self.open_portal(portal)
             yield _described(None if outcome.rows is None else outcome.rows.schema, portal.formats)
         else:
@@ -271,7 +271,7 @@ class Session:
         """The columns of a statement, without values for its parameters."""
         samples = [sample(oid) for oid in found.types]
         script = scripts.read(bind(found.text, samples).text if samples else found.text, spelled)
-        statement = self._parsed(script[0]) if script else None
+        statement = self.database.parsed(script[0]) if script else None
         if statement is None or not gives_rows(statement) or isinstance(statement, s.Call):
             return None
         if isinstance(statement, s.Subscribe):
@@ -289,15 +289,12 @@ class Session:
 
     # Running
 
-    def _parsed(self, asked: Asked) -> s.Statement:
-        return self.database.parsed(asked)
-
     def _run(self, asked: Asked, whole: str) -> Outcome:
         """One statement, within the rules of the transaction; `whole`: the text that is all of it."""
         self.cancellation.check()
         _ = self.role  # a user who was dropped runs nothing more
         self.counts.statements += 1
-        statement = self._parsed(asked)
+        statement = self.database.parsed(asked)
         ended = self._transaction_statement(statement)
         if ended is not None:
             return ended
