@@ -17,6 +17,7 @@ from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands
 from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.session import Session
+from headwater.sql import scripts
 from headwater.sql.scripts import Asked, read_one
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.insert import Insert
@@ -137,3 +138,24 @@ def test_statements_of_the_cases(file: Any) -> None:
     for text in texts(file)[::3]:
         other = written_otherwise(text, chance)
         assert done(other, ()) == done(text, ()), other
+
+
+@pytest.mark.parametrize(
+    "text", ["INSERT INTO t VALUES (1)", "SELECT a FROM t", "COPY t FROM STDIN"]
+)
+@pytest.mark.parametrize("before", BEFORE[:2], ids=["plain", "in a transaction"])
+def test_a_statement_is_parsed_once(
+    text: str, before: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever asks what it is, in a transaction and outside of one."""
+    parsed: list[str] = []
+    real = scripts.parse
+
+    def parse(text: str, *, time_zone: str) -> Statement:
+        parsed.append(text)
+        return real(text, time_zone=time_zone)
+
+    monkeypatch.setattr(scripts, "parse", parse)
+    other = text + " -- " + "".join(before)  # no other test has asked for it
+    done(other, before)
+    assert parsed.count(text) == 1
