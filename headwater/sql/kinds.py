@@ -26,7 +26,7 @@ class InTransaction(Enum):
 
 # Statements that answer with rows; CALL may.
 WITH_ROWS: frozenset[type[Statement]] = frozenset((
-    s.Call, s.Describe, s.Explain, s.ExplainObject, s.FetchRows, s.Query, s.Show, s.ShowSetting,
+    s.Call, s.Describe, s.Explain, s.ExplainObject, s.Fetch, s.Query, s.Show, s.ShowSetting,
     s.Subscribe, s.VerifyView,
 ))  # fmt: skip
 AT_ONCE: tuple[type[Statement], ...] = (
@@ -47,7 +47,7 @@ IN_TRANSACTION: Mapping[type[Statement], InTransaction] = {
     s.Truncate: InTransaction.REFUSED,
     s.Update: InTransaction.REFUSED,
 }
-_COMMANDS: Mapping[type[Statement], str] = {s.Query: "SELECT", s.FetchRows: "FETCH"}
+_COMMANDS: Mapping[type[Statement], str] = {s.Query: "SELECT"}
 
 
 def gives_rows(statement: Statement) -> bool:

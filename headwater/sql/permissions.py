@@ -39,7 +39,7 @@ def _of_explain(statement: Explain) -> Role:
 # Statements that hold others (CALL, DECLARE … CURSOR) are a reader's: what is inside is checked as it runs.
 READERS: tuple[type[Statement], ...] = (
     s.Begin, s.Call, s.CloseCursor, s.Commit, s.Deallocate, s.DeclareCursor, s.Describe, s.Discard,
-    s.ExplainObject, s.FetchRows, s.Query, s.ReleaseSavepoint, s.Rollback, s.RollbackToSavepoint,
+    s.ExplainObject, s.Fetch, s.Query, s.ReleaseSavepoint, s.Rollback, s.RollbackToSavepoint,
     s.Savepoint, s.SetTransaction, s.Show, s.ShowSetting, s.Subscribe, s.Unlisten, s.VerifyView,
 )  # fmt: skip
 WRITERS: tuple[type[Statement], ...] = (

@@ -137,7 +137,7 @@ class Commands:
                 return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
             case s.DeclareCursor():
                 return _declare(host, statement, asked.original(statement.query))
-            case s.FetchRows():
+            case s.Fetch():
                 return _fetch(host, statement)
             case s.Unlisten():
                 return Outcome("UNLISTEN")
@@ -201,7 +201,7 @@ def _declare(host: Host, statement: s.DeclareCursor, text: str) -> Outcome:
     return Outcome("DECLARE CURSOR")
 
 
-def _fetch(host: Host, statement: s.FetchRows) -> Outcome:
+def _fetch(host: Host, statement: s.Fetch) -> Outcome:
     name, count = str(statement.name), statement.count
     found = _named(host.portals, statement.name)
     if not found:

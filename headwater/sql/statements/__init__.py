@@ -29,7 +29,7 @@ from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.create_view import CreateView
-from headwater.sql.statements.cursors import CloseCursor, DeclareCursor, FetchRows
+from headwater.sql.statements.cursors import CloseCursor, DeclareCursor, Fetch
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
@@ -65,7 +65,7 @@ __all__ = [
     "CreateMaterializedView", "CreateProcedure", "CreateSink", "CreateSource",
     "CreateStreamingTable", "CreateTable", "CreateToken", "CreateUser", "CreateView", "Deallocate",
     "DeclareCursor", "Delete", "Describe", "Discard", "Drop", "Explain", "ExplainObject",
-    "FetchRows", "Flush", "Insert", "InsertFromStream", "Merge", "MergeClause", "Parameter",
+    "Fetch", "Flush", "Insert", "InsertFromStream", "Merge", "MergeClause", "Parameter",
     "Query", "ReleaseSavepoint", "ResetSetting", "Rollback", "RollbackToSavepoint", "Savepoint",
     "SetSetting", "SetTransaction", "Show", "ShowSetting", "Statement", "Subscribe", "Truncate",
     "Unlisten", "Update", "VerifyView",

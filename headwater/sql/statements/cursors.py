@@ -22,7 +22,7 @@ class DeclareCursor(Statement):
 
 
 @dataclass(frozen=True)
-class FetchRows(Statement):
+class Fetch(Statement):
     """The next rows of a cursor, all that are left if `count` is None; `moves`: they are passed over."""
 
     name: Name
@@ -54,7 +54,7 @@ def parse_declare(cursor: Cursor) -> DeclareCursor:
     return DeclareCursor(cursor.text, name, query, holds)
 
 
-def parse_fetch(cursor: Cursor) -> FetchRows:
+def parse_fetch(cursor: Cursor) -> Fetch:
     """FETCH | MOVE [NEXT | n | ALL | FORWARD [n | ALL]] [FROM | IN] c"""
     moves = cursor.choice("FETCH", "MOVE") == "MOVE"
     if cursor.at_any(_BACKWARD):
@@ -71,7 +71,7 @@ def parse_fetch(cursor: Cursor) -> FetchRows:
     cursor.accept_any(("FROM", "IN"))
     name = cursor.name("the name of a cursor")
     cursor.finish()
-    return FetchRows(cursor.text, name, count, moves)
+    return Fetch(cursor.text, name, count, moves)
 
 
 def _named(cursor: Cursor, word: str) -> bool:
