@@ -15,12 +15,13 @@ from headwater.errors import Error
 from headwater.server.wire import types
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.scripts import Asked
-from headwater.sql.statements.insert import Insert
+from headwater.sql.statements import Delete, Insert, Query, Statement, Update
 
 COMPARISONS = frozenset(
     {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}
 )
 BETWEEN = frozenset({"BETWEEN", "AND", "LIKE"})
+WITH_TABLE = (Insert, Update, Delete)
 TEXT = types.BY_NAME["text"].oid
 BIGINT = types.BY_NAME["int8"].oid
 Columns = Callable[[str], pa.Schema | None]
@@ -34,8 +35,12 @@ def parameter_types(asked: Asked, given: Sequence[int], columns: Columns) -> tup
     found = list(given) + [0] * (count - len(given))
     if all(found):
         return tuple(found)
-    known = _columns(tokens, columns)
-    placed = _inserted(asked, tokens, columns)
+    try:
+        statement: Statement | None = asked.statement()
+    except Error:  # it may be one with values in place of its parameters
+        statement = None
+    known = _columns(statement, tokens, columns)
+    placed = _inserted(statement, tokens, columns) if isinstance(statement, Insert) else {}
     for index, token in enumerate(tokens):
         if token.kind is not Kind.PARAMETER or token.text == "?":
             continue
@@ -45,24 +50,27 @@ def parameter_types(asked: Asked, given: Sequence[int], columns: Columns) -> tup
     return tuple(oid or TEXT for oid in found)
 
 
-def _columns(tokens: Sequence[Token], columns: Columns) -> dict[str, int]:
-    """The types of all columns of the tables that a statement names, by name."""
+def _columns(
+    statement: Statement | None, tokens: Sequence[Token], columns: Columns
+) -> dict[str, int]:
+    """The types of all columns of the tables in a statement, by name."""
+    if isinstance(statement, Query):
+        names = [str(relation.name) for relation in statement.relations]
+    else:
+        first = [str(statement.table)] if isinstance(statement, WITH_TABLE) else []
+        names = [*first, *(token.name for token in tokens if token.is_name)]
     found: dict[str, int] = {}
-    for name in dict.fromkeys(token.name for token in tokens if token.is_name):
+    for name in dict.fromkeys(names):
         schema = columns(name)
         for field in schema if schema is not None else ():
             found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
     return found
 
 
-def _inserted(asked: Asked, tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
+def _inserted(statement: Insert, tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
     """The types of parameters that stand alone in the rows of an INSERT, by their place."""
-    try:
-        statement = asked.statement()
-    except Error:  # it may be one with values in place of its parameters
-        return {}
-    schema = columns(str(statement.table)) if isinstance(statement, Insert) else None
-    if schema is None or not isinstance(statement, Insert):
+    schema = columns(str(statement.table))
+    if schema is None:
         return {}
     names = schema.names if statement.columns is None else statement.columns
     by_name = {f.name.lower(): types.pg_type(f.type).oid for f in schema}

@@ -131,6 +131,14 @@ def test_types_are_guessed(text: str, expected: tuple[int, ...]) -> None:
     assert found == expected
 
 
+def test_a_column_that_has_the_name_of_a_table() -> None:
+    """Types come from the tables that are read, not from what has the name of one."""
+    other = pa.schema([("id", pa.string())])
+    tables = {"t": SCHEMA, "orders": other}
+    for text in ("SELECT orders FROM t WHERE id = $1", "UPDATE t SET orders = 1 WHERE id = $1"):
+        assert parameter_types(scripts.read_one(text), (), tables.get) == (20,)
+
+
 def test_what_the_client_says_comes_first() -> None:
     """A type that the client gives is not guessed over; 0 is."""
     text = "SELECT id FROM t WHERE id = $1 AND x = $2"
