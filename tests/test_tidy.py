@@ -139,3 +139,77 @@ def test_layers() -> None:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     done = subprocess.run([*command, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+# Who asks what a statement is asks the parsed statement. These handle texts of another kind, or tokens.
+NOT_OF_STATEMENTS = {
+    "cli/check_folder.py": "lines of /proc",
+    "cli/colouring.py": "what is being typed, before it is a statement",
+    "cli/commands.py": "commands with a backslash",
+    "cli/complaint.py": "lines of a message",
+    "cli/completion.py": "what is being typed, before it is a statement",
+    "cli/helping.py": "pages of the documentation",
+    "cli/output.py": "values of rows",
+    "cli/plan_tree.py": "lines of EXPLAIN",
+    "cli/progress.py": "words for a terminal",
+    "cli/scanner.py": "colours of what is being typed",
+    "cli/shell.py": "commands with a backslash, and what is being typed",
+    "cli/tree.py": "lines of EXPLAIN",
+    "execute/discretion.py": "words of an error",
+    "execute/verifiers.py": "stored passwords",
+    "server/config.py": "values of settings",
+    "server/http/request.py": "addresses of requests",
+    "server/wire/catalog/functions.py": "values of PostgreSQL's functions",
+    "server/wire/catalog/tables.py": "a table of columns",
+    "server/wire/copying.py": "values of rows",
+    "server/wire/lines.py": "bytes of rows",
+    "server/wire/parameters.py": "values of parameters",
+    "server/wire/spelling.py": "tokens: what clients spell differently, before it is parsed",
+    "server/wire/types.py": "names of types",
+    "server/wire/values.py": "values of rows",
+}
+TEXTS = {"asked", "original", "piece", "query", "script", "sql", "statement", "text", "words"}
+OF_STRINGS = {
+    "casefold",
+    "endswith",
+    "find",
+    "lower",
+    "partition",
+    "removeprefix",
+    "replace",
+    "split",
+}
+OF_STRINGS |= {"startswith", "upper"}
+OF_PATTERNS = {"findall", "finditer", "fullmatch", "match", "search", "sub"}
+
+
+def is_text(node: ast.AST) -> bool:
+    """Whether an expression is, by its name, a text or a piece of one: `text[:6]`, `x.text.strip()`."""
+    while isinstance(node, ast.Subscript | ast.Call):
+        inner = node.value if isinstance(node, ast.Subscript) else node.func
+        node = inner.value if isinstance(inner, ast.Attribute) and inner.attr != "text" else inner
+    if isinstance(node, ast.Attribute):
+        return node.attr in TEXTS
+    return isinstance(node, ast.Name) and node.id in TEXTS
+
+
+def looks_at_words(path: Path) -> list[str]:
+    """Places where a method of strings, or a pattern, is used on a text."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of_string = node.func.attr in OF_STRINGS and is_text(node.func.value)
+            of_pattern = node.func.attr in OF_PATTERNS and any(map(is_text, node.args))
+            if of_string or of_pattern:
+                found.append(f"{name_of(path)}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_nobody_guesses_a_statement_by_its_words() -> None:
+    """Servers, the shell, the database and what carries out statements go by the parsed statement."""
+    package = ROOT / "headwater"
+    asking = ("cli", "database.py", "execute", "server")
+    files = [path for path in PRODUCT if path.relative_to(package).parts[0] in asking]
+    hits = {str(path.relative_to(package)): looks_at_words(path) for path in files}
+    assert [h for name, found in hits.items() if name not in NOT_OF_STATEMENTS for h in found] == []
+    assert [name for name in NOT_OF_STATEMENTS if not hits.get(name)] == []
