@@ -15,18 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from headwater.errors import BindError, Error, SettingError
+from headwater.errors import BindError, Error
 from headwater.extras import check_installed, check_kafka_settings, kafka_topic
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.address import Address, parse_address
 from headwater.sources.checkpoint import sums_of
 from headwater.sources.csv import Csv
 from headwater.sources.delta import DeltaRunner, check_delta
+from headwater.sources.demo import demo_runner, demo_source
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
 from headwater.sources.kafka import Kafka, client_settings
-from headwater.sources.linearroad.options import parse_ride
-from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
@@ -53,12 +52,11 @@ STREAM_KINDS: dict[str, StreamKind] = {
 }
 RUNNERS: dict[str, Callable[[Feed, Surroundings], Runner]] = {
     "delta": DeltaRunner,
-    "demo": LinearRoadRunner,
+    "demo": demo_runner,
     "postgresql": PostgresqlRunner,
     "python": PythonRunner,
     "tcp": TcpRunner,
 }
-LINEAR_ROAD = "linearroad"
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class Sources:
         """Makes a source and starts it."""
         address, _ = self._checked(url, options)
         if address.kind == "demo":
-            check_columns(table.definition.schema)
+            demo_source(address.rest).check_columns(table.definition.schema)
         made = {
             "table_id": table.definition.id,
             "url": url,
@@ -133,8 +131,7 @@ class Sources:
         if address.kind == "python":
             self._check_function(address.rest)
         elif address.kind == "demo":
-            _check_demo(address.rest)
-            parse_ride(parsed.demo)
+            demo_source(address.rest).check_options(parsed.demo)
         elif address.kind == "tcp":
             parse_host(address.rest)
         elif address.kind == "postgresql":
@@ -278,11 +275,6 @@ class Sources:
             started_at=None if runner is None else runner.started_at.isoformat(),
             created_at=item.created_at,
         )
-
-
-def _check_demo(name: str) -> None:
-    if name.lower() != LINEAR_ROAD:
-        raise SettingError(f"there is no demo named {name!r}", hint=f"write 'demo:{LINEAR_ROAD}'")
 
 
 def _shown(error: Error | None) -> str | None:

@@ -6,12 +6,12 @@ import json
 import socket
 
 import pytest
+from headwater.examples.linearroad.demo import page as road_page
+from headwater.examples.linearroad.demo.figures import Accident
+from headwater.examples.linearroad.demo.page import console, page_of
+from headwater.examples.linearroad.demo.screen import Lane, Moment, Responses, RoadState, Step, Toll
 
 import headwater
-from headwater.cli import road_page
-from headwater.cli.road_figures import Accident
-from headwater.cli.road_page import console, page_of
-from headwater.cli.road_screen import Lane, Moment, Responses, RoadState, Step, Toll
 
 SPEEDS: list[float | None] = [None, 10.4, 30.0, 50.0, 79.0] * 20
 STATE = RoadState(

@@ -16,13 +16,13 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 import headwater
-from headwater.cli.road_figures import Accident, Figures, Schedule
-from headwater.cli.road_questions import register
-from headwater.cli.road_screen import Toll
-from headwater.cli.shipped import shipped
 from headwater.engine.subscription import Out, Pusher
 from headwater.errors import DataError
-from headwater.sources.linearroad import historical_tolls
+
+from ..traffic import historical_tolls
+from .figures import Accident, Figures, Schedule
+from .questions import register
+from .screen import Toll
 
 QUERIES = {"tolls": "toll_notifications", "alerts": "accident_alerts", "balances": "balances"}
 HISTORY_CARS = 2000  # the lowest numbers; for others the answer is 0
@@ -61,8 +61,7 @@ class Drive:
 
 def scripts() -> list[Path]:
     """The SQL of the application and of the questions, in order."""
-    folder = shipped("examples/linearroad")
-    assert folder is not None
+    folder = Path(__file__).parents[1]
     return [*sorted(folder.glob("*.sql")), *sorted((folder / "questions").glob("*.sql"))]
 
 

@@ -10,12 +10,13 @@ import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from headwater.cli.road_figures import Accident
-from headwater.cli.road_questions import QUESTIONS, places
-from headwater.cli.road_screen import OUTPUTS, TITLES, Lane, RoadState, Step, clock
 from headwater.database import Database
 from headwater.server.background import Background
 from headwater.server.http.server import HttpOptions, HttpServer
+
+from .figures import Accident
+from .questions import QUESTIONS, places
+from .screen import OUTPUTS, TITLES, Lane, RoadState, Step, clock
 
 HOST = "127.0.0.1"
 PORT = 8080  # if it is free, else any other

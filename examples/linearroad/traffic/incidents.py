@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.sources.linearroad.scenario import SEGMENTS, Scenario
+from .scenario import SEGMENTS, Scenario
 
 if TYPE_CHECKING:
-    from headwater.sources.linearroad.road import Cars
+    from .road import Cars
 
 MILE = 120
 REACH = 100  # cells: what a car can go in half a minute

@@ -13,9 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.cli.road_figures import Accident
-from headwater.cli.road_screen import Question
 from headwater.database import Database
+
+from .figures import Accident
+from .screen import Question
 
 FEET = 5280
 BEFORE_S = 300  # what came before an accident

@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from headwater.sources.linearroad.incidents import Incident, Incidents
-from headwater.sources.linearroad.scenario import GROUPS, SEGMENTS, Scenario
+from .incidents import Incident, Incidents
+from .scenario import GROUPS, SEGMENTS, Scenario
 
 MILE = 120  # cells
 FASTEST, SLOWEST = 100, 5  # miles per hour of a car that drives

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.sources.linearroad.history import DAYS, expressway_of
-from headwater.sources.linearroad.road import MILE, Cars, Road
-from headwater.sources.linearroad.scenario import SEGMENTS, Scenario
+from .history import DAYS, expressway_of
+from .road import MILE, Cars, Road
+from .scenario import SEGMENTS, Scenario
 
 NAMES = ("type", "time", "vid", "speed", "xway", "lane", "dir", "seg", "pos", "qid", "day")
 SCHEMA = pa.schema([pa.field(name, pa.int32(), nullable=False) for name in NAMES])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from headwater.errors import SettingError
-from headwater.sources.linearroad.scenario import HOURS_3, Scenario
 from headwater.sql.duration import Duration
 from headwater.sql.names import nearest
+
+from .traffic.scenario import HOURS_3, Scenario
 
 FAST, ENDLESS = "fast", "endless"
 COUNTS = ("expressways", "seed", "segments")

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+from headwater.examples.linearroad.demo import run as demo
+from headwater.examples.linearroad.demo.application import Application, Drive, scripts
 from rich.console import Console
 
-from headwater.cli import demo, tour
-from headwater.cli.road_application import Application, Drive, scripts
 from tests.harness.patience import PATIENCE_S
 
 SHORT = Drive(speed=20, segments=10, accidents_per_hour=60)
@@ -183,11 +183,3 @@ def test_it_goes_on_while_a_browser_looks(monkeypatch: pytest.MonkeyPatch) -> No
     one._watchers = lambda: 0
     assert one.over()
     assert not one.last_state.watched
-
-
-def test_the_tour(capsys: pytest.CaptureFixture[str]) -> None:
-    """`--tour` shows each of its statements with an answer."""
-    assert tour.main() == 0
-    text = capsys.readouterr().out
-    assert text.count("rows, ") >= len(tour.STEPS)
-    assert "did you mean speed" in text

@@ -6,9 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console, RenderableType
-
-from headwater.cli.road_screen import (
+from headwater.examples.linearroad.demo.screen import (
     Lane,
     Question,
     Responses,
@@ -21,6 +19,7 @@ from headwater.cli.road_screen import (
     strip_cells,
     summary,
 )
+from rich.console import Console, RenderableType
 
 SPEEDS: list[float | None] = [None, 10.0, 30.0, 50.0, 79.0] * 20
 STATE = RoadState(

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from headwater.examples.linearroad.source import LinearRoadRunner
+from headwater.examples.linearroad.traffic import Scenario, reports
 
 import headwater
 from headwater.errors import DataError, Error
-from headwater.sources.linearroad import Scenario, reports
-from headwater.sources.linearroad.runner import LinearRoadRunner
 from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import status, wait_for_state
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.sources.linearroad import historical_tolls
+from headwater.examples.linearroad.traffic import historical_tolls
 
 
 def test_one_row_for_each_car_and_day() -> None:

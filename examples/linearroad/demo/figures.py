@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from headwater.cli.road_screen import (
+from .screen import (
     SEGMENTS,
     Lane,
     Moment,

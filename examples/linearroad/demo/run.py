@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from headwater.cli.road_figures import Figures
-from headwater.cli.road_screen import (
+from headwater.cli.running import interrupts
+
+from .figures import Figures
+from .screen import (
     Question,
     RoadState,
     Step,
@@ -28,11 +30,11 @@ from headwater.cli.road_screen import (
     starting,
     summary,
 )
-from headwater.cli.running import interrupts
 
 if TYPE_CHECKING:
-    from headwater.cli.road_application import Application, Drive
     from headwater.database import Database
+
+    from .application import Application, Drive
 
 SECONDS = 60.0  # with the start
 GRACE_S = 120.0  # longer at most, where the start takes long: a slow machine sees it too
@@ -208,8 +210,9 @@ class Demo:
     def _open(self) -> None:
         self._begin("loading Headwater")
         # Takes a moment, in which something is shown.
-        from headwater.cli.road_application import Application, Drive
         from headwater.database import connect
+
+        from .application import Application, Drive
 
         drive = self._drive or Drive()
         self._figures.drives(drive.speed)
@@ -228,7 +231,7 @@ class Demo:
             self._flow(application, db)
 
     def _show_in_browser(self, db: Database, beside: ExitStack) -> None:
-        from headwater.cli.road_page import console, page_of
+        from .page import console, page_of
 
         def road() -> object:
             state, flows = self.last_state, self._flowing_s is not None
@@ -266,7 +269,7 @@ class Demo:
             asking.join(LEAVE_S)
 
     def _ask(self, db: Database) -> None:
-        from headwater.cli.road_questions import Questions
+        from .questions import Questions
 
         questions, pause = Questions(db, lambda: self._figures.accidents), FIRST_QUESTION_S
         try:

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from headwater.examples.linearroad.traffic import SCHEMA, Scenario, Traffic, batches, reports
+from headwater.examples.linearroad.traffic.road import Pool
 
 from headwater.errors import SettingError
-from headwater.sources.linearroad import SCHEMA, Scenario, Traffic, batches, reports
-from headwater.sources.linearroad.road import Pool
 
 # Ten minutes of dense traffic on a short road: about 50 000 reports of each of two expressways.
 DENSE = Scenario(

@@ -1,4 +1,4 @@
-"""`demo:linearroad`: the traffic of the Linear Road benchmark, simulated.
+"""The traffic of the Linear Road benchmark, simulated.
 
 One stream holds reports of all types; every column is a 32-bit whole number, −1 where a type has no
 such value:
@@ -18,8 +18,8 @@ such value:
 The rules of the benchmark, with what we chose where they leave room, are in docs/linearroad.md.
 """
 
-from headwater.sources.linearroad.history import historical_tolls
-from headwater.sources.linearroad.scenario import Scenario
-from headwater.sources.linearroad.stream import SCHEMA, Traffic, batches, reports
+from .history import historical_tolls
+from .scenario import Scenario
+from .stream import SCHEMA, Traffic, batches, reports
 
 __all__ = ["SCHEMA", "Scenario", "Traffic", "batches", "historical_tolls", "reports"]

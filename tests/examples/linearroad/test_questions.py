@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pyarrow as pa
-
-from headwater.cli.road_figures import Accident
-from headwater.cli.road_questions import (
+from headwater.examples.linearroad.demo.figures import Accident
+from headwater.examples.linearroad.demo.questions import (
     Questions,
     Trajectory,
     critical_in_words,

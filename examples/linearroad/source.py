@@ -13,9 +13,11 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from headwater.errors import BindError, DataError
-from headwater.sources.linearroad.options import parse_ride
-from headwater.sources.linearroad.stream import SCHEMA, Traffic, batch_of
+from headwater.sources.demo import DemoSource
 from headwater.sources.runner import Feed, Runner, Surroundings
+
+from .options import parse_ride
+from .traffic.stream import SCHEMA, Traffic, batch_of
 
 MICROSECONDS = 1_000_000
 
@@ -108,3 +110,6 @@ def fitted(rows: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
             column = column.cast(pa.int64()).cast(pa.timestamp("s")).cast(field.type)
         columns[field.name] = column
     return pa.RecordBatch.from_pydict(columns)
+
+
+SOURCE = DemoSource(parse_ride, check_columns, LinearRoadRunner)

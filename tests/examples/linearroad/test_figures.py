@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from headwater.cli.road_figures import (
+from headwater.examples.linearroad.demo.figures import (
     TOLLS,
     Accident,
     Figures,
@@ -13,7 +12,7 @@ from headwater.cli.road_figures import (
     rates,
     with_answers,
 )
-from headwater.cli.road_screen import Question, Responses, RoadState, Toll
+from headwater.examples.linearroad.demo.screen import Question, Responses, RoadState, Toll
 
 
 def figures(flowing: bool = True) -> Figures:
