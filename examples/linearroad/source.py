@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.errors import BindError, DataError
 from headwater.sources.demo import DemoSource
-from headwater.sources.runner import Feed, Runner, Surroundings
+from headwater.sources.runner import Feed, SourceRunner, SourceSurroundings
 
 from .options import parse_ride
 from .traffic.stream import SCHEMA, Traffic, batch_of
@@ -22,10 +22,10 @@ from .traffic.stream import SCHEMA, Traffic, batch_of
 MICROSECONDS = 1_000_000
 
 
-class LinearRoadRunner(Runner):
+class LinearRoadRunner(SourceRunner):
     """One run of the demo's source."""
 
-    def __init__(self, feed: Feed, around: Surroundings) -> None:
+    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._ride = parse_ride(feed.options.demo)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headwater.extras import QUIET, kafka_topic
+from headwater.connectors.servers import QUIET, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
 from headwater.sources.options import SourceOptions
 from headwater.sources.runner import Feed

@@ -17,7 +17,7 @@ from headwater.errors import DataError, Error, KernelError, SettingError, Storag
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.checkpoint import Checkpoint
-from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
+from headwater.sources.runner import POLL_S, Feed, SourceRunner, SourceSurroundings
 from headwater.storage.modes import make_folder
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Written
@@ -46,10 +46,10 @@ class StreamKind(Protocol):
         """The streaming frame, with the table's columns."""
 
 
-class StreamRunner(Runner):
+class StreamRunner(SourceRunner):
     """One run of a source that Spark reads."""
 
-    def __init__(self, feed: Feed, around: Surroundings, kind: StreamKind) -> None:
+    def __init__(self, feed: Feed, around: SourceSurroundings, kind: StreamKind) -> None:
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None

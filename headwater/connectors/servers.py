@@ -1,17 +1,17 @@
-"""What sources and sinks share about the outside: optional packages, the environment, addresses of
-Kafka, connections to PostgreSQL.
+"""Servers that sources read and sinks write: their optional packages, Kafka's settings, connections to
+PostgreSQL.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
-import re
 import socket
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from headwater.connectors.address import all_from_environment
 from headwater.errors import NotSupportedError, SettingError
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ CONNECTION: Mapping[str, Any] = {
 }
 CANCEL_S = 2.0
 QUIET = {"log_level": 2}  # Kafka's client writes to the terminal; what it says is in our errors too
-_VARIABLE = re.compile(r"\$\{env:(\w+)\}")
 PACKAGES = {"kafka": ("confluent_kafka", "confluent-kafka"), "postgresql": ("psycopg", "psycopg")}
 
 
@@ -55,9 +54,8 @@ def check_kafka_settings(client: Mapping[str, str]) -> None:
     """SettingError if Kafka's client does not take its settings."""
     from confluent_kafka import KafkaException, Producer
 
-    settings = {name: from_environment(value) for name, value in client.items()}
     try:
-        Producer({**QUIET, **settings})
+        Producer({**QUIET, **all_from_environment(client)})
     except (KafkaException, ValueError, TypeError) as error:
         said = error.args[0] if error.args else error
         raise SettingError(
@@ -65,21 +63,6 @@ def check_kafka_settings(client: Mapping[str, str]) -> None:
             detail=str(said.str() if hasattr(said, "str") else said),
             hint="options that we do not know are the client's, with _ for .: sasl_mechanism",
         ) from None
-
-
-def from_environment(text: str) -> str:
-    """The text with the values of environment variables in place of `${env:NAME}`."""
-    return _VARIABLE.sub(_value, text)
-
-
-def _value(match: re.Match[str]) -> str:
-    name = match.group(1)
-    if name not in os.environ:
-        raise SettingError(
-            f"the environment variable {name} is not set",
-            hint="it is read by the process that has the database open",
-        )
-    return os.environ[name]
 
 
 def connected(url: str) -> psycopg.Connection[Any]:
