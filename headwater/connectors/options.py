@@ -20,29 +20,24 @@ STARTS = ("earliest", "next")
 
 
 def read_options(
-    given: Options, known: Known, refuse: Callable[[str], SettingError] | None
+    given: Options, known: Known, owner: str | None = None, shown: Sequence[str] = ()
 ) -> tuple[dict[str, Any], dict[str, object]]:
-    """The fields that are given, and the options that are not known, unless they are refused."""
+    """The fields that are given, and the options that are not known; of an `owner` there are none."""
     fields: dict[str, Any] = {}
     others: dict[str, object] = {}
     for name, value in given.items():
         if name.lower() in known:
             field, read = known[name.lower()]
             fields[field] = read(name.lower(), value)
-        elif refuse is not None:
-            raise refuse(name)
-        else:
+        elif owner is None:
             others[name] = value
+        else:
+            near = nearest(name.lower(), shown or tuple(known))
+            raise SettingError(
+                f"there is no option {name} of a {owner}",
+                hint=f"did you mean {near}?" if near else "options: " + ", ".join(shown or known),
+            )
     return fields, others
-
-
-def unknown_option(name: str, owner: str, known: Sequence[str]) -> SettingError:
-    """What is said of an option that a source or sink of a kind does not have."""
-    near = nearest(name.lower(), known)
-    return SettingError(
-        f"there is no option {name} of a {owner}",
-        hint=f"did you mean {near}?" if near else "options: " + ", ".join(known),
-    )
 
 
 def one_of(*words: str) -> Reader:

@@ -59,6 +59,7 @@ class Runner(ABC):
         self.state = RUNNING
         self.error: Error | None = None
         self.attempts = 0  # failed ones since it was well
+        self.moved_at: float | None = None  # when rows last came or went
         self.stopping = threading.Event()
         self._thread = threading.Thread(
             target=self._main, name=f"headwater-{self.what}-{name}", daemon=True
@@ -81,16 +82,8 @@ class Runner(ABC):
         """Works until `stopping` is set, there is no more to do, or an error is raised."""
 
     @abstractmethod
-    def told(self, error: Exception) -> Error:
-        """An error as users are told it."""
-
-    @abstractmethod
-    def may_pass(self, error: Exception) -> bool:
-        """Whether another attempt can help."""
-
-    @abstractmethod
-    def came_to(self) -> object:
-        """Something that changes whenever the run has come further."""
+    def judged(self, error: Exception) -> tuple[Error, bool]:
+        """An error as users are told it, and whether another attempt can help."""
 
     def prepare(self) -> None:  # noqa: B027  # nothing, for most
         """Called first, in the run's thread."""
@@ -109,7 +102,7 @@ class Runner(ABC):
                 self.state = FINISHED
         except Exception as error:
             if not self.stopping.is_set():
-                self._failed(error, FAILED)
+                self._failed(self.judged(error)[0], FAILED)
         if not self.stopping.is_set():
             self.ended()
         self.around.tell_changed()
@@ -118,23 +111,24 @@ class Runner(ABC):
         """Does it; after an error that may pass again, after a pause that grows."""
         pauses = Pauses()
         while not self.stopping.is_set():
-            before = self.came_to()
+            before = self.moved_at
             try:
                 act()
                 return
             except Exception as error:
-                if self.stopping.is_set() or not self.may_pass(error):
+                told, may_pass = self.judged(error)
+                if self.stopping.is_set() or not may_pass:
                     raise
-                self._failed(error, RETRYING)
+                self._failed(told, RETRYING)
             self.around.tell_changed()
-            if self.came_to() != before:
+            if self.moved_at != before:
                 pauses.begin_anew()
             self.stopping.wait(pauses.next_s())
             self.begin_again()
 
-    def _failed(self, error: Exception, state: str) -> None:
+    def _failed(self, error: Error, state: str) -> None:
         self.attempts += 1
-        self.error, self.state = self.told(error), state
+        self.error, self.state = error, state
 
     def is_well(self) -> None:
         """Whatever failed is over."""

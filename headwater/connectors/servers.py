@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from headwater.connectors.address import all_from_environment
+from headwater.connectors.address import Address, all_from_environment
 from headwater.errors import NotSupportedError, SettingError
 
 if TYPE_CHECKING:
@@ -31,13 +31,17 @@ QUIET = {"log_level": 2}  # Kafka's client writes to the terminal; what it says 
 PACKAGES = {"kafka": ("confluent_kafka", "confluent-kafka"), "postgresql": ("psycopg", "psycopg")}
 
 
-def check_installed(kind: str) -> None:
-    """NotSupportedError where the package that a kind needs is missing."""
-    module, package = PACKAGES[kind]
+def check_server(address: Address, client: Mapping[str, str]) -> None:
+    """Refuses a server that cannot be reached so: its package, its address, the settings of its client."""
+    module, package = PACKAGES[address.kind]
     if find_spec(module) is None:
         raise NotSupportedError(
-            f"{package} is not installed", hint=f"pip install 'headwater[{kind}]'"
+            f"{package} is not installed", hint=f"pip install 'headwater[{address.kind}]'"
         )
+    address.for_use()
+    if address.kind == "kafka":
+        kafka_topic(address.rest)
+        _check_kafka(client)
 
 
 def kafka_topic(rest: str) -> tuple[str, str]:
@@ -50,7 +54,12 @@ def kafka_topic(rest: str) -> tuple[str, str]:
     return brokers, topic
 
 
-def check_kafka_settings(client: Mapping[str, str]) -> None:
+def client_settings(options: Mapping[str, object]) -> dict[str, str]:
+    """Options as Kafka's client has them, with points."""
+    return {name.lower().replace("_", "."): str(value) for name, value in options.items()}
+
+
+def _check_kafka(client: Mapping[str, str]) -> None:
     """SettingError if Kafka's client does not take its settings."""
     from confluent_kafka import KafkaException, Producer
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 import pyarrow as pa
 
@@ -33,25 +34,19 @@ from headwater.storage.catalog import CatalogObject
 # Life
 
 
-def open_sources(context: Context) -> None:
-    """Starts the sources that ran when the database was closed."""
-    around = SourceSurroundings(context.kernel, context.streams, context.functions)
-    context.sources = Sources(context.catalog, around, context.folder.path / "sources")
-    context.sources.open()
-
-
-def open_sinks(context: Context) -> None:
-    """Goes on with the sinks of the catalog."""
+def open_connectors(context: Context) -> None:
+    """Goes on with the sinks and sources that ran when the database was closed."""
 
     def reader(query: str, options: sink_options.SinkOptions, after: str) -> Subscription:
         return subscribe(context, query, options.emit, after, None)
 
-    def last_token(query: str) -> str | None:
-        return _last_token(context, query)
-
-    around = SinkSurroundings(reader, last_token)
-    context.sinks = Sinks(context.catalog, around, context.folder.path / "sinks")
+    folder, catalog = context.folder.path, context.catalog
+    sinks = SinkSurroundings(reader, partial(_last_token, context))
+    sources = SourceSurroundings(context.kernel, context.streams, context.functions)
+    context.sinks = Sinks(catalog, sinks, folder / "sinks")
     context.sinks.open()
+    context.sources = Sources(catalog, sources, folder / "sources")
+    context.sources.open()
 
 
 def _last_token(context: Context, name: str) -> str | None:
@@ -63,19 +58,12 @@ def _last_token(context: Context, name: str) -> str | None:
     return encode(item.id, item.definition["incarnation"], last.position, last.instant)
 
 
-def close_sources(context: Context) -> None:
-    """Stops all sources; they go on at the next open."""
-    _close(getattr(context, "sources", None))
-
-
-def close_sinks(context: Context) -> None:
-    """Stops all sinks; they go on at the next open."""
-    _close(getattr(context, "sinks", None))
-
-
-def _close(found: Connectors | None) -> None:
-    if found is not None:  # else the database was not opened as far as that
-        found.close()
+def close_connectors(context: Context) -> None:
+    """Stops all sources, then all sinks; they go on at the next open."""
+    for name in ("sources", "sinks"):
+        found: Connectors | None = getattr(context, name, None)
+        if found is not None:  # else the database was not opened as far as that
+            found.close()
 
 
 # Statements

@@ -17,7 +17,7 @@ from headwater.connectors.address import Address, all_from_environment
 from headwater.connectors.manager import Connectors, Status
 from headwater.connectors.options import from_json, to_json
 from headwater.connectors.runner import PAUSED
-from headwater.connectors.servers import check_installed, check_kafka_settings, kafka_topic
+from headwater.connectors.servers import check_server
 from headwater.errors import SettingError
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
@@ -134,15 +134,10 @@ def _placed(address: Address) -> Address:
 def _check(address: Address, options: SinkOptions, schema: pa.Schema) -> None:
     """Refuses what cannot work, before anything is made."""
     check_columns(schema, options)
-    if address.kind in FILE_KINDS:
-        if Path(address.rest).is_file():
-            raise SettingError(f"{address.rest} is a file, not a folder")
-        return
-    check_installed(address.kind)
-    address.for_use()
-    if address.kind == "kafka":
-        kafka_topic(address.rest)
-        check_kafka_settings(options.client)
+    if address.kind not in FILE_KINDS:
+        check_server(address, options.client)
+    elif Path(address.rest).is_file():
+        raise SettingError(f"{address.rest} is a file, not a folder")
 
 
 def _target(

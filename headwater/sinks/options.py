@@ -7,19 +7,10 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from headwater.connectors import options as read
 from headwater.connectors.address import Kinds
-from headwater.connectors.options import (
-    STARTS,
-    Known,
-    count,
-    flag,
-    names,
-    one_of,
-    read_options,
-    seconds,
-    text,
-    unknown_option,
-)
+from headwater.connectors.options import Known
+from headwater.connectors.servers import client_settings
 from headwater.engine.evaluation import TIME
 from headwater.errors import BindError, SettingError
 from headwater.sql.extensions import Emit
@@ -37,20 +28,20 @@ EMITTED = ("all", "inserts", "deletes", "changes")
 BATCH_ROWS = 50_000
 FILE_INTERVAL_S = 1.0  # one file a second at most; servers take rows as they come
 COMMON: Known = {
-    "start": ("start", one_of(*STARTS)),
-    "emit": ("emit", one_of(*EMITTED)),
-    "interval": ("interval_s", seconds),
-    "batch_rows": ("batch_rows", count),
-    "time_column": ("time_column", text),
+    "start": ("start", read.one_of(*read.STARTS)),
+    "emit": ("emit", read.one_of(*EMITTED)),
+    "interval": ("interval_s", read.seconds),
+    "batch_rows": ("batch_rows", read.count),
+    "time_column": ("time_column", read.text),
 }
 OWN: Mapping[str, Known] = {
     "postgresql": {
-        "table": ("table", text),
-        "key": ("key", names),
-        "latest": ("latest", flag),
-        "create": ("create", flag),
+        "table": ("table", read.text),
+        "key": ("key", read.names),
+        "latest": ("latest", read.flag),
+        "create": ("create", read.flag),
     },
-    "kafka": {"key": ("key", names)},
+    "kafka": {"key": ("key", read.names)},
 }
 
 
@@ -73,14 +64,9 @@ class SinkOptions:
 def parse_options(given: Options, kind: str) -> SinkOptions:
     """The options of a sink of that kind, checked; those we do not know are of Kafka's client."""
     known = {**COMMON, **OWN.get(kind, {})}
-
-    def refuse(name: str) -> SettingError:
-        return unknown_option(name, f"{kind} sink", tuple(known))
-
-    fields, others = read_options(given, known, None if kind == "kafka" else refuse)
+    fields, others = read.read_options(given, known, None if kind == "kafka" else f"{kind} sink")
     fields.setdefault("interval_s", FILE_INTERVAL_S if kind in FILE_KINDS else 0.0)
-    client = {name.lower().replace("_", "."): str(value) for name, value in others.items()}
-    made = SinkOptions(**fields, client=client)
+    made = SinkOptions(**fields, client=client_settings(others))
     if made.latest and not made.key:
         raise SettingError("latest needs a key", hint="key = 'column, …'")
     return made

@@ -86,19 +86,12 @@ class SinkRunner(Runner):
         """Writes until the sink is stopped, or no attempt can help."""
         self.patiently(self._attempt)
 
-    def told(self, error: Exception) -> Error:
-        """Ours as they are, others as a write that failed."""
-        return error if isinstance(error, Error) else write_error("a write failed", error)
-
-    def may_pass(self, error: Exception) -> bool:
-        """Unless the results that follow are gone, or the place is unknown."""
+    def judged(self, error: Exception) -> tuple[Error, bool]:
+        """Any may pass, unless the results that follow are gone, or the place is unknown."""
+        told = error if isinstance(error, Error) else write_error("a write failed", error)
         if isinstance(error, OverloadError):
-            return error.sqlstate != "55000"
-        return not (self._placing and isinstance(error, DataError))
-
-    def came_to(self) -> object:
-        """When the last batch was written."""
-        return self.written_at
+            return told, error.sqlstate != "55000"
+        return told, not (self._placing and isinstance(error, DataError))
 
     def _attempt(self) -> None:
         """Writes batch after batch, until the sink is stopped."""
@@ -139,7 +132,7 @@ class SinkRunner(Runner):
     def _written(self, progress: Progress, last: Out) -> None:
         self.row_count = progress.row_count
         self.last_time = str(last.time)
-        self.written_at = datetime.now(UTC).isoformat()
+        self.written_at, self.moved_at = datetime.now(UTC).isoformat(), time.monotonic()
         self.is_well()
         self.around.tell_changed()
 

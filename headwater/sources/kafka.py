@@ -9,20 +9,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headwater.connectors.servers import QUIET, kafka_topic
+from headwater.connectors.servers import QUIET, client_settings, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
-from headwater.sources.options import SourceOptions
 from headwater.sources.runner import Feed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 VIEW = "messages_of_the_source"
-
-
-def client_settings(options: SourceOptions) -> dict[str, str]:
-    """The options that are of Kafka's client."""
-    return {name.lower().replace("_", "."): value for name, value in options.spark.items()}
 
 
 class Kafka:
@@ -39,7 +33,7 @@ class Kafka:
         session.dataSource.register(KafkaSource)
         brokers, topic = kafka_topic(feed.address.rest)
         options = feed.options
-        client = {**QUIET, **client_settings(options), "bootstrap.servers": brokers}
+        client = {**QUIET, **client_settings(options.spark), "bootstrap.servers": brokers}
         reader = session.readStream.format(FORMAT).option("topic", topic)
         reader = reader.option(CLIENT, json.dumps(client))
         reader = reader.option("start", options.start).option("limit", options.batch_rows)

@@ -16,7 +16,7 @@ from headwater.connectors.address import Address, all_from_environment
 from headwater.connectors.manager import Connectors, Status, safe_name
 from headwater.connectors.options import from_json, to_json
 from headwater.connectors.runner import FINISHED, PAUSED
-from headwater.connectors.servers import check_installed, check_kafka_settings, kafka_topic
+from headwater.connectors.servers import PACKAGES, check_server, client_settings
 from headwater.errors import BindError
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.checkpoint import sums_of
@@ -25,7 +25,7 @@ from headwater.sources.delta import DeltaRunner, check_delta
 from headwater.sources.demo import demo_runner, demo_source
 from headwater.sources.files import absolute, check_folder
 from headwater.sources.json import Json
-from headwater.sources.kafka import Kafka, client_settings
+from headwater.sources.kafka import Kafka
 from headwater.sources.options import KINDS, SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
@@ -97,12 +97,8 @@ class Sources(Connectors[SourceRunner]):
             demo_source(address.rest).check_options(parsed.demo)
         elif address.kind == "tcp":
             parse_host(address.rest)
-        elif address.kind == "postgresql":
-            check_installed(address.kind)
-        elif address.kind == "kafka":
-            kafka_topic(address.rest)
-            check_installed(address.kind)
-            check_kafka_settings(client_settings(parsed))
+        elif address.kind in PACKAGES:
+            check_server(address, client_settings(parsed.spark))
         elif address.kind != "spark":
             address = replace(address, rest=absolute(address.rest))
             check_folder(address.rest)

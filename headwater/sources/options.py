@@ -6,18 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from headwater.connectors import options as read
 from headwater.connectors.address import Kinds
-from headwater.connectors.options import (
-    STARTS,
-    Known,
-    count,
-    one_of,
-    read_options,
-    seconds,
-    text,
-    unknown_option,
-)
-from headwater.errors import SettingError
+from headwater.connectors.options import Known
 from headwater.sql.duration import Duration
 from headwater.sql.statements.base import Options
 
@@ -35,27 +26,27 @@ FORMATS = ("json", "csv")
 
 
 def _format(name: str, value: object) -> str:
-    return str(one_of(*FORMATS)(name, text(name, value)))
+    return str(read.one_of(*FORMATS)(name, read.text(name, value)))
 
 
 COMMON: Known = {
-    "idle_timeout": ("idle_timeout_s", partial(seconds, above_zero=True)),
-    "trigger": ("trigger_s", partial(seconds, above_zero=True)),
-    "max_files_per_trigger": ("max_files_per_trigger", count),
-    "batch_rows": ("batch_rows", count),
+    "idle_timeout": ("idle_timeout_s", partial(read.seconds, above_zero=True)),
+    "trigger": ("trigger_s", partial(read.seconds, above_zero=True)),
+    "max_files_per_trigger": ("max_files_per_trigger", read.count),
+    "batch_rows": ("batch_rows", read.count),
 }
 # Kinds that Spark does not read take no other options than those of all and their own.
 OWN: Mapping[str, Known] = {
     "delta": {},
     "python": {},
     "tcp": {"format": ("format", _format)},
-    "postgresql": {"table": ("table", text)},
+    "postgresql": {"table": ("table", read.text)},
 }
 ON_SPARK: Mapping[str, Known] = {
     "spark": {"columns": ("columns", lambda _, value: str(value))},
     "kafka": {
         "columns": ("columns", lambda _, value: str(value)),
-        "start": ("start", one_of(*STARTS)),
+        "start": ("start", read.one_of(*read.STARTS)),
     },
 }
 
@@ -80,12 +71,10 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
     """The options, checked; those we do not know are Spark's, for kinds that Spark reads."""
     if kind == "demo":
         return SourceOptions(demo={name.lower(): value for name, value in given.items()})
-
-    def refuse(name: str) -> SettingError:
-        return unknown_option(name, f"{kind} source", ("idle_timeout", "batch_rows", *OWN[kind]))
-
     known = {**COMMON, **OWN.get(kind, {}), **ON_SPARK.get(kind, {})}
-    fields, others = read_options(given, known, refuse if kind in OWN else None)
+    shown = ("idle_timeout", "batch_rows", *OWN.get(kind, ()))
+    owner = f"{kind} source" if kind in OWN else None
+    fields, others = read.read_options(given, known, owner, shown)
     if kind == "kafka":
         fields.setdefault("batch_rows", KAFKA_ROWS)
     return SourceOptions(**fields, spark={name: _text(value) for name, value in others.items()})

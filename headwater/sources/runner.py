@@ -60,7 +60,6 @@ class SourceRunner(Runner):
         self.started_at = datetime.now(UTC)
         self.on_end: Callable[[], None] = lambda: None
         self.busy = False  # a micro-batch is under way: the source is not silent
-        self._last_row_at: float | None = None
         self._silent_since = time.monotonic()
         self._idle = False
         self._recent: deque[tuple[float, int]] = deque(maxlen=RATE_BATCHES + 1)
@@ -83,20 +82,13 @@ class SourceRunner(Runner):
         options = replace(feed.options, spark=all_from_environment(feed.options.spark))
         self.feed = replace(feed, address=feed.address.for_use(), options=options)
 
-    def told(self, error: Exception) -> Error:
-        """As Spark's errors are told."""
-        return translate(error, "")
-
-    def may_pass(self, error: Exception) -> bool:
-        """After a full disk or a failed system call of ours.
+    def judged(self, error: Exception) -> tuple[Error, bool]:
+        """A full disk or a failed system call of ours may pass.
 
         The clock waits for the source meanwhile, or its rows would be late.
         """
-        return may_pass(self.told(error))
-
-    def came_to(self) -> object:
-        """When the last row came."""
-        return self._last_row_at
+        found = translate(error, "")
+        return found, may_pass(found)
 
     def begin_again(self) -> None:
         """It runs, until it fails again."""
@@ -142,7 +134,7 @@ class SourceRunner(Runner):
         now = time.monotonic()
         self._recent.append((now, row_count))
         if row_count:
-            self._last_row_at = self._silent_since = now
+            self.moved_at = self._silent_since = now
             self._idle = False
         self.around.tell_changed()
 
@@ -161,4 +153,4 @@ class SourceRunner(Runner):
     @property
     def lag_s(self) -> float | None:
         """Seconds since the last row of this run."""
-        return None if self._last_row_at is None else time.monotonic() - self._last_row_at
+        return None if self.moved_at is None else time.monotonic() - self.moved_at
