@@ -24,13 +24,21 @@ def test_in_a_clone() -> None:
     assert found == str(ROOT / "examples" / "linearroad" / "source.py")
 
 
-def test_in_a_wheel(tmp_path: Path) -> None:
-    """The folders that pyproject.toml puts into a wheel are all that the demo needs."""
+def folders_of_the_wheel() -> dict[str, str]:
+    """Folders of the repository, and what they are in a wheel."""
     build = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
     wheel = build["targets"]["wheel"]
-    for package in wheel["packages"]:
-        shutil.copytree(ROOT / package, tmp_path / package)
-    for source, target in wheel["force-include"].items():
+    return {package: package for package in wheel["packages"]} | wheel["force-include"]
+
+
+def test_a_container_is_built_from_all_of_them() -> None:
+    text = (ROOT / "deploy" / "Containerfile").read_text()
+    assert [f for f in folders_of_the_wheel() if f"COPY {f} {f}\n" not in text] == []
+
+
+def test_in_a_wheel(tmp_path: Path) -> None:
+    """The folders that pyproject.toml puts into a wheel are all that the demo needs."""
+    for source, target in folders_of_the_wheel().items():
         shutil.copytree(ROOT / source, tmp_path / target)
     done = subprocess.run(
         [sys.executable, "-c", LOADED],
