@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from headwater.connectors.servers import QUIET, client_settings, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
 from headwater.sources.runner import Feed
+from headwater.sources.stream import StreamKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,12 +20,8 @@ if TYPE_CHECKING:
 VIEW = "messages_of_the_source"
 
 
-class Kafka:
+class Kafka(StreamKind):
     """A topic; a message that does not parse stops the source."""
-
-    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
-        """Always."""
-        return True
 
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""

@@ -10,8 +10,9 @@ import contextlib
 import logging
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headwater.errors import DataError, Error, KernelError, SettingError, StorageError
 from headwater.kernel.failure import translate
@@ -36,12 +37,14 @@ STREAM_SETTINGS = {
 }
 
 
-class StreamKind(Protocol):
+class StreamKind(ABC):
     """How Spark reads one kind of source."""
 
-    def ready(self, feed: Feed) -> bool:
-        """Whether the stream can begin."""
+    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
+        """Whether the stream can begin; false while it must wait for something."""
+        return True
 
+    @abstractmethod
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""
 
