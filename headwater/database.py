@@ -16,6 +16,7 @@ import pyarrow as pa
 from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
 from headwater.execute import (
+    connectors,
     continuous,
     flush,
     functions,
@@ -23,8 +24,6 @@ from headwater.execute import (
     insert,
     query,
     relations,
-    sinks,
-    sources,
     subscriptions,
     tables,
     transaction,
@@ -119,13 +118,11 @@ class Database:
             tables.open_tables(self._context)
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
-            undo.callback(sources.close_sources, self._context)
             undo.callback(continuous.close_queries, self._context)
             views.open_views(self._context)
             continuous.open_queries(self._context)
-            undo.callback(sinks.close_sinks, self._context)
-            sinks.open_sinks(self._context)
-            sources.open_sources(self._context)
+            undo.callback(connectors.close_connectors, self._context)
+            connectors.open_connectors(self._context)
             undo.pop_all()
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
@@ -515,8 +512,7 @@ class Database:
             rest.callback(context.kernel.close)
             rest.callback(context.catalog.close)
             rest.callback(context.streams.close)
-            sources.close_sources(context)
-            sinks.close_sinks(context)
+            connectors.close_connectors(context)
             continuous.close_queries(context)
             for table in context.tables.values():
                 table.collect_garbage()

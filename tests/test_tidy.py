@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = sorted((ROOT / "headwater").rglob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+PRODUCT = sorted((ROOT / "headwater").rglob("*.py")) + EXAMPLES
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 LONGEST_FILE = 600
 LONGEST_TEST_FILE = 800
@@ -63,7 +64,7 @@ def test_public_pyspark_only() -> None:
 
 
 def test_spark_is_imported_in_its_folders_only() -> None:
-    others = [p for p in PRODUCT if p.relative_to(ROOT / "headwater").parts[0] not in SPARK_FOLDERS]
+    others = [p for p in PRODUCT if p.relative_to(ROOT).parts[1] not in SPARK_FOLDERS]
     assert list(lines_with(r"^\s*(from|import) (pyspark|py4j)\b", others)) == []
 
 
