@@ -80,7 +80,7 @@ def _wrong_time_zone(name: object) -> str | None:
     """What is wrong with a time zone: a region such as Europe/Berlin, or an offset, is right."""
     from zoneinfo import ZoneInfo
 
-    if re.fullmatch(r"(UTC|GMT|Z)?([+-]\d{1,2}(:\d{2}){0,2})?", str(name)) and name:
+    if re.fullmatch(r"Z|UTC|GMT|(UTC|GMT)?[+-](1[0-8]|0?\d)(:[0-5]\d){0,2}", str(name), re.ASCII):
         return None
     try:
         ZoneInfo(str(name))

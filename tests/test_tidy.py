@@ -67,6 +67,37 @@ def test_spark_is_imported_in_its_folders_only() -> None:
     assert list(lines_with(r"^\s*(from|import) (pyspark|py4j)\b", others)) == []
 
 
+PLANNING = ("plan", "compile", "engine", "execute")  # they hold nodes and pieces, not text to edit
+EDITS = {
+    "replace": 2,
+    "upper": 0,
+    "sub": 3,
+}  # methods that edit or fold a string, by their arguments
+# Receivers that are no text of a query: files, tables, kinds of things in messages, Arrow's errors.
+NOT_TEXT = re.compile(
+    r"^(self\._table|fresh|os|edited|re|spark_type|kind|what|name|statement\.(kind|action|format)|mode\.kind"
+    r"|found\.kind|item\.definition\[.method.\]|call\.name|token\.name|literal\..*)$"
+)
+
+
+def text_edits(path: Path) -> Iterator[str]:
+    """Calls of str.replace, str.upper and re.sub."""
+    source = path.read_text()
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+            continue
+        if EDITS.get(node.func.attr) == len(node.args) and not node.keywords:
+            receiver = ast.get_source_segment(source, node.func.value) or ""
+            if not NOT_TEXT.match(receiver) or (receiver == "re" and path.name != "copy.py"):
+                yield f"{name_of(path)}:{node.lineno}: {receiver}.{node.func.attr}"
+
+
+def test_no_text_of_a_query_is_edited() -> None:
+    """A plan is made of nodes and pieces; a text is filled by its slots (docs/internals/planner.md)."""
+    folders = [p for p in PRODUCT if p.relative_to(ROOT / "headwater").parts[0] in PLANNING]
+    assert [edit for path in folders for edit in text_edits(path)] == []
+
+
 def test_tests_do_not_sleep() -> None:
     files = [t for t in TESTS if t.name != "test_tidy.py"]
     assert [line for line in lines_with(r"\bsleep\s*\(", files) if NOT_A_WAIT not in line] == []

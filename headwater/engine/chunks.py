@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.feed import Cursor
-from headwater.plan.continuous.folds import Leaf
+from headwater.plan.folds import Leaf
 from headwater.storage.streaming.definition import DAY
 
 Values = Callable[[pa.Array], pa.Array]

@@ -13,19 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.fold_run import StaticProbes, has_edges
-from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.inline_block import SEQUENCE, TICK, instant_type
+from headwater.compile.block import SEQUENCE, TICK, instant_type
+from headwater.compile.fold import FoldSpec, has_edges
+from headwater.compile.upper import UpperBlock
+from headwater.engine.fold_run import StaticProbes
 from headwater.engine.sampling import Instant
-from headwater.engine.upper_block import UpperBlock
 from headwater.engine.windows import WindowRows, shown_columns
-from headwater.engine.world import HeldTables, World, run_over
+from headwater.engine.world import World, run_over
 from headwater.errors import DataError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
-from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import ContinuousPlan, fold_view, window_view
-from headwater.plan.continuous.rendering import at_instant, orders_rows, with_names
+from headwater.kernel.relation import HeldTables, Relation
+from headwater.plan.folds import ContinuousPlan, window_view
+from headwater.plan.text import Rows, Slot
 from headwater.sql.types import TIMESTAMP
 
 TIME = "_t"
@@ -187,7 +187,7 @@ class Evaluation:
         if self.plan.single and self.specs[0].plan.kind == "ring":
             merged = [(i, [self._newest_first(tables[0])]) for i, tables in merged]
         found: list[pa.Table] = []
-        step = 1 if self._is_ordered else MOST_IN_ONE_RUN
+        step = 1 if self.plan.orders else MOST_IN_ONE_RUN
         for start in range(0, len(merged), step):
             found += self._upper_on_spark(merged[start : start + step], held)
         return found
@@ -204,10 +204,6 @@ class Evaluation:
         rows = block.result(merged, self.output.instant(instant.tick), held, self.probes)
         return self.output.result(rows, instant.tick)
 
-    @property
-    def _is_ordered(self) -> bool:
-        return orders_rows(self.plan.upper or "")
-
     def _upper_on_spark(
         self, merged: Sequence[tuple[Instant, Sequence[pa.Table | Relation]]], held: HeldTables
     ) -> list[pa.Table]:
@@ -217,12 +213,11 @@ class Evaluation:
         texts = []
         for place, (instant, relations) in enumerate(merged):
             now = instant_text(self.output.time_type, instant.tick)
-            names = {
-                fold_view(s.plan.number): f"{fold_view(s.plan.number)}_{place}" for s in self.specs
-            }
+            folds = [Rows("fold", spec.plan.number) for spec in self.specs]
+            names: dict[Slot, str] = {fold: f"{fold.name}_{place}" for fold in folds}
             shown = map(self._shown, self.specs, relations)
             tables |= zip(names.values(), shown, strict=True)
-            texts.append(with_names(at_instant(self.plan.upper, now), names))
+            texts.append(self.plan.upper.fill(now, names))
         self.upper_runs += 1
         if len(texts) == 1:
             return [self.output.result(self._run(texts[0], tables, held), merged[0][0].tick)]
@@ -259,7 +254,7 @@ class Evaluation:
             if (rows := windows.tables.get(leaf.number)) is not None
         }
         files = {window_view(number): files for number, files in windows.files.items()}
-        text = at_instant(self.plan.whole, instant_text(self.output.time_type, tick))
+        text = self.plan.whole.fill(instant_text(self.output.time_type, tick))
         static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 

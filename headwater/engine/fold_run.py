@@ -14,20 +14,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, last_until, stored_until
-from headwater.engine.fold_spec import (
+from headwater.compile.block import PLACE, InlinePipeline, probe_name
+from headwater.compile.block import SEQUENCE as CARRIED_SEQUENCE
+from headwater.compile.block import TICK as CARRIED_TICK
+from headwater.compile.fold import (
     ROW,
     SEQUENCE,
     TICK,
     FoldSpec,
     distinct_texts,
+    has_edges,
     join_text,
     partial_text,
     rows_text,
+    side_rows,
 )
-from headwater.engine.inline_block import PLACE, InlinePipeline, probe_name
-from headwater.engine.inline_block import SEQUENCE as CARRIED_SEQUENCE
-from headwater.engine.inline_block import TICK as CARRIED_TICK
+from headwater.engine.feed import Cursor, last_until, stored_until
 from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
     Chunk,
@@ -40,14 +42,13 @@ from headwater.engine.merges import (
     Ticks,
 )
 from headwater.engine.reader import LeafReader
-from headwater.engine.world import HeldTables, World, run_over
+from headwater.engine.world import World, run_over
 from headwater.errors import DataError
-from headwater.fold.families import Edge
 from headwater.fold.pane import Panes, Window
 from headwater.fold.probe import Probe
-from headwater.kernel.relation import Relation
-from headwater.plan.continuous.folds import BEGIN, EXPIRY, PANE, stream_view
-from headwater.plan.continuous.rendering import at_instant
+from headwater.kernel.relation import HeldTables, Relation
+from headwater.plan.folds import BEGIN, EXPIRY, PANE, stream_view
+from headwater.plan.text import SparkText
 from headwater.sql.types import TIMESTAMP
 
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
@@ -346,9 +347,9 @@ class FoldRun:
         """Spark finds the pairs of new rows, by side, with new ones and old ones."""
         relations: dict[str, pa.Table] = {}
         for leaf, fresh, before in zip(self.spec.plan.leaves, new, old, strict=True):
-            name = stream_view(leaf.number)
-            relations |= {f"{name}_new": fresh, f"{name}_old": before}
-            relations[f"{name}_all"] = pa.concat_tables([before, fresh])
+            both = pa.concat_tables([before, fresh])
+            sides = {"new": fresh, "old": before, "all": both}
+            relations |= {side_rows(leaf.number, s).name: rows for s, rows in sides.items()}
         found = self._run(relations, [join_text(self.spec)], held)[0]
         assert isinstance(self.merge, PairsMerge)
         self.merge.add_pairs(found)
@@ -392,16 +393,15 @@ class FoldRun:
         self._since = cursors
 
     def _run(
-        self, tables: dict[str, pa.Table], texts: list[str], held: HeldTables
+        self, tables: dict[str, pa.Table], texts: list[SparkText], held: HeldTables
     ) -> list[pa.Table]:
         """Runs texts on Spark over staged rows and the static tables held."""
-        if self.now is not None:
-            texts = [at_instant(t, f"timestamp_micros({self.now()}L)") for t in texts]
+        instant = None if self.now is None else f"timestamp_micros({self.now()}L)"
         count = sum(rows.num_rows for rows in tables.values())
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
-        return run_over(self.world, texts, tables, held.relations)
+        return run_over(self.world, [t.fill(instant) for t in texts], tables, held.relations)
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -409,9 +409,3 @@ def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
         found: Any = values.combine_chunks()
         return pa.array([], values.type) if isinstance(found, pa.ChunkedArray) else found
     return values
-
-
-def has_edges(spec: FoldSpec) -> bool:
-    """Whether the order of rows decides: first and last."""
-    assert spec.aggregation is not None
-    return any(isinstance(family, Edge) for family in spec.aggregation.families)

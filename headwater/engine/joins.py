@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.fold_spec import FoldSpec
-from headwater.engine.join_pipeline import JoinPipeline, SidePlan
+from headwater.compile.fold import FoldSpec
+from headwater.compile.join import JoinPipeline, SidePlan
 from headwater.engine.joined import JoinedGroups, JoinedRows
 from headwater.engine.merges import Merge, Ticks
 from headwater.expression.compile import Compiled, filter_rows
@@ -27,7 +27,7 @@ from headwater.fold.columns import Column
 from headwater.fold.join import LEFT, RIGHT, Aging, JoinSide, StreamJoin
 from headwater.fold.pane import Panes, Window
 from headwater.fold.row_join import Joined, RowJoin
-from headwater.plan.continuous.folds import BEGIN, EXPIRY
+from headwater.plan.folds import BEGIN, EXPIRY
 
 
 class InlineMerge(Merge):

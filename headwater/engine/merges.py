@@ -25,7 +25,7 @@ from headwater.fold.lookup import Lookup
 from headwater.fold.pane import Panes, Window
 from headwater.fold.sliding import SlidingWindow
 from headwater.fold.state import GroupState
-from headwater.plan.continuous.folds import previous_column
+from headwater.plan.folds import previous_column
 
 Ticks = npt.NDArray[np.int64]
 TIME, SEQUENCE = "headwater_tick", "_seq"

@@ -17,12 +17,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.chunks import chunks_of
 from headwater.engine.early_chunks import EarlyChunks
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Cursor, Feed
 from headwater.engine.fold_run import Counters, FoldRun
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
@@ -47,10 +47,11 @@ from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.windows import Windows
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
 from headwater.errors import Error
 from headwater.fold.pane import Panes, Window
-from headwater.plan.continuous.folds import ContinuousPlan, Leaf
+from headwater.kernel.relation import HeldTables
+from headwater.plan.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 

@@ -32,7 +32,7 @@ from headwater.engine.stateful import (
 )
 from headwater.errors import StorageError
 from headwater.expression.terms import Terms
-from headwater.plan.continuous.folds import Leaf, StateCall
+from headwater.plan.folds import Leaf, StateCall
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
 
@@ -267,7 +267,7 @@ class QueryFunctions:
     def _signature(self) -> list[list[str]]:
         """What a snapshot must have in common with the query that takes it up."""
         return [
-            [call.plan.name, *call.plan.arguments, call.plan.column, str(call.plan.type)]
+            [call.plan.name, *map(str, call.plan.arguments), call.plan.column, str(call.plan.type)]
             for _, calls in sorted(self.leaves.items())
             if calls.query is not None
             for call in calls.query.calls.calls

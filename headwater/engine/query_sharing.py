@@ -15,7 +15,7 @@ from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Instant
 from headwater.engine.sharing import Member, Sharing
-from headwater.engine.world import HeldTables
+from headwater.kernel.relation import HeldTables
 
 
 class Shares:

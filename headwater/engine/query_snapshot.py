@@ -15,8 +15,8 @@ from headwater.engine.feed import Cursor
 from headwater.engine.fold_run import FoldRun
 from headwater.engine.joins import InlinePairsMerge, PairsMerge
 from headwater.engine.snapshots import SnapshotFile
-from headwater.engine.world import HeldTables
 from headwater.errors import DataError
+from headwater.kernel.relation import HeldTables
 
 if TYPE_CHECKING:
     from headwater.engine.query import ContinuousQuery

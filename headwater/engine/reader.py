@@ -11,7 +11,7 @@ import pyarrow as pa
 from headwater.engine.chunks import Chunks
 from headwater.engine.feed import END_OF_TICK, Cursor, Feed, Stretch, last_until, stored_until
 from headwater.engine.merges import by_key, with_previous
-from headwater.plan.continuous.folds import NEWEST, Leaf
+from headwater.plan.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.read import StreamSnapshot
 from headwater.storage.streaming.table import StreamingTable

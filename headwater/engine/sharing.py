@@ -17,17 +17,19 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec, make_spec
 from headwater.engine.feed import Cursor, Feed
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
-from headwater.engine.fold_spec import FoldSpec, make_spec
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Sampling
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
 from headwater.errors import Error
 from headwater.expression.terms import Terms
 from headwater.fold.pane import Panes, Window
-from headwater.plan.continuous.folds import INSTANT, AggregateText, stream_view
-from headwater.plan.continuous.rendering import with_names
+from headwater.kernel.relation import HeldTables
+from headwater.plan.folds import AggregateCall
+from headwater.plan.pieces import Piece
+from headwater.plan.text import Rows
 from headwater.storage.streaming.table import StreamingTable
 
 MOST_KEPT = 1024  # instants whose relations wait for members that are behind
@@ -36,7 +38,7 @@ FAR_BEHIND_ROWS = 1_000_000  # that a fold which nobody asked for long would hav
 READER = "shared"
 
 Signature = tuple[object, ...]
-AggregateKey = tuple[str, str | None]
+AggregateKey = tuple[str, Piece | None]
 
 
 def signature(
@@ -55,7 +57,8 @@ def signature(
         return None
     if sampling.kind == "rows" or table.definition.kind == "stream":
         return None
-    if any(INSTANT in text for text in (*plan.where, *plan.keys, *spec.argument_texts)):
+    pieces = (*plan.where, *plan.keys, *spec.argument_pieces)
+    if any(piece.text.reads_instant for piece in pieces):
         return None
     realtime = sampling.kind == "realtime"
     return (
@@ -63,7 +66,7 @@ def signature(
         frozenset(t.definition.id for t in tables) if realtime else None,
         (leaf.window.duration.microseconds, leaf.window.before),
         (sampling.kind, sampling.step),
-        with_names(plan.from_text, {stream_view(leaf.number): stream_view(0)}),
+        plan.from_text.replaced({Rows("stream", leaf.number): Rows("stream", 0)}),
         plan.where,
         plan.keys,
         spec.tier,
@@ -78,13 +81,13 @@ def aggregate_keys(spec: FoldSpec) -> tuple[AggregateKey, ...]:
 def united(specs: Sequence[FoldSpec], functions: Terms) -> FoldSpec:
     """One fold with the aggregates of several that have the same signature."""
     first = specs[0]
-    aggregates: dict[AggregateKey, AggregateText] = {}
-    types: dict[str, pa.DataType] = {}
+    aggregates: dict[AggregateKey, AggregateCall] = {}
+    types: dict[Piece, pa.DataType] = {}
     needed: dict[str, None] = {}
     for spec in specs:
         assert spec.aggregation is not None
         aggregates |= zip(aggregate_keys(spec), spec.plan.aggregates, strict=True)
-        types |= {t: spec.aggregation.types[n] for n, t in enumerate(spec.argument_texts)}
+        types |= {p: spec.aggregation.types[n] for n, p in enumerate(spec.argument_pieces)}
         needed |= dict.fromkeys(spec.plan.leaves[0].needed)
     plan = replace(
         first.plan,
@@ -94,7 +97,7 @@ def united(specs: Sequence[FoldSpec], functions: Terms) -> FoldSpec:
     )
     assert first.aggregation is not None
     arguments = dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None)
-    known = [*first.aggregation.key_types, *(types[text] for text in arguments)]
+    known = [*first.aggregation.key_types, *(types[piece] for piece in arguments)]
     return make_spec(plan, functions, lambda _text: known)
 
 

@@ -17,15 +17,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlglot import exp
 
+from headwater.compile.arguments import compile_arguments
 from headwater.engine.sampling import Sampling
-from headwater.errors import BindError, DataError, NotSupportedError
-from headwater.expression.bind import compile_expression
+from headwater.errors import BindError, DataError
 from headwater.expression.compile import Compiled
 from headwater.expression.terms import Terms
-from headwater.plan.continuous.folds import Leaf, StateCall
-from headwater.sql import dialect
+from headwater.plan.folds import Leaf, StateCall
 
 Ticks = npt.NDArray[np.int64]
 FUNCTION = "function"  # stands for the user's own class in the bytes of its state
@@ -190,26 +188,7 @@ def _typed(values: list[Any], type_: pa.DataType) -> pa.Array:
 def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: Terms) -> Call:
     """A call over a leaf's rows; its arguments are evaluated in line."""
     check_count(plan.name, function, len(plan.arguments))
-
-    def resolve(column: exp.Column) -> tuple[str, pa.DataType] | None:
-        for field in leaf.columns.schema:
-            if not column.table and field.name.casefold() == column.name.casefold():
-                return field.name, field.type
-        return None
-
-    found = []
-    for text in plan.arguments:
-        tree = dialect.parse_tree("SELECT " + text)
-        compiled = None
-        if isinstance(tree, exp.Select) and len(tree.expressions) == 1:
-            compiled = compile_expression(tree.expressions[0], resolve, functions)
-        if compiled is None:
-            raise NotSupportedError(
-                f"the argument {text} of function {plan.name} is not supported",
-                hint="functions with state take columns, constants and simple expressions of them",
-            )
-        found.append(compiled)
-    return Call(plan, function, tuple(found))
+    return Call(plan, function, compile_arguments(plan, leaf, functions))
 
 
 def scanned(

@@ -14,9 +14,9 @@ import pyarrow as pa
 from headwater.engine.update_queue import Batch, WindowBatch
 from headwater.engine.update_spec import BRANCH, ROW_NUMBER, ROW_NUMBERS, SEQ, TICK, UpdateSpec
 from headwater.engine.windows import WindowRows
-from headwater.engine.world import HeldTables
 from headwater.fold.columns import Column, Slots
 from headwater.fold.lookup import Lookup
+from headwater.kernel.relation import HeldTables
 
 
 def results_of_rows(spec: UpdateSpec, batch: Batch, held: HeldTables) -> pa.Table:

@@ -24,9 +24,9 @@ from headwater.engine.update_spec import (
     UpdateSpec,
 )
 from headwater.engine.windows import WindowRows
-from headwater.engine.world import HeldTables
 from headwater.fold.columns import Column, Slots
 from headwater.fold.lookup import Lookup
+from headwater.kernel.relation import HeldTables
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import closed_clock
 

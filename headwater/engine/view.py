@@ -15,13 +15,14 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.evaluation import Evaluation
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
-from headwater.engine.world import HeldTables, World
-from headwater.plan.continuous.folds import INSTANT, ContinuousPlan
+from headwater.engine.world import World
+from headwater.kernel.relation import HeldTables
+from headwater.plan.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
 
@@ -77,14 +78,15 @@ class ContinuousView:
     @property
     def progress(self) -> float:
         """Which part of the rows is folded, 1 for all."""
-        total = sum(
-            p.place.table.state.next_sequence - p.place.start.sequence for p in self.pipelines
-        )
-        return 1.0 - self.waiting / total if total > 0 else 1.0
+        waiting = self.waiting
+        if not waiting:
+            return 1.0
+        total = sum(p.place.table.rows_since(p.place.start.sequence) for p in self.pipelines)
+        return max(1.0 - waiting / total, 0.0) if total > 0 else 1.0
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        return self.folds_at_insert and any(p.waiting or p.changed for p in self.pipelines)
+        return self.folds_at_insert and any(p.is_behind or p.changed for p in self.pipelines)
 
     @property
     def wants_early(self) -> bool:
@@ -202,7 +204,7 @@ class ContinuousView:
     def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
         """What a result depends on: how far each table was read, of which generation, tables, functions."""
         text = self.plan.upper if self.specs else self.plan.whole
-        if INSTANT in (text or ""):
+        if text is not None and text.reads_instant:
             return object()  # it depends on the time
         functions = self.world.functions_in(self.plan.identifiers)
         return tuple(places), tuple(sorted(held.versions.items())), functions

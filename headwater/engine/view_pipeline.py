@@ -10,7 +10,6 @@ Inserts take no lock of a pipeline: what is not folded yet waits in the table (C
 from __future__ import annotations
 
 import contextlib
-import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -20,28 +19,25 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
-from headwater.engine.world import HeldTables, World
+from headwater.engine.world import World
 from headwater.errors import StorageError
 from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
-from headwater.plan.continuous.folds import stream_view
-from headwater.plan.continuous.rendering import with_names
+from headwater.plan.text import Rows
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.table import StreamingTable
-
-_COLUMN = re.compile(r"(`[^`]+`|\w+)(\.(`[^`]+`|\w+))*")  # nothing that could fail
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
 
@@ -79,11 +75,11 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         place.at_insert,
         place.owner,
         place.time_zone,
-        with_names(plan.from_text, {stream_view(leaf.number): stream_view(0)}),
+        plan.from_text.replaced({Rows("stream", leaf.number): Rows("stream", 0)}),
         plan.where,
         plan.keys,
         spec.tier,
-        frozenset(text for text in spec.argument_texts if not _COLUMN.fullmatch(text)),
+        frozenset(piece for piece in spec.argument_pieces if not piece.is_name),
         files if plan.statics or plan.where else (),
     )
 
@@ -91,7 +87,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
 def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
     """The partials of a fold in the order of its state: families, and distinct values."""
     assert spec.aggregation is not None
-    texts = spec.argument_texts
+    texts = [str(piece) for piece in spec.argument_pieces]
     parts = [(kind, None if arg is None else texts[arg]) for kind, arg in spec.aggregation.parts]
     return parts, [texts[argument] for argument in spec.aggregation.distinct]
 
@@ -143,7 +139,9 @@ class ViewPipeline:
         self._replaced: int | None = None  # the generation whose stored rows are being replaced
         self._kept_at = 0.0
         self._caught_up = False
-        self._began_at = 0  # how many rows the table had when folding began: those hold nobody back
+        self._began_at = (
+            0  # where the table stood when folding began: rows before that hold nobody back
+        )
         self.oldest: int | None = None  # the smallest T that was folded
 
     # Members
@@ -236,9 +234,14 @@ class ViewPipeline:
     # Folding
 
     @property
+    def is_behind(self) -> bool:
+        """Whether rows came that are not folded."""
+        return self.place.table.state.next_sequence > self.sequence
+
+    @property
     def waiting(self) -> int:
         """Rows that came and are not folded."""
-        return self.place.table.state.next_sequence - self.sequence
+        return self.place.table.rows_since(self.sequence) if self.is_behind else 0
 
     @property
     def generation(self) -> int | None:
@@ -254,7 +257,7 @@ class ViewPipeline:
         """Folds every row that was acknowledged before the call, or before a sequence number."""
         with self.lock:
             here = end is not None and end <= self.sequence
-            if self._caught_up and (here or not self.waiting) and not self.changed:
+            if self._caught_up and (here or not self.is_behind) and not self.changed:
                 return
             started, before = time.perf_counter(), self.sequence
             try:

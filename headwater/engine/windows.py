@@ -22,7 +22,7 @@ from headwater.engine.world import World
 from headwater.expression.predicate import Range
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, after_place, from_tick, until_place
-from headwater.plan.continuous.folds import NEWEST, Leaf
+from headwater.plan.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import LATE
 from headwater.storage.streaming.read import StreamSnapshot
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
@@ -12,17 +11,9 @@ import pyarrow as pa
 from headwater.errors import Error
 from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Kernel, Work
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.settings import Settings
 from headwater.storage.streaming.table import StreamingTable
-
-
-@dataclass(frozen=True)
-class HeldTables:
-    """Standard tables at one version each, for one evaluation."""
-
-    relations: Mapping[str, Relation]
-    versions: Mapping[str, int]
 
 
 class World(Protocol):

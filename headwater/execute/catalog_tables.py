@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
+from headwater.execute import system_tables
 from headwater.execute.context import Context
 from headwater.kernel.functions import PythonFunction
-from headwater.plan.continuous.blocks import StateFunction
-from headwater.plan.continuous.folds import StreamColumns
+from headwater.plan.blocks import StateFunction
+from headwater.plan.folds import StreamColumns
 from headwater.sql.type_parser import parse_type
 
 
@@ -23,14 +26,33 @@ class CatalogTables:
         if table is None:
             return None
         d = table.definition
-        ranged = d.range_ticks is not None
-        return StreamColumns(d.name, d.stored_schema, d.visible, d.time, d.time_type, ranged)
+        return StreamColumns(
+            d.name,
+            d.stored_schema,
+            d.visible,
+            d.time,
+            d.time_type,
+            d.kind,
+            d.range_ticks,
+            d.update_key,
+        )
 
     def standard(self, name: str) -> pa.Schema | None:
         """A standard table's columns."""
         item = self._context.find(name)
         table = None if item is None else self._context.tables.get(item.id)
         return None if table is None else table.schema
+
+    def kind(self, name: str) -> str | None:
+        """What a name means: a kind of the catalog, "system table", or nothing."""
+        if system_tables.is_one(name):
+            return "system table"
+        item = self._context.find(name)
+        return None if item is None else item.kind
+
+    def names(self) -> Sequence[str]:
+        """All names that may stand in FROM."""
+        return self._context.relation_names()
 
     def state_function(self, name: str) -> StateFunction | None:
         """A function with state, by its name in lower case."""

@@ -39,6 +39,7 @@ from headwater.storage.door import check
 from headwater.storage.modes import make_folder
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
+from headwater.storage.streaming.set_clock import wait_for_stored_rows
 from headwater.storage.streaming.table import StreamingTable
 
 DELETED, UPDATED, INSERTED = 1, 2, 3
@@ -172,6 +173,9 @@ class _StreamTarget:
             self._table.replace(old, rows)
         finally:
             self._table.rows_changed()
+        left = 0 if rows is None else rows.num_rows
+        if left < sum(block.row_count for block in old):
+            wait_for_stored_rows(self._table)
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""

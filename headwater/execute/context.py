@@ -15,13 +15,13 @@ from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
-from headwater.engine.world import HeldTables
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.shared_rows import SharedRows
 from headwater.expression.terms import Terms
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
+from headwater.plan.blocks import unknown_table
 from headwater.settings import Settings
 from headwater.sinks.manager import Sinks
 from headwater.sources.manager import Sources
@@ -251,18 +251,6 @@ class Running:
     context: Context
     text: str
     cancellation: Cancellation
-
-
-def unknown_table(name: Name | str, names: Iterable[str], text: str | None = None) -> BindError:
-    """The error for a name that no table has."""
-    near = nearest(str(name), list(names))
-    place = name.span.place(text) if isinstance(name, Name) and text is not None else None
-    return BindError(
-        f"table {name} does not exist",
-        sqlstate="42P01",
-        hint=f"did you mean {near}?" if near else "SHOW TABLES lists what there is",
-        place=place,
-    )
 
 
 def unknown_view(context: Context, name: Name, text: str) -> BindError:

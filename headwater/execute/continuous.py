@@ -20,14 +20,13 @@ from headwater.engine.results import ResultLog
 from headwater.engine.sampling import MOST_INSTANTS
 from headwater.engine.update_query import UpdateQuery
 from headwater.errors import BindError, Error, SettingError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_no_sinks, check_unread
 from headwater.execute.functions import check_registered
 from headwater.execute.streaming_tables import add_stream
 from headwater.execute.tables import fresh_number
-from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import (
     MadeUpdate,
     Place,
@@ -36,10 +35,12 @@ from headwater.execute.update_queries import (
     update_query,
 )
 from headwater.execute.zones import stored_zone
-from headwater.plan.continuous.leaves import cut_length
+from headwater.plan.checks import Checker
+from headwater.plan.leaves import cut_length
+from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
-from headwater.sql.duration import Duration
+from headwater.sql.duration import Duration, duration_ticks
 from headwater.sql.extensions import Emit
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterQueryResetLandmark
@@ -52,7 +53,7 @@ from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 from headwater.storage.catalog import Catalog, CatalogObject
-from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition, duration_ticks
+from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.table import StreamingTable
 
 QUERY_OPTIONS = ("mode", "priority", "max_wait", "budget")
@@ -128,7 +129,7 @@ def _register(
 ) -> CatalogObject:
     context = running.context
     if made is None:
-        Checker(context, query, text).check()
+        Checker(CatalogTables(context), query, text).check()
         made = Made(context, query, text)
     refuse_twice(made.output.schema)
     definition = {
@@ -284,7 +285,7 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
         refuse_update_query(statement.query, "a materialized view")
-        Checker(context, statement.query, statement.text).check()
+        Checker(CatalogTables(context), statement.query, statement.text).check()
         made = Made(context, statement.query, statement.text)
         definition = _view_definition(context, statement, made)
         saved = {"table": definition.as_json()}

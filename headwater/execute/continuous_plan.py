@@ -10,33 +10,33 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec
+from headwater.compile.upper import UpperBlock, make_upper
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
-from headwater.engine.fold_spec import FOLDABLE, FoldSpec, make_spec
 from headwater.engine.query_functions import QueryFunctions, query_functions
 from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
-from headwater.engine.upper_block import UpperBlock, make_upper
 from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.functions import registered
 from headwater.execute.zones import WorldInZone
 from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
-from headwater.plan.continuous.blocks import Sampling as Sampled
-from headwater.plan.continuous.folds import (
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.checks import Checker
+from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
     stream_view,
     window_view,
 )
-from headwater.plan.continuous.leaves import cut_by
-from headwater.plan.continuous.planner import ViewTimes, plan_query
-from headwater.plan.continuous.rendering import at_instant
+from headwater.plan.leaves import cut_by
+from headwater.plan.planner import ViewTimes, plan_query
+from headwater.plan.text import SparkText
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
 from headwater.sql.type_parser import parse_type
@@ -55,9 +55,9 @@ class Analyser:
         self._world, self._instant = world, instant
         self.known = dict(known or {})
 
-    def columns(self, text: str, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
+    def columns(self, text: SparkText, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
         """Names and types of a query's columns."""
-        if text not in self.known:
+        if str(text) not in self.known:
             relations = {
                 **{stream_view(n): Relation(s, ()) for n, s in enumerate(_read_columns(plan))},
                 **{window_view(n): Relation(s, ()) for n, s in enumerate(_exposed_columns(plan))},
@@ -65,10 +65,10 @@ class Analyser:
             with self._world.held(plan.identifiers) as held:
                 every = {**held.relations, **relations}
                 zone = self._world.time_zone
-                work = Work(at_instant(text, self._instant), every, time_zone=zone)
+                work = Work(text.fill(self._instant), every, time_zone=zone)
                 found = self._world.kernel.analyse(work)
-            self.known[text] = [list(pair) for pair in found]
-        return [(name, parse_type(type_)) for name, type_ in self.known[text]]
+            self.known[str(text)] = [list(pair) for pair in found]
+        return [(name, parse_type(type_)) for name, type_ in self.known[str(text)]]
 
 
 def _read_columns(plan: ContinuousPlan) -> list[pa.Schema]:
@@ -120,7 +120,9 @@ class Made:
             for r in query.table_references
             if r.window is not None or r.cut is not None
         ]
-        self.step = Checker(context, query, text).slide(self.tables[0].definition.time_type)
+        self.step = Checker(CatalogTables(context), query, text).slide(
+            self.tables[0].definition.time_type
+        )
         self.kind = sampling_kind(query, self.tables[0].definition.time)
         self.plan = plan_query(query, CatalogTables(context), self.kind, FOLDABLE, text)
         self.analyser = Analyser(self.world, _some_instant(self.tables[0]), known)
@@ -188,14 +190,14 @@ class Made:
             file or SnapshotInMemory(),
         )
 
-    def _types(self, text: str) -> list[pa.DataType]:
+    def _types(self, text: SparkText) -> list[pa.DataType]:
         return [type_ for _, type_ in self.analyser.columns(text, self.plan)]
 
     def _spec(self, fold: Any, functions: Terms) -> FoldSpec | None:
         if fold is None:
             return None
 
-        def refuse(_text: str) -> list[pa.DataType]:
+        def refuse(_text: object) -> list[pa.DataType]:
             raise NotSupportedError("only Spark knows the types")
 
         try:

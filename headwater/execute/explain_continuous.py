@@ -6,24 +6,25 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from headwater.engine.fold_spec import FoldSpec
+from headwater.compile.fold import FoldSpec
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.world import World
 from headwater.errors import BindError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.explain_updates import measured_update, update_lines
-from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
-from headwater.plan.continuous.folds import ContinuousPlan, fold_view
-from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.rendering import at_instant, with_names
-from headwater.plan.continuous.view_rules import reason_of_view
+from headwater.plan.checks import Checker
+from headwater.plan.folds import ContinuousPlan
+from headwater.plan.planner import ViewTimes
+from headwater.plan.text import Rows, Slot, SparkText
+from headwater.plan.update_checks import is_update_query
+from headwater.plan.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import Window
 from headwater.sql.statements.create_view import CreateView
@@ -43,7 +44,7 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
     if is_update_query(query):
         spec = MadeUpdate(context, query, statement.text).spec
         return Result("EXPLAIN", pa.table({"plan": update_lines(context, spec)}))
-    Checker(context, query, statement.text).check()
+    Checker(CatalogTables(context), query, statement.text).check()
     made = Made(context, query, statement.text)
     lines = [_when(query), *_plan_lines(context, made.plan, made.specs, None)]
     lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
@@ -102,7 +103,7 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
     if plan.stream_tables:
         lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
     lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
-    return [*lines, *_over_folds(plan.upper or "", len(specs))]
+    return [*lines, *_over_folds(plan.upper, len(specs))]
 
 
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
@@ -120,10 +121,10 @@ def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
     return lines
 
 
-def _over_folds(upper: str, folds: int) -> list[str]:
+def _over_folds(upper: SparkText | None, folds: int) -> list[str]:
     """The text of the part above the folds."""
-    upper = with_names(upper, {fold_view(number): f"fold_{number}" for number in range(folds)})
-    lines = at_instant(upper, "current_timestamp()").splitlines()
+    names: dict[Slot, str] = {Rows("fold", number): f"fold_{number}" for number in range(folds)}
+    lines = [] if upper is None else upper.fill("current_timestamp()", names).splitlines()
     return [f"  {line.rstrip()}" for line in lines if line.strip()]
 
 
@@ -234,7 +235,7 @@ def _tier(spec: FoldSpec, inline: bool) -> str:
 def _grouping(spec: FoldSpec, named: bool = False) -> list[str]:
     fold = spec.plan
     keys, aggregates = (
-        list(fold.keys),
+        [str(key) for key in fold.keys],
         [f"{a.function}({a.argument or '*'})" for a in fold.aggregates],
     )
     if named:

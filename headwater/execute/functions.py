@@ -14,7 +14,7 @@ from headwater.errors import BindError, Error
 from headwater.execute.context import Context, Running
 from headwater.kernel.functions import PythonFunction, SqlFunction, check_function, table_columns
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.folds import Life, StateCall
+from headwater.plan.folds import Life, StateCall
 from headwater.result import Result
 from headwater.sql.assemble import Assembly
 from headwater.sql.identifiers import identifiers_in

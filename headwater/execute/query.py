@@ -14,7 +14,7 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
 from headwater.execute.constants import constant_row
-from headwater.execute.context import Context, Running, unknown_table
+from headwater.execute.context import Context, Running
 from headwater.execute.reading import (
     Reading,
     reading,
@@ -25,7 +25,8 @@ from headwater.execute.reading import (
 )
 from headwater.expression.predicate import columns_of
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import VARYING, called
+from headwater.plan.blocks import unknown_table
+from headwater.plan.calls import VARYING, called
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql import dialect
@@ -167,12 +168,12 @@ def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     table = plain_source(tree)
     if table is None or not found.query.table_references:  # a function is no table
         return None
-    name, context = dialect.dotted(table), found.context
+    name, context = str(dialect.name_of(table)), found.context
     terms = context.terms()
     zone = terms.time_zone
     system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
-        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms)
+        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms, versions=True)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
     if snapshot is not None:

@@ -28,9 +28,10 @@ from headwater.expression.predicate import Range, Ranges, common
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import time_ranges
-from headwater.plan.continuous.folds import INSTANT, Leaf
-from headwater.plan.continuous.planner import one_time_edits, one_time_stars
-from headwater.plan.continuous.rendering import Replacement, at_instant
+from headwater.plan.folds import Leaf
+from headwater.plan.pieces import Piece, Stand, column
+from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
+from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion
 from headwater.sql.statements.query import Query
@@ -52,7 +53,7 @@ class Reading:
     text: str  # of the whole statement, for the places of errors
     snapshots: dict[str, StreamSnapshot]
     instant: int | None  # τ of the windows
-    edits: list[Replacement] = field(default_factory=list)  # for PREV, CURRENT_INSTANT and state
+    edits: list[Stand] = field(default_factory=list)  # for PREV, CURRENT_INSTANT and state
     leaves: dict[int, Leaf] = field(default_factory=dict)  # windowed tables, by where they stand
     staged: list[Relation] = field(default_factory=list)
     views: dict[tuple[str, int | None], pa.Table] = field(default_factory=dict)  # one version each
@@ -225,17 +226,12 @@ def _check_window(found: Reading, reference: TableReference, definition: Definit
 
 def time_edits(found: Reading, edited: EditedText) -> None:
     """Puts plain SQL in the place of VALID … OVERLAPS PERIOD, PREV and CURRENT_INSTANT."""
-    for span, new in found.edits:
-        edited.replace(
-            span.start, span.end, at_instant(new, _instant_text(found)) if INSTANT in new else new
-        )
+    for stand in found.edits:
+        instant = _instant_text(found) if stand.text.reads_instant else None
+        edited.replace(stand.span.start, stand.span.end, stand.text.fill(instant))
     for valid in found.query.valid:
-        column = _time_of(found, valid)
-        if valid.period is None:
-            edited.replace(valid.span.start, valid.span.end, column)
-            continue
-        low, high = (span.of(found.query.text) for span in valid.period)
-        edited.replace(valid.span.start, valid.span.end, f"{column} BETWEEN {low} AND {high}")
+        piece = valid_piece(found.query, _time_of(found, valid), valid)
+        edited.replace(valid.span.start, valid.span.end, str(piece))
 
 
 def _instant_text(found: Reading) -> str:
@@ -252,12 +248,12 @@ def _instant_text(found: Reading) -> str:
     return instant_text(definition.time_type, instant)
 
 
-def _time_of(found: Reading, valid: Valid) -> str:
+def _time_of(found: Reading, valid: Valid) -> Piece:
     for reference in found.query.table_references:
         alias = reference.alias or reference.name
         snapshot = found.snapshots.get(reference.name.key)
         if alias.key == valid.alias.key and snapshot is not None:
-            return f"{quoted(alias)}.{quoted(snapshot.definition.time)}"
+            return column(snapshot.definition.time, str(alias))
     raise BindError(
         f"VALID({valid.alias}): {valid.alias} is no streaming table of this query",
         sqlstate="42P01",
@@ -271,8 +267,8 @@ def star_edits(found: Reading, edited: EditedText) -> None:
     if not hidden & found.query.identifiers and not any(x.added for x in found.leaves.values()):
         return
     leaves = list(found.leaves.values())
-    for span, new in one_time_stars(found.query, CatalogTables(found.context), leaves):
-        edited.replace(span.start, span.end, new)
+    for stand in one_time_stars(found.query, CatalogTables(found.context), leaves):
+        edited.replace(stand.span.start, stand.span.end, str(stand.text))
 
 
 def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
@@ -320,16 +316,9 @@ def view_rows(context: Context, item: CatalogObject, version: ViewVersion | None
 
 def tree_tables(query: Query) -> dict[int, exp.Table]:
     """The nodes of the query's tables, by where their names stand."""
-    from headwater.sql.dialect import span_of
-
-    if query.tree is None:
-        return {}
-    found = {}
-    for table in query.tree.find_all(exp.Table):
-        span = span_of(table)
-        if span is not None:
-            found[span.start] = table
-    return found
+    tables = query.tree.find_all(exp.Table) if query.tree is not None else ()
+    named = [(relation_of(table), table) for table in tables]
+    return {relation.span.start: table for relation, table in named if relation is not None}
 
 
 def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:

@@ -14,7 +14,7 @@ from headwater.execute.context import Context, Running, column_of
 from headwater.execute.dependents import check_unread
 from headwater.execute.tables import fresh_number
 from headwater.result import Result
-from headwater.sql.duration import Duration
+from headwater.sql.duration import Duration, duration_ticks
 from headwater.sql.names import nearest
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import AlterTableSetRange
@@ -22,7 +22,7 @@ from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.drop import Drop
 from headwater.sql.types import TIMESTAMP
 from headwater.storage.catalog import CatalogObject
-from headwater.storage.streaming.definition import Definition, duration_ticks
+from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.table import StreamingTable
 
 DEFAULT_COMPARTMENTS = 8

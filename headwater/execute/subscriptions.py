@@ -12,9 +12,9 @@ from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
 from headwater.engine.update_query import UpdateQuery
 from headwater.errors import DataError, NotSupportedError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import beginning_of, find_query, release_streams
-from headwater.execute.continuous_checks import Checker
 from headwater.execute.continuous_plan import Made
 from headwater.execute.query_results import (
     Subscription,
@@ -23,8 +23,9 @@ from headwater.execute.query_results import (
     output_of,
     remove_later,
 )
-from headwater.execute.update_checks import is_update_query
 from headwater.execute.update_queries import MadeUpdate, Place, result_log, update_query
+from headwater.plan.checks import Checker
+from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.extensions import Emit
@@ -76,7 +77,7 @@ def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
         begin, log = beginning_of(made, False), result_log(context, made, None)
         options = {"priority": 0, "max_wait": None}
         return update_query(made, Place(0, fresh_name(), log, begin, options))
-    Checker(context, target, target.text).check()
+    Checker(CatalogTables(context), target, target.text).check()
     return _passing_query(context, Made(context, target, target.text))
 
 

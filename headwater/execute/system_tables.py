@@ -149,13 +149,15 @@ SETTINGS = columns(name=STRING, value=STRING, meaning=STRING)
 FUNCTIONS = columns(name=STRING, kind=STRING, language=STRING, returns=STRING)
 
 
+def is_one(name: str) -> bool:
+    """Whether a name is that of a system table."""
+    lower = name.lower()
+    return lower.startswith(PREFIX) and lower.removeprefix(PREFIX) in NAMES
+
+
 def find(context: Context, name: str) -> pa.Table | None:
     """The rows of a system table, or None if there is none of that name."""
-    lower = name.lower()
-    if not lower.startswith(PREFIX):
-        return None
-    key = lower.removeprefix(PREFIX)
-    return shown_to_caller(context, key) if key in NAMES else None
+    return shown_to_caller(context, name.lower().removeprefix(PREFIX)) if is_one(name) else None
 
 
 def shown_to_caller(context: Context, name: str) -> pa.Table:

@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute.change import delete
-from headwater.execute.context import Context, Running, column_of, unknown_table
+from headwater.execute.context import Context, Running, column_of
 from headwater.execute.dependents import check_unread
 from headwater.execute.query import work_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
+from headwater.plan.blocks import unknown_table
 from headwater.result import Result
 from headwater.sql.statements.alter import (
     AlterTableAddColumns,

@@ -23,14 +23,15 @@ from headwater.engine.update_spec import (
     WindowShape,
 )
 from headwater.errors import BindError, NotSupportedError
+from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeBranch
-from headwater.execute.update_checks import CheckedBranch, UpdateChecker
 from headwater.execute.zones import WorldInZone
 from headwater.fold.lookup import Lookup
 from headwater.kernel.functions import PythonFunction
 from headwater.kernel.kernel import Work
-from headwater.plan.continuous.calls import calls_in
+from headwater.plan.calls import calls_of
+from headwater.plan.update_checks import CheckedBranch, UpdateChecker
 from headwater.settings import MEBIBYTE
 from headwater.sql.extensions import Refresh, UpdateMode
 from headwater.sql.literals import literal
@@ -59,7 +60,7 @@ class MadeUpdate:
         self.query, self._context, self._text = query, context, text
         self.world = WorldInZone(context, zone or context.time_zone)
         assert query.update_mode is not None
-        self._checker = UpdateChecker(context, query, text)
+        self._checker = UpdateChecker(CatalogTables(context), query, text)
         checked = self._checker.branches()
         self._joined = checked[0].joined
         selects = checked[:1] if self._joined else checked
@@ -87,9 +88,7 @@ class MadeUpdate:
     @property
     def functions(self) -> list[tuple[str, str | None, str]]:
         """Python functions that are called, for the catalog: the query waits for them at a start."""
-        names = {
-            call.name.lower() for call in calls_in(self.query.text, Span(0, len(self.query.text)))
-        }
+        names = {call.name.lower() for call in calls_of(self.query)}
         found = [(name, self._context.functions.get(name)) for name in sorted(names)]
         return [
             (name, function.state, name_of(parse_type(function.returns)))

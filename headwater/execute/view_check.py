@@ -17,22 +17,22 @@ from headwater.engine.evaluation import instant_text
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.view_versions import Version
-from headwater.engine.world import HeldTables
 from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
 from headwater.execute.reading import Reading, reading, stream_view_name
 from headwater.kernel.kernel import Work
-from headwater.kernel.relation import Relation
-from headwater.plan.continuous.calls import calls_in
-from headwater.plan.continuous.folds import static_view, window_view
-from headwater.plan.continuous.rendering import at_instant
-from headwater.plan.continuous.rules.first_last import WAYS
-from headwater.plan.continuous.times import time_edits
+from headwater.kernel.relation import HeldTables, Relation
+from headwater.plan.calls import calls_of
+from headwater.plan.folds import static_view, window_view
+from headwater.plan.pieces import Stand
+from headwater.plan.planner import pinned
+from headwater.plan.rules.first_last import WAYS
+from headwater.plan.text import INSTANT, spark_text
+from headwater.plan.times import time_edits
 from headwater.sql.statements.query import Query
-from headwater.sql.text import Span
-from headwater.sql.types import TIMESTAMP, quoted
+from headwater.sql.types import TIMESTAMP
 from headwater.storage.streaming.definition import SEQUENCE
 
 FEW = 5  # differences that are shown
@@ -51,7 +51,7 @@ def over_stored(
             for leaf, relation, start in zip(plan.leaves, streams, starts, strict=True):
                 shown = replace(relation, columns=tuple(leaf.exposed))
                 relations[window_view(leaf.number)] = _since(shown, start)
-            text = at_instant(plan.pinned, instant_text(TIMESTAMP, now))
+            text = plan.pinned.fill(instant_text(TIMESTAMP, now))
             rows = context.kernel.run(Work(text, relations, time_zone=found.time_zone))
     return made.output.result(rows, 0)
 
@@ -81,7 +81,7 @@ def _since(relation: Relation, start: Start) -> Relation:
 def _independently(context: Context, view: ContinuousView, made: MadeView, now: int) -> pa.Table:
     """The user's text over the stored rows; only its tables and the time are put into it."""
     query = made.query
-    if _goes_by_order(query.text):
+    if _goes_by_order(query):
         return over_stored(context, made, view.static, view.starts, now)
     with reading(context, query, query.text) as found:
         found.zone = made.world.time_zone
@@ -93,20 +93,19 @@ def _independently(context: Context, view: ContinuousView, made: MadeView, now: 
             return context.kernel.run(Work(work.sql, relations, time_zone=found.time_zone))
 
 
-def _goes_by_order(text: str) -> bool:
+def _goes_by_order(query: Query) -> bool:
     """Whether first or last is called, which in Spark's hands are of any row."""
-    calls = calls_in(text, Span(0, len(text)))
-    return any(call.name in WAYS and not call.windowed for call in calls)
+    return any(call.name in WAYS and not call.windowed for call in calls_of(query))
 
 
 def _put_in(found: Reading, made: MadeView, now: int) -> None:
     """The time of the view's result, and its tables as of creation."""
-    moment = instant_text(TIMESTAMP, now)
-    found.edits += [(s, at_instant(new, moment)) for s, new in time_edits(found.query.text)]
+    moment = spark_text(instant_text(TIMESTAMP, now))
+    for stand in time_edits(found.query.text):
+        found.edits.append(Stand(stand.span, stand.text.replaced({INSTANT: moment})))
     for name in made.plan.below:
         reference = next(r for r in found.query.table_references if r.name.span == name.span)
-        alias = "" if reference.alias else f" AS {quoted(name)}"
-        found.edits.append((name.span, quoted(static_view(name.key)) + alias))
+        found.edits.append(pinned(reference))
 
 
 def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple[str, str]]:

@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from headwater.engine.world import HeldTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.storage.disk import sync_file, sync_folder
 from headwater.storage.modes import make_folder, make_private
 

@@ -10,15 +10,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
-from headwater.engine.fold_spec import FoldSpec
 from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
 from headwater.engine.view_pipeline import Place, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
-from headwater.engine.world import HeldTables
 from headwater.errors import BindError, Error, SettingError, StorageError
 from headwater.execute.catalog_tables import CatalogTables
-from headwater.execute.context import Context, Running, unknown_table, unknown_view
+from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import check_unread
@@ -27,8 +26,10 @@ from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
 from headwater.execute.view_text import with_views
 from headwater.execute.zones import stored_zone
-from headwater.plan.continuous.planner import ViewTimes
-from headwater.plan.continuous.view_rules import TIME, broken_rule, reason_of_view
+from headwater.kernel.relation import HeldTables
+from headwater.plan.blocks import unknown_table
+from headwater.plan.planner import ViewTimes
+from headwater.plan.view_rules import TIME, broken_rule, reason_of_view
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic

@@ -12,10 +12,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.engine.world import HeldTables
 from headwater.execute.context import Context
 from headwater.expression.terms import Terms
-from headwater.kernel.relation import Relation
+from headwater.kernel.relation import HeldTables, Relation
 from headwater.storage.streaming.table import StreamingTable
 
 BEFORE_ZONES = "UTC"  # of definitions that were stored without one

@@ -6,6 +6,7 @@ folder of this user's.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import tempfile
@@ -36,12 +37,47 @@ def _candidates() -> list[Path]:
 SCRATCH_PREFIX = "headwater-scratch-"
 
 
+_held: dict[Path, int] = {}  # scratch folders of this process: the descriptors that lock them
+
+
 def scratch_folder(parent: Path) -> Path:
-    """A new folder of this process under `parent`; those of dead processes are removed first."""
+    """A new folder of this process under `parent`; those of dead processes are removed first.
+
+    Its process holds a lock on it, for processes of another container are not seen by their numbers.
+    """
     for left in parent.glob(f"{SCRATCH_PREFIX}*"):
         if not _alive(left.name.removeprefix(SCRATCH_PREFIX).partition("-")[0]):
-            shutil.rmtree(left, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=f"{SCRATCH_PREFIX}{os.getpid()}-", dir=parent))
+            _remove_if_free(left)
+    made = Path(tempfile.mkdtemp(prefix=".headwater-", dir=parent))
+    descriptor = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    number = made.name.removeprefix(".headwater-")
+    folder = made.rename(parent / f"{SCRATCH_PREFIX}{os.getpid()}-{number}")
+    _held[folder] = descriptor
+    return folder
+
+
+def remove_scratch(folder: Path) -> None:
+    """Removes a scratch folder of this process."""
+    shutil.rmtree(folder, ignore_errors=True)
+    descriptor = _held.pop(folder, None)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def _remove_if_free(left: Path) -> None:
+    """Removes a folder that no process holds; another user's stays."""
+    try:
+        descriptor = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(left, ignore_errors=True)
+    except BlockingIOError:
+        return
+    finally:
+        os.close(descriptor)
 
 
 def _alive(pid: str) -> bool:

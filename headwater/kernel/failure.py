@@ -21,10 +21,11 @@ from headwater.errors import (
     SqlSyntaxError,
     StorageError,
 )
-from headwater.plan.continuous.times import APART, ORDERED_DISTINCT
-from headwater.storage.disk import storage_error
+from headwater.plan.times import APART, ORDERED_DISTINCT
+from headwater.storage.disk import BUSY, storage_error
 
 NO_SPACE = "No space left on device"  # as Java and Python say it
+WORKER_LATE = "Python worker failed to connect back"
 FULL_HINT = "free some space; what waits for it goes on by itself"
 Mapper = Callable[[int], int]
 
@@ -47,9 +48,17 @@ def translate(error: BaseException, text: str, original_position: Mapper | None 
     if isinstance(error, Error):
         return error
     if isinstance(error, OSError) and error.errno and not isinstance(error, ConnectionError):
-        return storage_error("use", str(error.filename or "a file"), error)
+        told = storage_error("use", str(error.filename or "a file"), error)
+        told.__cause__ = error  # it is the system's: what it refuses now it may do later
+        return told
     if NO_SPACE in str(error):
         return StorageError("the disk is full", sqlstate="53100", hint=FULL_HINT)
+    if WORKER_LATE in str(error):
+        return KernelError(
+            "a Python process of Spark's did not start in time",
+            sqlstate=BUSY,
+            hint="the machine is busy, or may start no more processes; try again",
+        )
     condition = _call(error, "getCondition")
     state = _call(error, "getSqlState")
     message = str(error)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pyarrow as pa
 
 from headwater.errors import BindError, DataError
-from headwater.plan.continuous.folds import Life
+from headwater.plan.folds import Life
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

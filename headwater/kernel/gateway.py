@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import os
-import shutil
 import struct
 import subprocess
 import sys
@@ -22,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headwater.errors import KernelError
-from headwater.kernel.cache import scratch_folder
+from headwater.kernel.cache import remove_scratch, scratch_folder
 from headwater.kernel.java import Java, spark_java_home
 
 OPENED_PACKAGES = [
@@ -172,7 +171,7 @@ class Gateway:
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        remove_scratch(self.folder)
 
 
 def start_gateway(

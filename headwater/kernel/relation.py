@@ -12,13 +12,14 @@ import itertools
 import os
 import shutil
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from headwater.kernel.cache import scratch_folder
+from headwater.kernel.cache import remove_scratch, scratch_folder
 from headwater.settings import Live, current
 from headwater.sql.types import canonical, name_of
 from headwater.storage.disk import storage_error
@@ -129,5 +130,13 @@ class Staging:
     def close(self) -> None:
         """Removes everything that was staged."""
         if self._memory is not None:
-            shutil.rmtree(self._memory, ignore_errors=True)
+            remove_scratch(self._memory)
         shutil.rmtree(self._fallback, ignore_errors=True)
+
+
+@dataclass(frozen=True)
+class HeldTables:
+    """Standard tables at one version each, for one evaluation."""
+
+    relations: Mapping[str, Relation]
+    versions: Mapping[str, int]

@@ -75,7 +75,8 @@ def plain_source(tree: exp.Expr | None) -> exp.Table | None:
     if type(table) is not exp.Table or not _given(table) <= {"this", "db", "catalog", "alias"}:
         return None
     alias = table.args.get("alias")
-    fine = dialect.span_of(table) is not None and (alias is None or _given(alias) == {"this"})
+    relation = dialect.relation_of(table)
+    fine = relation is not None and (alias is None or _given(alias) == {"this"})
     return table if fine else None
 
 
@@ -84,10 +85,14 @@ def scan_plan(
     schema: pa.Schema,
     hidden: frozenset[str] = frozenset(),
     terms: Terms = PLAIN,
+    versions: bool = False,
 ) -> ScanPlan | None:
-    """The query as a plain scan of a table with this schema, or None."""
+    """The query as a plain scan of a table with this schema, or None; `versions`: it may name one."""
     table = plain_source(tree)
     if table is None or tree is None:
+        return None
+    relation = dialect.relation_of(table)
+    if relation is not None and relation.version is not None and not versions:
         return None
     try:
         return _Reader(table, schema, hidden, terms).plan(tree)

@@ -231,7 +231,8 @@ class Sources:
         """A run came to its end by itself: what has no more rows is not started again at open."""
         found = self.find(item.name)
         if runner.state == "finished" and found is not None and found.id == item.id:
-            self._set_state(found, "finished")
+            with contextlib.suppress(BindError):  # it was dropped just now
+                self._set_state(found, "finished")
 
     def _made(self, item: CatalogObject) -> Runner:
         table = self._table(item)

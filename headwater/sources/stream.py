@@ -20,7 +20,7 @@ from headwater.sources.checkpoint import Checkpoint
 from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
 from headwater.storage.modes import make_folder
 from headwater.storage.streaming import micro_batch
-from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Written
+from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Stopped, Written
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -172,11 +172,11 @@ class StreamRunner(Runner):
                 return written  # nothing to keep: were the batch repeated, it would be empty again
             try:
                 micro_batch.refuse_late(table, handout, written)
-                micro_batch.commit(table, handout, number, written)
+                micro_batch.commit(table, handout, number, written, self.stopping)
             except ClockMoved:
                 micro_batch.discard(table.folder, written.files)
                 return None
-            except DataError:
+            except (DataError, Stopped):
                 micro_batch.discard(table.folder, written.files)
                 raise
             # After any other error the record may be on disk, and then it needs the files.

@@ -1,17 +1,18 @@
 """Our functions inside a query: PREV, VALID … OVERLAPS PERIOD, CURRENT_INSTANT.
 
-Found by name and parenthesis in the tokens. Arguments that Spark must evaluate stay spans. A
-column named `prev` or `valid` is never touched.
+Arguments that Spark must evaluate stay spans. A column named `prev` or `valid` is never touched.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headwater.sql.cursor import Cursor
 from headwater.sql.extensions import CurrentInstant, Previous, Valid
-from headwater.sql.lexer import Kind
 from headwater.sql.text import Span
+
+NAMES = frozenset({"PREV", "VALID", "CURRENT_INSTANT"})
 
 
 @dataclass(frozen=True)
@@ -23,27 +24,28 @@ class Calls:
     instants: tuple[CurrentInstant, ...] = ()
 
 
-def find_calls(cursor: Cursor) -> Calls:
-    """All calls from the cursor to its end; also those inside the arguments of others."""
-    previous: list[Previous] = []
-    valid: list[Valid] = []
-    instants: list[CurrentInstant] = []
-    tokens = cursor.tokens
-    for index, token in enumerate(tokens):
-        if token.kind is not Kind.WORD or tokens[index + 1].text != "(":
-            continue
-        if index and tokens[index - 1].text == ".":
-            continue
-        cursor.index = index
-        match token.upper:
-            case "PREV":
-                previous.append(_previous(cursor))
-            case "VALID":
-                valid += _valid(cursor)
-            case "CURRENT_INSTANT":
-                cursor.expect("CURRENT_INSTANT", "(", ")")
-                instants.append(CurrentInstant(cursor.span_from(token.start)))
-    return Calls(tuple(previous), tuple(valid), tuple(instants))
+def parse_call(cursor: Cursor) -> Previous | Valid | CurrentInstant | None:
+    """The call of one of our functions that stands here; None if it is one of the user's."""
+    match cursor.peek().upper:
+        case "PREV":
+            return _previous(cursor)
+        case "VALID":
+            return _valid(cursor)
+        case "CURRENT_INSTANT":
+            start = cursor.start
+            cursor.expect("CURRENT_INSTANT", "(", ")")
+            return CurrentInstant(cursor.span_from(start))
+    return None
+
+
+def gathered(calls: Iterable[Previous | Valid | CurrentInstant | None]) -> Calls:
+    """The calls of one query by kind."""
+    found = list(calls)
+    return Calls(
+        tuple(call for call in found if isinstance(call, Previous)),
+        tuple(call for call in found if isinstance(call, Valid)),
+        tuple(call for call in found if isinstance(call, CurrentInstant)),
+    )
 
 
 def _previous(cursor: Cursor) -> Previous:
@@ -55,19 +57,19 @@ def _previous(cursor: Cursor) -> Previous:
     return Previous(cursor.span_from(start), argument, steps)
 
 
-def _valid(cursor: Cursor) -> list[Valid]:
+def _valid(cursor: Cursor) -> Valid | None:
     """VALID(alias); a call with anything else in it is a function of the user's."""
     start = cursor.start
     if not (cursor.peek(2).is_name and cursor.peek(3).text == ")"):
-        return []
+        return None
     cursor.expect("VALID", "(")
     alias = cursor.name("the alias of a table")
     cursor.expect(")")
     if not cursor.accept("OVERLAPS"):
-        return [Valid(cursor.span_from(start), alias)]
+        return Valid(cursor.span_from(start), alias)
     cursor.expect("PERIOD")
     low, high = _period(cursor)
-    return [Valid(cursor.span_from(start), alias, (low, high))]
+    return Valid(cursor.span_from(start), alias, (low, high))
 
 
 def _period(cursor: Cursor) -> tuple[Span, Span]:

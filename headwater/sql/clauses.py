@@ -1,13 +1,12 @@
 """The trailing clauses of a continuous query: SAMPLE, EMIT, WITH …, PAIR NEWEST.
 
 They stand at the end of the whole query, in any order, each once. `sample`, `emit`, `pair` and
-`with` start a clause only where an operand has just ended and the right word follows, so all of
-them stay usable as names.
+`with` start a clause only where the right word follows, so all of them stay usable as names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -16,17 +15,10 @@ from headwater.sql.cursor import CLOSING, OPENING, Cursor
 from headwater.sql.duration import Duration, parse_duration
 from headwater.sql.extensions import Emit, EmitClause, PairNewest, Refresh, Sample, UpdateMode
 from headwater.sql.lexer import Kind, Token
-from headwater.sql.names import words
 from headwater.sql.text import Span
 
 EMITS = ("ALL", "INSERTS", "DELETES", "CHANGES")
 MODES = ("APPEND", "UPDATES", "SHEDDING")
-# After these an operand or a name follows, so `sample`, `emit`, … are names there.
-_BEFORE_OPERAND = words(
-    "SELECT DISTINCT FROM JOIN WHERE BY AND OR NOT ON HAVING AS IN LIKE ILIKE RLIKE REGEXP BETWEEN "
-    "CASE WHEN THEN ELSE USING LIMIT OFFSET UNION EXCEPT INTERSECT MINUS LATERAL OVER IS QUALIFY "
-    "VALUES DIV WITH RECURSIVE STREAM"
-)
 
 
 @dataclass(frozen=True)
@@ -61,35 +53,36 @@ def starts_clause(token: Token, after: Token) -> bool:
     return False
 
 
-def find_clauses(cursor: Cursor) -> tuple[Clauses, int]:
-    """The trailing clauses, and the index of their first token (or of the end)."""
-    last = len(cursor.tokens) - 1  # END
-    low, high = _unwrapped(cursor.tokens, last)
-    first = _first_clause(cursor, low, high)
-    if first is None:
-        return Clauses(), last
-    cursor.index = first
-    clauses = _parse_all(cursor, high)
-    if cursor.index != high:
-        token = cursor.peek()
-        raise SqlSyntaxError(
-            f'syntax error at or near "{token.text}"',
-            detail="expected the end of the query",
-            hint="SAMPLE, EMIT, PAIR NEWEST and WITH … stand at the end of the query",
-            place=token.span.place(cursor.text),
-        )
-    return clauses, first
+def parse_clauses(cursor: Cursor) -> Clauses:
+    """All clauses that stand here, up to the end of the query or the brackets around all of it."""
+    parsers: dict[str, tuple[str, Callable[[Cursor], object]]] = {
+        "SAMPLE": ("sample", _sample),
+        "EMIT": ("emit", _emit),
+        "WITH": ("update_mode", _update_mode),
+        "PAIR": ("pair_newest", _pair_newest),
+    }
+    first = cursor.index
+    found: dict[str, object] = {}
+    while cursor.at_any(parsers):
+        field, parse = parsers[cursor.peek().upper]
+        if field in found:
+            token = cursor.peek()
+            raise SqlSyntaxError(f"{token.upper} occurs twice", place=token.span.place(cursor.text))
+        found[field] = parse(cursor)
+    if cursor.index != _end(cursor.tokens):
+        raise _misplaced(cursor, first)
+    return Clauses(**found)  # type: ignore[arg-type]  # each parser gives its field's type
 
 
-def _unwrapped(tokens: tuple[Token, ...], last: int) -> tuple[int, int]:
-    """The token range of the query without parentheses around all of it."""
-    low, high = 0, last
+def _end(tokens: Sequence[Token]) -> int:
+    """The index of the token that ends the query: END, or the first of the brackets around all of it."""
+    low, high = 0, len(tokens) - 1
     while high - low > 2 and tokens[low].text == "(" and _closing(tokens, low) == high - 1:
         low, high = low + 1, high - 1
-    return low, high
+    return high
 
 
-def _closing(tokens: tuple[Token, ...], opening: int) -> int:
+def _closing(tokens: Sequence[Token], opening: int) -> int:
     depth = 0
     for index in range(opening, len(tokens)):
         depth += (tokens[index].text in OPENING) - (tokens[index].text in CLOSING)
@@ -98,51 +91,22 @@ def _closing(tokens: tuple[Token, ...], opening: int) -> int:
     return len(tokens)
 
 
-def _first_clause(cursor: Cursor, low: int, high: int) -> int | None:
-    tokens, depth = cursor.tokens, 0
-    for index in range(low, high):
-        token = tokens[index]
-        depth += (token.text in OPENING) - (token.text in CLOSING)
-        if index == low or not starts_clause(token, tokens[index + 1]):
-            continue
-        if not _ends_operand(tokens[index - 1]):
-            continue
-        if not depth:
-            return index
-        raise _nested(cursor, index)
-    return None
-
-
-def _nested(cursor: Cursor, index: int) -> SqlSyntaxError:
-    token, after = cursor.tokens[index], cursor.tokens[index + 1]
+def _misplaced(cursor: Cursor, first: int) -> SqlSyntaxError:
+    """The error of clauses after which something else comes, or that stand inside the query."""
+    token = cursor.peek()
+    if token.text not in CLOSING:
+        return SqlSyntaxError(
+            f'syntax error at or near "{token.text}"',
+            detail="expected the end of the query",
+            hint="SAMPLE, EMIT, PAIR NEWEST and WITH … stand at the end of the query",
+            place=token.span.place(cursor.text),
+        )
+    token, after = cursor.tokens[first], cursor.tokens[first + 1]
     return SqlSyntaxError(
         f'syntax error at or near "{token.text}"',
         hint=f"{token.upper} {after.upper} … stands at the end of the whole query, not inside it",
         place=token.span.place(cursor.text),
     )
-
-
-def _ends_operand(token: Token) -> bool:
-    if token.kind is Kind.SYMBOL:
-        return token.text in CLOSING
-    return token.upper not in _BEFORE_OPERAND
-
-
-def _parse_all(cursor: Cursor, high: int) -> Clauses:
-    parsers: dict[str, tuple[str, Callable[[Cursor], object]]] = {
-        "SAMPLE": ("sample", _sample),
-        "EMIT": ("emit", _emit),
-        "WITH": ("update_mode", _update_mode),
-        "PAIR": ("pair_newest", _pair_newest),
-    }
-    found: dict[str, object] = {}
-    while cursor.index < high and cursor.at_any(parsers):
-        field, parse = parsers[cursor.peek().upper]
-        if field in found:
-            token = cursor.peek()
-            raise SqlSyntaxError(f"{token.upper} occurs twice", place=token.span.place(cursor.text))
-        found[field] = parse(cursor)
-    return Clauses(**found)  # type: ignore[arg-type]  # each parser gives its field's type
 
 
 def _sample(cursor: Cursor) -> Sample:

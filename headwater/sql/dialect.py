@@ -1,14 +1,16 @@
-"""sqlglot's view of a query: Spark's dialect with a few repairs.
+"""The one reader of queries: sqlglot with Spark's dialect, a few repairs, and our clauses.
 
-Owns the only use of sqlglot in `sql/`. A tree is for understanding (which tables, aliases and
-aggregates), never for making text: see `text`. Our own clauses are blanked before sqlglot reads
-the query, so every position in the tree is a position in the query's text; what they said hangs
-on the `exp.Table` nodes as `meta["window"]`, `meta["cut"]` and `meta["version"]`.
+Windows, cuts and versions are read where a table's name has ended and hang on its `exp.Table` node
+(`relation_of`); SAMPLE, EMIT, PAIR NEWEST and WITH … at the end of the query, PREV, VALID and
+CURRENT_INSTANT where they are called. Every node knows where it stands (`spans`). A tree is for
+understanding, never for making text: see `text`.
 """
 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
@@ -17,10 +19,16 @@ from sqlglot.parsers.spark import SparkParser
 from sqlglot.tokenizer_core import TokenType
 
 from headwater.errors import Error, SqlSyntaxError
-from headwater.sql.cursor import syntax_error
-from headwater.sql.lexer import Kind, tokenize
+from headwater.sql.calls import NAMES, Calls, gathered, parse_call
+from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
+from headwater.sql.cursor import Cursor, syntax_error
+from headwater.sql.cuts import parse_stream_call
+from headwater.sql.extensions import Relation
+from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import nearest, words
-from headwater.sql.text import Span
+from headwater.sql.spans import recording, settle
+from headwater.sql.text import Name, Span
+from headwater.sql.windows import BEFORE_ALIAS, misplaced, parse_postfix
 
 DEPTH_KEPT = 60  # sqlglot recurses, many frames per level; deeper nesting is left to Spark
 _BRACKETS = re.compile(r"[()\[\]]")
@@ -44,14 +52,144 @@ class Headwater(Spark):
 
         STRING_ESCAPES = ["'", '"', "\\"]  # noqa: RUF012  # sqlglot's class attribute
 
+    @recording
     class Parser(SparkParser):
-        """WINDOW is no clause where it is called as a function; unary plus is kept."""
+        """WINDOW is no clause where it is called as a function; unary plus is kept; our clauses."""
 
         UNARY_PARSERS = {**SparkParser.UNARY_PARSERS, TokenType.PLUS: _plus}  # noqa: RUF012
         QUERY_MODIFIER_TOKENS = SparkParser.QUERY_MODIFIER_TOKENS - {TokenType.WINDOW}
+        ours: Ours
 
         def _warn_unsupported(self) -> None:
             """Say nothing: `tree_error` tells, and a library must not write to the log."""
+
+        def _parse_table(self, *arguments: Any, **options: Any) -> exp.Expr | None:
+            """`STREAM(s, 'CUT …')`, or any other table; no window stands after its alias."""
+            if self._curr.text.upper() == "STREAM":
+                found = self._stream_call()
+                if found is not None:
+                    return found
+            table = super()._parse_table(*arguments, **options)
+            if self._curr.token_type == TokenType.L_BRACKET and table is not None and table.alias:
+                misplaced(self.ours.at(self._curr.start), BEFORE_ALIAS)
+            return table
+
+        def _parse_table_parts(
+            self,
+            schema: bool = False,
+            is_db_reference: bool = False,
+            wildcard: bool = False,
+            fast: bool = False,
+        ) -> exp.Table | exp.Dot | None:
+            """The name of a table, and the window, cut or version after it."""
+            first = self._index
+            table = super()._parse_table_parts(schema, is_db_reference, wildcard, fast)
+            name = None if table is None else name_of(table)
+            if isinstance(table, exp.Table) and name is not None:
+                joined = first > 0 and self._tokens[first - 1].token_type == TokenType.JOIN
+                self._relate(table, self.ours.postfix(name, joined, self._curr.start))
+            return table
+
+        def _relate(self, table: exp.Expr, found: tuple[Relation, int]) -> None:
+            relation, end = found
+            table.meta[RELATION] = relation
+            while self._curr and self._curr.start < end:
+                self._advance()
+
+        def _stream_call(self) -> exp.Table | None:
+            cursor = self.ours.at(self._curr.start)
+            stream = parse_stream_call(cursor) if cursor.at("STREAM", "(") else None
+            if stream is None:
+                return None
+            name, cut = stream
+            while self._curr.start < name.span.start:
+                self._advance()
+            identifier = self.expression(exp.Identifier(this=str(name)), self._curr)
+            table = exp.Table(this=identifier)
+            self._relate(table, (Relation(name, None, cut=cut), cut.span.end))
+            alias = self._parse_table_alias()
+            if alias is not None:
+                table.set("alias", alias)
+            return table
+
+        def _parse_query_modifiers(self, this: Any) -> Any:
+            """What ends a query; our clauses are read here and taken out of the tokens."""
+            found = super()._parse_query_modifiers(this)
+            if self._at_clause():
+                end = self.ours.take_clauses(self._curr.start)
+                last = self._index
+                while last < self._tokens_size and self._tokens[last].start < end:
+                    last += 1
+                self._tokens = [*self._tokens[: self._index], *self._tokens[last:]]
+                self._tokens_size = len(self._tokens)
+                self._advance(0)
+            return found
+
+        def _at_clause(self) -> bool:
+            return self._curr.text.upper() in _CLAUSE_STARTS and self.ours.at_clause(
+                self._curr.start
+            )
+
+        def _parse_table_alias(self, *arguments: Any, **options: Any) -> exp.TableAlias | None:
+            """An alias, unless one of our clauses begins here."""
+            if self._at_clause():
+                return None
+            return super()._parse_table_alias(*arguments, **options)
+
+        def _parse_alias(self, this: exp.Expr | None, explicit: bool = False) -> exp.Expr | None:
+            """An expression with its alias, unless one of our clauses begins here."""
+            return this if self._at_clause() else super()._parse_alias(this, explicit)
+
+
+RELATION = "relation"
+_CLAUSE_STARTS = words("SAMPLE EMIT PAIR WITH")
+
+
+class Ours:
+    """What of ours a query holds, as it is met while sqlglot reads the query."""
+
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self._text, self._tokens = text, tokens
+        self._places: dict[int, int] | None = None  # where tokens start → their numbers
+        self.clauses = Clauses()
+
+    def at(self, position: int) -> Cursor:
+        """A cursor at the token that starts at a position of the text."""
+        if self._places is None:
+            self._places = {token.start: number for number, token in enumerate(self._tokens)}
+        cursor = Cursor(self._text, self._tokens)
+        cursor.index = self._places.get(position, len(self._tokens) - 1)
+        return cursor
+
+    def postfix(self, name: Name, joined: bool, position: int) -> tuple[Relation, int]:
+        """The table with what stands after its name, and where that ends."""
+        if self._text[position : position + 1] not in _POSTFIX_STARTS:
+            return Relation(name, None), position
+        cursor = self.at(position)
+        relation = parse_postfix(cursor, name, joined)
+        return relation, cursor.start if cursor.index else position
+
+    def at_clause(self, position: int) -> bool:
+        """Whether one of our clauses starts at a position."""
+        cursor = self.at(position)
+        return starts_clause(cursor.peek(), cursor.peek(1))
+
+    def take_clauses(self, position: int) -> int:
+        """Reads the clauses that start at a position; where they end."""
+        cursor = self.at(position)
+        self.clauses = parse_clauses(cursor)
+        return cursor.start
+
+    def calls(self, tree: exp.Expr) -> Calls:
+        """The calls of our functions."""
+        found = []
+        for node in tree.find_all(exp.Anonymous):
+            if node.name.upper() in NAMES and not isinstance(node.parent, exp.Dot):
+                found.append(node.meta["span"].start)
+        return gathered(parse_call(self.at(start)) for start in sorted(found))
+
+
+_POSTFIX_STARTS = frozenset("[cCvVfF")  # […], CUT, VERSION AS OF, FOR VERSION
 
 
 def probe() -> None:
@@ -70,20 +208,79 @@ probe()
 _DIALECT = Headwater()
 
 
+@dataclass(frozen=True)
+class Parsed:
+    """A query as it was read: its tree, and what of ours is in it."""
+
+    tree: exp.Expr
+    clauses: Clauses
+    calls: Calls
+    relations: tuple[Relation, ...]
+
+
 def parse_tree(text: str) -> exp.Expr | SqlSyntaxError:
-    """The tree of a query, or what sqlglot says against it (Spark may still read it)."""
+    """The tree of a query, or what sqlglot says against it."""
+    try:
+        read = read_query(text, tokenize(text))
+    except SqlSyntaxError as error:
+        return error
+    return read if isinstance(read, SqlSyntaxError) else read.tree
+
+
+def read_query(text: str, tokens: tuple[Token, ...]) -> Parsed | SqlSyntaxError:
+    """A query as it is read, or what sqlglot says against it (Spark may still read it).
+
+    Errors in clauses of ours are raised: these nobody else can read.
+    """
     if _depth(text) > DEPTH_KEPT:
         return SqlSyntaxError("the query is nested too deeply to be understood")
     try:
-        tokens = _DIALECT.tokenize(text)
-        trees = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE).parse(tokens, text)
+        parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
+        assert isinstance(parser, Headwater.Parser)
+        parser.ours = ours = Ours(text, tokens)
+        trees = parser.parse(_DIALECT.tokenize(_without_comments(text, tokens)), text)
     except (SqlglotError, RecursionError, ValueError, ArithmeticError) as error:
         return _complaint(text, error)
     except (AttributeError, TypeError, KeyError, IndexError, AssertionError) as error:
         return _complaint(text, error)  # sqlglot's parser on text it did not expect
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         return SqlSyntaxError("the text is not one query")
-    return trees[0]
+    settle(trees[0])
+    return Parsed(trees[0], ours.clauses, ours.calls(trees[0]), _relations(trees[0]))
+
+
+def _relations(tree: exp.Expr) -> tuple[Relation, ...]:
+    """Every name where a table may stand, in the order of the text; it hangs on its node too."""
+    found = []
+    for table in tree.find_all(exp.Table):
+        relation = table.meta.get(RELATION)
+        if relation is None:
+            continue
+        alias = table.args.get("alias")
+        if alias is not None and isinstance(alias.this, exp.Identifier):
+            place = Span(alias.this.meta["start"], alias.this.meta["end"] + 1)
+            relation = replace(relation, alias=Name(alias.name, place))
+            table.meta[RELATION] = relation
+        found.append(relation)
+    return tuple(sorted(found, key=lambda relation: relation.span))
+
+
+def relation_of(table: exp.Table) -> Relation | None:
+    """What stands at a table's node: its name, alias, window, cut and version."""
+    return table.meta.get(RELATION)
+
+
+def _without_comments(text: str, tokens: tuple[Token, ...]) -> str:
+    """The text with blanks for comments, which sqlglot does not read within `ORDER /* */ BY`; hints stay."""
+    pieces, done = [], 0
+    for token in tokens:
+        between = text[done : token.start]
+        comment = between.strip()
+        if comment and not comment.startswith("/*+"):
+            between = "".join(c if c == "\n" else " " for c in between)
+        pieces += [between, text[token.start : token.end]]
+        done = token.end
+    return "".join(pieces)
 
 
 def _depth(text: str) -> int:
@@ -121,17 +318,13 @@ def _mistyped(text: str, position: int) -> SqlSyntaxError | None:
     return None
 
 
-def span_of(table: exp.Table) -> Span | None:
-    """Where a table's name stands in the text; None for tables that sqlglot made up."""
-    parts = [part for part in table.parts if isinstance(part, exp.Identifier)]
-    if not parts or any("start" not in part.meta for part in parts):
+def name_of(table: exp.Expr) -> Name | None:
+    """A table's name as written, without backticks; None for functions, and tables that sqlglot made up."""
+    parts = table.parts if isinstance(table, exp.Table) else []
+    if not parts or any(type(p) is not exp.Identifier or "start" not in p.meta for p in parts):
         return None
-    return Span(parts[0].meta["start"], parts[-1].meta["end"] + 1)
-
-
-def dotted(table: exp.Table) -> str:
-    """The name of a table as written, without backticks."""
-    return ".".join(part.name for part in table.parts)
+    span = Span(parts[0].meta["start"], parts[-1].meta["end"] + 1)
+    return Name(".".join(part.name for part in parts), span)
 
 
 def is_cte(table: exp.Table) -> bool:

@@ -11,7 +11,9 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 
-from headwater.errors import DataError, Place, SqlSyntaxError
+import pyarrow as pa
+
+from headwater.errors import BindError, DataError, Place, SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.lexer import Kind
 from headwater.sql.names import did_you_mean
@@ -228,3 +230,17 @@ def _not_fixed(place: Place) -> DataError:
 
 def _no_duration(place: Place) -> SqlSyntaxError:
     return SqlSyntaxError("not an interval", hint="for one: INTERVAL '3' SECOND", place=place)
+
+
+def duration_ticks(time_type: pa.DataType, microseconds: int) -> int:
+    """A length of time in ticks of a time column's type."""
+    if not pa.types.is_integer(time_type):
+        return microseconds
+    whole, rest = divmod(microseconds, 1_000_000)
+    if rest:
+        raise BindError(
+            "the interval is not a whole number of seconds",
+            sqlstate="22008",
+            hint="the table's time column is an integer, which counts seconds",
+        )
+    return whole

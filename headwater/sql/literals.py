@@ -32,6 +32,9 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TIMESTAMP = re.compile(
     r"(\d{4}-\d{2}-\d{2})(?:[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(Z|[+-]\d{2}:\d{2})?)?"
 )
+# What `SET time_zone` takes besides regions; seconds only in Java's form of two digits each.
+_FIXED_ZONE = re.compile(r"(?:UTC|GMT)?([+-])(\d{1,2})(?::(\d{2})(?::(\d{2}))?)?", re.ASCII)
+_FARTHEST_ZONE = timedelta(hours=18)
 
 
 class Literal(NamedTuple):
@@ -244,6 +247,12 @@ def _offset(text: str) -> tzinfo | None:
 def _zone(name: str) -> tzinfo | None:
     if name in ("UTC", "Z", "Etc/UTC"):
         return UTC
+    fixed = _FIXED_ZONE.fullmatch(name)
+    if fixed is not None:
+        sign, hours, minutes, seconds = fixed.groups()
+        length = timedelta(hours=int(hours), minutes=int(minutes or 0), seconds=int(seconds or 0))
+        far = length > _FARTHEST_ZONE or int(minutes or 0) > 59 or int(seconds or 0) > 59
+        return None if far else timezone(-length if sign == "-" else length)
     try:
         return ZoneInfo(name)
     except (KeyError, OSError, ValueError):

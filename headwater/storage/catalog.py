@@ -11,6 +11,7 @@ that it was dropped; any other is somebody's data.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Iterable, Iterator, Mapping
@@ -215,6 +216,8 @@ class Catalog:
     ) -> CatalogObject:
         """Gives an object a new definition, and perhaps a new name."""
         with self._writing:
+            if old.id not in self._objects.by_id:  # else no open could read the record
+                raise BindError(f"{old.kind} {old.name} does not exist any more", sqlstate="42704")
             new_name = name or old.name
             if new_name.casefold() != old.key:
                 self.check_free(old.kind, new_name)
@@ -236,7 +239,9 @@ class Catalog:
         if kind == IMAGE:
             self._log.free(lsn - 1)
         elif image is not None:
-            self._write(IMAGE, image)
+            # The change is durable, whatever comes of the image: the next change tries again.
+            with contextlib.suppress(StorageError):
+                self._write(IMAGE, image)
 
 
 def read_catalog(folder: Path) -> list[CatalogObject]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from headwater.errors import StorageError
+from headwater.errors import KernelError, StorageError
 from headwater.storage.modes import FILE, make_folder
 
 Buffer = bytes | bytearray | memoryview
@@ -39,7 +39,8 @@ MEANINGS: dict[int, tuple[str, str, str | None]] = {
     errno.ENFILE: ("53000", "too many open files in the system", "raise fs.file-max"),
 }
 DISK_FULL = "53100"
-PASSING = (DISK_FULL, "58030", "53000")  # what may be over when it is tried again
+BUSY = "53000"
+PASSING = (DISK_FULL, "58030", BUSY)  # what may be over when it is tried again
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,9 @@ def is_full(error: BaseException) -> bool:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether a later attempt may succeed: the disk was full, or a system call failed for now."""
+    """Whether a later attempt may succeed: the disk was full, or the system had no room for now."""
+    if isinstance(error, KernelError):
+        return error.sqlstate == BUSY
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         return MEANINGS.get(error.errno or 0, ("58030",))[0] in PASSING
     by_system = isinstance(

@@ -24,8 +24,10 @@ from headwater.engine.stateful import (
 )
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.fold import snapshot
-from headwater.plan.continuous.folds import Leaf, StateCall, StreamColumns
+from headwater.plan.folds import Leaf, StateCall, StreamColumns
+from headwater.plan.pieces import Piece, Rendering
 from headwater.sql.extensions import Window
+from headwater.sql.statements.query import make_query
 from headwater.sql.text import Name, Span
 
 SCHEMA = pa.schema([("ts", pa.int64()), ("v", pa.int32()), ("_seq", pa.int64())])
@@ -56,8 +58,14 @@ def counted(state: dict[str, Any], v: int) -> str:
     return f"{state['n']}:{v}"
 
 
+def piece_of(text: str) -> Piece:
+    query = make_query(f"SELECT {text}")
+    return Rendering(query.text, query.tree, ()).piece(Span(7, len(query.text)))
+
+
 def call_of(function: Any, type_: pa.DataType | None = None, *arguments: str) -> Call:
-    plan = StateCall("f", "query", arguments or ("v",), "c", type_ or pa.int32())
+    pieces = tuple(piece_of(argument) for argument in arguments or ("v",))
+    plan = StateCall("f", "query", pieces, "c", type_ or pa.int32())
     return make_call(plan, LEAF, function, frozenset({"f"}))
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 import pytest
 
 import headwater
@@ -15,6 +17,7 @@ from headwater.errors import (
     SqlSyntaxError,
 )
 from headwater.kernel.failure import translate
+from headwater.storage.disk import may_pass
 
 
 class SparkError(Exception):
@@ -29,6 +32,24 @@ class SparkError(Exception):
 
     def getSqlState(self) -> str | None:
         return self.state
+
+
+@pytest.mark.parametrize("condition", [None, "STREAM_FAILED"])
+def test_a_worker_that_starts_too_late_is_tried_again(condition: str | None) -> None:
+    """A busy machine, not the user's rows: whatever waits for it goes on."""
+    text = "Job aborted\nCaused by: SparkException: Python worker failed to connect back.\n\tat"
+    found = translate(SparkError(condition, None if condition is None else "XXKST", text), "")
+    assert isinstance(found, KernelError)
+    assert (found.sqlstate, may_pass(found)) == ("53000", True)
+    assert not may_pass(KernelError("Spark failed"))
+
+
+@pytest.mark.parametrize(
+    ("number", "passes"), [(errno.EIO, True), (errno.EMFILE, True), (errno.EACCES, False)]
+)
+def test_what_the_system_refuses_is_still_known_as_its_refusal(number: int, passes: bool) -> None:
+    error = OSError(number, "refused", "/a/file")
+    assert may_pass(translate(error, "")) is may_pass(error) is passes
 
 
 @pytest.mark.parametrize(

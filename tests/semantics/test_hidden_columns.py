@@ -140,7 +140,7 @@ def test_verify_view_finds_a_view_that_joins_by_a_hidden_column(
     tables: headwater.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where the planner lets Spark see what it reads, as release 0.1 did, the check is not taken in."""
-    from headwater.plan.continuous.folds import Leaf
+    from headwater.plan.folds import Leaf
 
     tables.sql("CREATE VIEW v AS SELECT a.x, b.y FROM a NATURAL JOIN b")
     try:

@@ -16,6 +16,7 @@ from headwater.database import Database
 from headwater.errors import Error
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.set_clock import set_clock
+from tests.crash.stream_store import Opened, rows_of, scanned
 from tests.sources.feeding import deliver
 
 OFFLINE = {"eager_spark": False}
@@ -285,3 +286,68 @@ def test_a_clock_is_set_while_many_insert(db: Database) -> None:
     in_time = sum(not late for (late,) in db.sql("SELECT _late FROM t").rows())
     assert table._clock.waiting_count == in_time - 1
     assert clock(db) == "1"
+
+
+@pytest.mark.parametrize("zone", ["+02:00", "Etc/GMT-2"])
+def test_times_of_statements_are_in_the_zone_of_the_session(
+    folder: Path, connect: Connect, zone: str
+) -> None:
+    with connect(folder, settings=OFFLINE) as db:
+        db.sql("CREATE STREAMING TABLE t (id INT, at TIMESTAMP NOT NULL) TIMESTAMP BY at")
+        db.sql(f"SET time_zone = '{zone}'")
+        db.sql("INSERT INTO t VALUES (1, TIMESTAMP '2020-01-01 10:00:00')")
+        assert clock(db) == "2020-01-01 08:00:00+00:00"
+        db.sql("ADVANCE t TO TIMESTAMP '2020-01-01 12:00:00'")
+        assert clock(db) == "2020-01-01 10:00:00+00:00"
+        db.sql("ADVANCE t TO '2020-01-01 13:00:00'")
+        assert clock(db) == "2020-01-01 11:00:00+00:00"
+        assert db._context.kernel.status.state == "not started"
+
+
+def test_a_row_that_is_deleted_while_it_waits_moves_no_clock(
+    folder: Path, connect: Connect
+) -> None:
+    created = "CREATE STREAMING TABLE t (id INT, t BIGINT NOT NULL) TIMESTAMP BY t"
+    with connect(folder, settings=OFFLINE) as db:
+        db.sql(f"{created} WATERMARK INTERVAL 5 SECONDS")
+        db.sql("INSERT INTO t VALUES (1, 10), (2, 20), (3, 21)")
+        table = db._context.streaming_table("t")
+        assert (clock(db), table._clock.waiting_count) == ("10", 2)
+        db.sql("DELETE FROM t")
+        assert (clock(db), table._clock.waiting_count) == ("10", 0)
+        db.sql("INSERT INTO t VALUES (4, 26)")  # 20 and 21 would be released
+        assert clock(db) == "10"
+        db.sql("INSERT INTO t VALUES (5, 18)")
+        assert db.sql("SELECT id, _late FROM t").rows() == [(5, False), (4, False)]
+        table._clock.validate()
+    with connect(folder, settings=OFFLINE) as db:
+        assert clock(db) == "18"
+
+
+def test_no_file_goes_after_its_rows_are_seen_again(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Upkeep has found a compartment hidden; the clock is set back before it is dropped."""
+    with Opened(folder, removed_files_kept_s=0) as opened:
+        table = opened.create("t", range_ticks=10, compartments=2)
+        table.insert(rows_of([1, 2, 3]))
+        opened.store.seal(table)
+        real, found = table.replace, list[list[int]]()
+
+        def read() -> None:
+            set_clock(table, 3)
+            found.append([t for (t,) in scanned(table, ("t",))])
+
+        thread = threading.Thread(target=read)
+
+        def replaced(*given: Any) -> Any:
+            thread.start()
+            thread.join(0.3)
+            return real(*given)
+
+        monkeypatch.setattr(table, "replace", replaced)
+        with table.upkeep:  # the upkeep in the background comes later
+            table.insert(rows_of([1000], 9))
+            table.expire()
+        thread.join(PATIENCE_S)
+        assert [t for (t,) in scanned(table, ("t",))] == found[0] == [1000]

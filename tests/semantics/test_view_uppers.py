@@ -1,7 +1,7 @@
 """The upper part of a view: blocks over the folds, tables and each other, in line and on Spark.
 
 Every view equals DuckDB over the same rows, and where its parts are of the shapes that
-`plan/continuous/upper` knows no Spark run is needed to read it.
+`plan/upper` knows no Spark run is needed to read it.
 """
 
 from __future__ import annotations

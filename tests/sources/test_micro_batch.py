@@ -202,20 +202,29 @@ def test_a_removed_source_stays_removed(folder: Path) -> None:
         assert opened.table("t").state.time == state.time
 
 
-def test_sequence_numbers_are_dense_and_given_once(store: Opened) -> None:
+def test_sequence_numbers_are_given_once_and_grow_in_commit_order(store: Opened) -> None:
     table = store.create("t")
     key = source(store, table)
     deliver(table, key, 0, rows_of([1, 3]), rows_of([2, 4], 2))
     table.insert(rows_of([5], 4))
-    assert [s for (s,) in scanned(table, ("_seq",))] == [0, 1, 2, 3, 4]
+    numbers = [s for (s,) in scanned(table, ("_seq",))]
+    assert [number - numbers[0] for number in numbers] == [0, 1, 2, 3, 4]
     with micro_batch.handed_out(table, key, 2) as handout:
         found = written(table, handout, [rows_of([6, 8]), rows_of([7], 9)])
-        table.insert(rows_of([9], 5))  # takes the number after the range
+        table.insert(rows_of([9], 5))
         micro_batch.commit(table, handout, 1, found)
-    numbers = [s for (s,) in scanned(table, ("_seq",))]
-    assert len(set(numbers)) == len(numbers) == 9
-    assert numbers[5:8] == [5, 6, 7]
-    assert table.state.next_sequence == max(numbers) + 1
+    table.insert(rows_of([10], 6))
+    by_time = [s for (s,) in scanned(table, ("_seq",))]
+    assert len(set(by_time)) == len(by_time) == 10
+    assert by_time[:5] == numbers
+    assert (
+        by_time[8] == numbers[4] + 1
+    )  # inserted while the micro-batch was written: before its rows
+    first = by_time[5]
+    assert by_time[5:8] == [first, first + 1, first + 2]
+    assert first > by_time[8]
+    assert by_time[9] == first + 3
+    assert table.state.next_sequence == max(by_time) + 1
 
 
 def test_blocks_do_not_cross_compartments(store: Opened) -> None:

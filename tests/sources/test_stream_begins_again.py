@@ -43,3 +43,16 @@ def test_another_error_stops_it() -> None:
     with pytest.raises(DataError, match="bad row"):
         runner.run()
     assert begun == [0]
+
+
+def test_a_python_worker_that_starts_too_late_ends_no_source() -> None:
+    """Of a Python data source such as Kafka's: the stream begins again after a pause."""
+    late = RuntimeError("Caused by: SparkException: Python worker failed to connect back.")
+    runner, begun = runner_of([late, late, None])
+    runner.__dict__.pop("patiently")
+    runner.around.tell_changed = lambda: None
+    runner._last_row_at, runner.state = None, "running"
+    runner.feed = SimpleNamespace(options=SimpleNamespace(idle_timeout_s=None))
+    runner.run()
+    assert begun == [0, 1, 2]
+    assert (runner.state, runner.error) == ("running", None)

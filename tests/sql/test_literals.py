@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
@@ -91,6 +91,22 @@ def test_session_time_zone(text: str, expected: datetime) -> None:
     assert found is not None
     assert found.value == expected
     assert literal(f"TIMESTAMP '{text}'", "No/Where") is None
+
+
+@pytest.mark.parametrize(
+    ("zone", "minutes"),
+    [("+02:00", 120), ("-9:30", -570), ("+2", 120), ("UTC+05:45", 345), ("GMT-1", -60),
+     ("+18:00", 1080), ("+00:00", 0)],
+)  # fmt: skip
+def test_a_session_time_zone_may_be_an_offset(zone: str, minutes: int) -> None:
+    found = literal("TIMESTAMP '2020-01-01 00:00:00'", zone)
+    assert found is not None
+    assert found.value == datetime(2020, 1, 1, tzinfo=UTC) - timedelta(minutes=minutes)
+
+
+@pytest.mark.parametrize("zone", ["+19", "+02:60", "Z+2", "+", "+18:01", "+2:0"])
+def test_no_offset(zone: str) -> None:
+    assert literal("TIMESTAMP '2020-01-01 00:00:00'", zone) is None
 
 
 VALUES = st.one_of(

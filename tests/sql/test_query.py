@@ -9,6 +9,7 @@ import sqlglot
 from sqlglot import exp
 
 from headwater.errors import DataError, Error, NotSupportedError, SqlSyntaxError
+from headwater.sql.dialect import relation_of
 from headwater.sql.duration import Duration
 from headwater.sql.parser import parse
 from headwater.sql.statements.query import Query
@@ -103,9 +104,11 @@ def test_windows() -> None:
 def test_windows_hang_on_the_tables_of_the_tree() -> None:
     found = query("SELECT * FROM t [ROWS 3] a JOIN u ON a.x = u.x SAMPLE REALTIME")
     assert found.tree is not None
-    windows = {table.name: table.meta.get("window") for table in found.tree.find_all(exp.Table)}
-    assert windows["t"] == found.windows[0]
-    assert windows["u"] is None
+    tables = {table.name: relation_of(table) for table in found.tree.find_all(exp.Table)}
+    assert tables["t"] is not None
+    assert tables["t"].window == found.windows[0]
+    assert tables["u"] is not None
+    assert tables["u"].window is None
 
 
 def test_trailing_clauses() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
 
@@ -11,6 +11,7 @@ import pytest
 from headwater.errors import BindError, Error, StorageError
 from headwater.storage import catalog as catalogs
 from headwater.storage.catalog import Catalog, read_catalog
+from headwater.storage.wal import Record
 from tests.crash.power import FailingDisk, PowerDisk, SimulatedCrash, StopAt
 
 
@@ -72,6 +73,45 @@ def test_change_keeps_the_number_and_checks_the_new_name(catalog: Catalog) -> No
     renamed = catalog.change(changed, {"a": 2}, name="v")
     assert catalog.find("t") is None
     assert catalog.find("V") == renamed
+
+
+def test_an_object_that_is_gone_cannot_be_changed(path: Path) -> None:
+    """The record of such a change would be one that no open can read."""
+    first = Catalog(path)
+    one, two = first.add("source", "s", {"state": "running"}), first.add("table", "t", {})
+    first.remove(one)
+    with pytest.raises(BindError, match="source s does not exist any more") as caught:
+        first.change(one, {"state": "finished"})
+    assert caught.value.sqlstate == "42704"
+    first.close()
+    second = Catalog(path)
+    assert second.all() == [two]
+    second.close()
+
+
+def test_a_change_is_made_though_its_image_finds_no_room(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the files of an object that is there would be removed."""
+    monkeypatch.setattr(catalogs, "IMAGE_AFTER_BYTES", 100)
+    catalog = Catalog(path)
+    append, images = catalog._log.append, list[int]()
+
+    def full(records: Sequence[Record]) -> object:
+        if records[0].kind == catalogs.IMAGE:
+            images.append(len(records))
+            if len(images) < 3:
+                raise StorageError("the disk is full", sqlstate="53100")
+        return append(records)
+
+    monkeypatch.setattr(catalog._log, "append", full)
+    made = [catalog.add("table", f"t{n}", {"text": "x" * 200}) for n in range(3)]
+    assert len(images) == 3  # tried again by each change
+    assert catalog.all() == made
+    catalog.close()
+    again = Catalog(path)
+    assert again.all() == made
+    again.close()
 
 
 def test_names_compare_without_case_in_any_script(catalog: Catalog) -> None:

@@ -13,6 +13,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from headwater.server.wire import types
+from headwater.server.wire.spelling import type_words
 from headwater.sql.lexer import Kind, Token, tokenize
 
 COMPARISONS = frozenset(
@@ -20,6 +21,8 @@ COMPARISONS = frozenset(
 )
 BETWEEN = frozenset({"BETWEEN", "AND", "LIKE"})
 TABLE_WORDS = frozenset({"FROM", "JOIN", "INTO", "UPDATE", ","})
+MOST_PARAMETERS = 65_535  # PostgreSQL's bound: the protocol counts them in two bytes
+MOST_DIGITS = 9
 TEXT = types.BY_NAME["text"].oid
 BIGINT = types.BY_NAME["int8"].oid
 Columns = Callable[[str], pa.Schema | None]
@@ -28,20 +31,44 @@ Columns = Callable[[str], pa.Schema | None]
 def parameter_types(text: str, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
     """One type per parameter: what the client said, else what the statement suggests."""
     tokens = tokenize(text)
-    numbers = [int(t.text[1:]) for t in tokens if t.kind is Kind.PARAMETER and t.text != "?"]
-    count = max(max(numbers, default=0), len(given))
+    count = max(max(_numbers(tokens).values(), default=0), len(given))
     found = list(given) + [0] * (count - len(given))
     if all(found):
         return tuple(found)
     known = _columns(tokens, columns)
     placed = _inserted(tokens, columns)
-    for index, token in enumerate(tokens):
-        if token.kind is not Kind.PARAMETER or token.text == "?":
-            continue
-        number = int(token.text[1:]) - 1
-        if 0 <= number < count and not found[number]:
-            found[number] = placed.get(index) or _around(tokens, index, known) or 0
+    for index, number in _numbers(tokens).items():
+        if not found[number - 1]:
+            found[number - 1] = placed.get(index) or _around(tokens, index, known) or 0
     return tuple(oid or TEXT for oid in found)
+
+
+def cast_types(written: str, given: Sequence[int]) -> tuple[int, ...]:
+    """What the client said, and what its casts `$n::type` say in its own words; 0 where nothing does.
+
+    Spark's words say less: its TIMESTAMP is a timestamptz, a client's is none.
+    """
+    tokens = tokenize(written)
+    numbers = {i: n for i, n in _numbers(tokens).items() if tokens[i + 1].text == "::"}
+    found = [*given, *[0] * (max(numbers.values(), default=0) - len(given))]
+    for index, number in numbers.items():
+        found[number - 1] = found[number - 1] or _cast(tokens, index + 2) or 0
+    return tuple(found)
+
+
+def _numbers(tokens: Sequence[Token]) -> dict[int, int]:
+    """The number of each parameter by its place; one beyond all that a client can send is none."""
+    marked = [(i, t.text[1:]) for i, t in enumerate(tokens) if t.kind is Kind.PARAMETER]
+    found = {index: int(text) for index, text in marked if text and len(text) <= MOST_DIGITS}
+    return {index: number for index, number in found.items() if 0 < number <= MOST_PARAMETERS}
+
+
+def _cast(tokens: Sequence[Token], index: int) -> int | None:
+    """The type whose name begins at a place."""
+    words = type_words(tokens, index)
+    spelled = types.spelled(" ".join(words)) if words else None
+    after = tokens[min(index + len(words), len(tokens) - 1)]
+    return None if spelled is None else spelled.array if after.text == "[" else spelled.oid
 
 
 def _columns(tokens: Sequence[Token], columns: Columns) -> dict[str, int]:
@@ -95,9 +122,7 @@ def _around(tokens: Sequence[Token], index: int, known: Mapping[str, int]) -> in
     before = tokens[index - 1] if index else tokens[-1]
     after = tokens[index + 1]
     if after.text == "::" or (after.upper == "AS" and tokens[index - 2].upper == "CAST"):
-        spelled = types.spelled(tokens[index + 2].text)
-        is_array = tokens[min(index + 3, len(tokens) - 1)].text == "["
-        return None if spelled is None else spelled.array if is_array else spelled.oid
+        return _cast(tokens, index + 2)
     if before.upper in ("LIMIT", "OFFSET", "FIRST"):
         return BIGINT
     if before.text in COMPARISONS or before.upper in BETWEEN:

@@ -22,7 +22,7 @@ from headwater.server.wire.answers import Answers, Encoded
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands, first_words
 from headwater.server.wire.copying import IncomingRows
-from headwater.server.wire.inference import parameter_types
+from headwater.server.wire.inference import cast_types, parameter_types
 from headwater.server.wire.messages import Bind, Parse
 from headwater.server.wire.outcome import Outcome, Portal, Prepared, Sent
 from headwater.server.wire.parameters import parameter_text, sample
@@ -143,7 +143,9 @@ class Session:
                 place=pieces[1].span.place(text),
             )
         _check_room(self.prepared, "prepared statements")
-        oids = parameter_types(read, types, self.catalog.columns) if "$" in read else tuple(types)
+        oids = tuple(types)
+        if "$" in read:
+            oids = parameter_types(read, cast_types(text, types), self.catalog.columns)
         self.prepared[name] = Prepared(text, oids)
 
     def prepare(self, message: Parse | Bind) -> Sent:

@@ -112,7 +112,7 @@ def _epoch(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
 
 def _cast(edited: EditedText, tokens: Sequence[Token], index: int, inserts: bool) -> None:
     """`x::type`, with PostgreSQL's name of the type."""
-    words = _type_words(tokens, index + 1)
+    words = type_words(tokens, index + 1)
     end = tokens[index + len(words)].end if words else tokens[index].end
     found = types.spelled(" ".join(words)) if words else None
     if found is None or tokens[index + len(words) + 1].text in ("[", "("):
@@ -123,7 +123,8 @@ def _cast(edited: EditedText, tokens: Sequence[Token], index: int, inserts: bool
         edited.replace(tokens[index].start, end, f"::{SPARK.get(found.name, words[0])}")
 
 
-def _type_words(tokens: Sequence[Token], index: int) -> list[str]:
+def type_words(tokens: Sequence[Token], index: int) -> list[str]:
+    """The words of a type's name from a place on; none if there is no name."""
     for words in _LONG_TYPES:
         if tuple(token.upper for token in tokens[index : index + len(words)]) == words:
             return list(words)

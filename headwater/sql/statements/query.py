@@ -6,7 +6,7 @@ All spans are places in `Query.text`; in a larger statement `offset` says where 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,9 +14,10 @@ from sqlglot import exp
 
 from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql import dialect
-from headwater.sql.calls import Calls, find_calls
-from headwater.sql.clauses import Clauses, find_clauses
+from headwater.sql.calls import Calls
+from headwater.sql.clauses import Clauses
 from headwater.sql.cursor import CLOSING, OPENING, Cursor
+from headwater.sql.dialect import Parsed
 from headwater.sql.extensions import (
     CurrentInstant,
     Cut,
@@ -32,10 +33,10 @@ from headwater.sql.extensions import (
     Window,
 )
 from headwater.sql.identifiers import cte_names, identifiers_in
-from headwater.sql.lexer import Kind, Token
-from headwater.sql.relations import find_relations
+from headwater.sql.lexer import Kind
+from headwater.sql.opaque import read_opaque
 from headwater.sql.statements.base import Statement
-from headwater.sql.text import EditedText, Name, Span
+from headwater.sql.text import EditedText, Span
 
 FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
@@ -50,6 +51,7 @@ class Query(Statement):
     calls: Calls
     relations: tuple[Relation, ...]  # every name where a table may stand, CTEs too
     identifiers: frozenset[str]
+    read: Parsed | SqlSyntaxError = field(compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -130,38 +132,15 @@ class Query(Statement):
             edited.remove(span)
         return edited
 
-    @cached_property
-    def _parsed(self) -> exp.Expr | SqlSyntaxError:
-        blanked = EditedText(self.text)
-        for span in self.spans:
-            blanked.blank(span)
-        tree = dialect.parse_tree(blanked.text)
-        if isinstance(tree, SqlSyntaxError):
-            if tree.place is not None:
-                tree.place = Span(tree.place.start, tree.place.end).place(self.text)
-            return tree
-        by_start = {relation.span.start: relation for relation in self.relations}
-        for table in tree.find_all(exp.Table):
-            place = dialect.span_of(table)
-            relation = None if place is None else by_start.get(place.start)
-            if relation is not None:
-                table.meta["window"] = relation.window
-                table.meta["cut"] = relation.cut
-                table.meta["version"] = relation.version
-        return tree
-
     @property
     def tree(self) -> exp.Expr | None:
-        """sqlglot's tree of the text without our clauses, at the same positions; do not change it.
-
-        None if sqlglot cannot read the query; Spark may still be able to.
-        """
-        return None if isinstance(self._parsed, SqlSyntaxError) else self._parsed
+        """sqlglot's tree of the text; do not change it. None if sqlglot cannot read the query."""
+        return None if isinstance(self.read, SqlSyntaxError) else self.read.tree
 
     @property
     def tree_error(self) -> SqlSyntaxError | None:
         """Why there is no tree; a guess at what is wrong, never a verdict."""
-        return self._parsed if isinstance(self._parsed, SqlSyntaxError) else None
+        return self.read if isinstance(self.read, SqlSyntaxError) else None
 
     @cached_property
     def table_references(self) -> tuple[TableReference, ...]:
@@ -174,20 +153,10 @@ class Query(Statement):
             names = cte_names(self.text)
             found = [r for r in self.relations if r.name.key not in names]
         else:
-            tables = self.tree.find_all(exp.Table)
-            named = [t for t in tables if dialect.span_of(t) and not dialect.is_cte(t)]
-            found = [_relation(self, table) for table in named]
+            tables = [t for t in self.tree.find_all(exp.Table) if not dialect.is_cte(t)]
+            found = [r for r in map(dialect.relation_of, tables) if r is not None]
         references = (TableReference(r.name, r.alias, r.window, r.cut, r.version) for r in found)
         return tuple(sorted(references, key=lambda reference: reference.span))
-
-
-def _relation(query: Query, table: exp.Table) -> Relation:
-    span = dialect.span_of(table) or Span(0, 0)
-    for relation in query.relations:
-        if relation.span.start == span.start:
-            return relation
-    alias = Name(table.alias) if table.alias else None
-    return Relation(Name(dialect.dotted(table), span), alias)
 
 
 def make_query(text: str, offset: int = 0) -> Query:
@@ -196,13 +165,11 @@ def make_query(text: str, offset: int = 0) -> Query:
     _check_brackets(cursor)
     _check_reads(cursor)
     _check_times(cursor)
-    clauses, first = find_clauses(cursor)
-    if first == 0:
-        raise cursor.error("a query")
-    calls = find_calls(Cursor(text, cursor.tokens))
-    body = (*cursor.tokens[:first], Token(Kind.END, "", len(text), len(text)))
-    relations = find_relations(Cursor(text, body))
-    return Query(text, offset, clauses, calls, relations, identifiers_in(cursor.tokens))
+    names = identifiers_in(cursor.tokens)
+    read = dialect.read_query(text, cursor.tokens)
+    if isinstance(read, SqlSyntaxError):
+        return Query(text, offset, *read_opaque(text, cursor.tokens), names, read)
+    return Query(text, offset, read.clauses, read.calls, read.relations, names, read)
 
 
 def _check_brackets(cursor: Cursor) -> None:

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import BindError, DataError
+from headwater.errors import DataError
+from headwater.sql.duration import duration_ticks
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import TIMESTAMP, name_of
 
@@ -194,20 +195,6 @@ class Definition:
                 f"{value!r} is no time", sqlstate="22007", hint="write 2026-11-15 08:00:00"
             )
         return self.tick(found)
-
-
-def duration_ticks(time_type: pa.DataType, microseconds: int) -> int:
-    """A length of time in ticks of a time column's type."""
-    if not pa.types.is_integer(time_type):
-        return microseconds
-    whole, rest = divmod(microseconds, MICROSECONDS)
-    if rest:
-        raise BindError(
-            "the interval is not a whole number of seconds",
-            sqlstate="22008",
-            hint="the table's time column is an integer, which counts seconds",
-        )
-    return whole
 
 
 def instant(tick: int) -> datetime:

@@ -2,10 +2,14 @@
 
 A micro-batch has two moments in commit order. At the *hand-out* it gets a range of sequence
 numbers, the closed mark L and, where T is the time of arrival, that time. Then executors write
-blocks, and nobody waits for them. At the *commit* one record of the log names the blocks: that
+blocks, and no insert waits for them. At the *commit* one record of the log names the blocks: that
 record is what makes them part of the table, whole or not at all, and the next seal takes them into
 the Delta log. In between the clock may have moved: the commit looks again, and if a row that was
 in time would now be late, it raises `ClockMoved` and the batch is written again.
+
+Readers of a table remember one number: they have seen every row before it. So numbers must grow in
+commit order, and the range lies ahead of all that inserts may take until the commit; micro-batches
+of several sources are committed in the order of their hand-outs.
 
 Owns: the records BLOCKS and SOURCE. Must never: see a row. DESIGN §6, Sources.
 """
@@ -13,6 +17,7 @@ Owns: the records BLOCKS and SOURCE. Must never: see a row. DESIGN §6, Sources.
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -38,6 +43,8 @@ from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.wal import Record
 
 PARTITION_SEQUENCES = 1 << 28  # of each partition of a micro-batch; what is not used comes back
+INSERTED_MEANWHILE = 1 << 30  # numbers that inserts may take while a micro-batch is written
+LOOK_AGAIN_S = 0.05  # so often one that waits for its turn looks whether it is to stop
 
 Event = Literal["add", "awake", "idle", "remove"]
 EVENTS: dict[Event, Callable[[TableClock, str], ClockStamp]] = {
@@ -50,6 +57,10 @@ EVENTS: dict[Event, Callable[[TableClock, str], ClockStamp]] = {
 
 class ClockMoved(Error):
     """Raised at the commit: the micro-batch must be written again with a new hand-out."""
+
+
+class Stopped(Error):
+    """Raised at the commit: the source was stopped while it waited for its turn."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +110,7 @@ def handed_out(table: StreamingTable, source: str, partitions: int) -> Iterator[
             yield found[0]
         finally:
             table._held_us = None
+            _end(table, found)
 
 
 def _handout(table: StreamingTable, source: str, partitions: int) -> Handout:
@@ -108,12 +120,22 @@ def _handout(table: StreamingTable, source: str, partitions: int) -> Handout:
     arrival = table._arrival.stamp(table._wall_us())
     if definition.by_arrival:
         table._held_us = arrival
-    base = table._next_sequence
-    table._next_sequence = end = base + partitions * PARTITION_SEQUENCES
+    with table.in_order:
+        base = max([table._next_sequence, *table.handed_out]) + INSERTED_MEANWHILE
+        end = base + partitions * PARTITION_SEQUENCES
+        table.handed_out.append(end)
     sole = _sole(table, source)
     limit = table.furthest_tick
     kept = table.kept
     return Handout(definition, clock, source, base, end, arrival, clock.closed, sole, limit, kept)
+
+
+def _end(table: StreamingTable, found: list[Handout]) -> None:
+    """A micro-batch was committed or given up: the next one may go."""
+    with table.in_order:
+        for handout in found:
+            table.handed_out.remove(handout.end_sequence)
+        table.in_order.notify_all()
 
 
 def _settle_refusals(table: StreamingTable) -> None:
@@ -127,9 +149,23 @@ def _sole(table: StreamingTable, source: str) -> bool:
     return table.definition.max_step_ticks is None and not any(mark.live for mark in others)
 
 
-def commit(table: StreamingTable, handout: Handout, number: int, written: Written) -> None:
-    """Makes the blocks of a micro-batch part of the table; durable when this returns."""
+def commit(
+    table: StreamingTable,
+    handout: Handout,
+    number: int,
+    written: Written,
+    stopping: threading.Event | None = None,
+) -> None:
+    """Makes the blocks of a micro-batch part of the table; durable when this returns.
+
+    Waits for those that were handed out before, unless the source is stopped.
+    """
     sync_files(table.folder, [file.path for file in written.files])
+    with table.in_order:
+        while table.handed_out[0] != handout.end_sequence:
+            if stopping is not None and stopping.is_set():
+                raise Stopped("the source is being stopped")
+            table.in_order.wait(LOOK_AGAIN_S)
     delivery = Delivery(number, written.row_count, written.files)
     _append(_Entry(table, handout, written, delivery))
 
@@ -168,10 +204,8 @@ class _Entry:
         arrival = table._arrival.stamp(table._wall_us())
         found = replace(self._tell_clock(arrival), late_count=late)
         table._late_total += late
-        if table._next_sequence == self.handout.end_sequence:
-            # Nobody took a number since the hand-out: what is left of the range comes back.
-            used = self.written.last_sequence + 1
-            table._next_sequence = max(used, self.handout.base_sequence)
+        # What is left of the range comes back.
+        table._next_sequence = max(table._next_sequence, self.written.last_sequence + 1)
         dropped = bool(late) and table.definition.late == "drop"
         # The blocks' names hold their sequence numbers, so the stamp counts no rows.
         self.stamp = Stamp(table._next_sequence, arrival, found, table._late_total, 0, dropped)
@@ -186,7 +220,9 @@ class _Entry:
         same = handout.definition is table.definition and handout.clock is table._clock
         in_time = low is None or closed is None or low > closed
         wanted = table.kept and not handout.kept  # a reader came, and no row was written
-        if not same or not in_time or wanted or (handout.sole and not _sole(table, handout.source)):
+        overtaken = table._next_sequence > handout.base_sequence
+        told = not handout.sole or _sole(table, handout.source)
+        if not same or not in_time or wanted or overtaken or not told:
             raise ClockMoved("the clock has moved while a micro-batch was written")
 
     def _tell_clock(self, arrival: int) -> ClockStamp:

@@ -3,15 +3,17 @@
 What was released beyond the new clock waits again; what was late stays late; files that RANGE hid since are
 seen again if they are still there. The rows beyond the clock are read when the record is decided, so every
 row that was decided before it must be visible: inserts wait, and the record is tried until that is so.
+Rows that a DELETE took are forgotten in the same way.
 Must never: change a row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headwater.errors import DataError, Error, OverloadError
-from headwater.storage.streaming.records import ADVANCE, STAMP_BYTES, Stamp, names_payload
+from headwater.storage.streaming.records import ADVANCE, BARRIER, STAMP_BYTES, Stamp, names_payload
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.wal import Record
 
@@ -24,27 +26,63 @@ class _InFlight(Error):
 
 def set_clock(table: StreamingTable, tick: int) -> None:
     """Sets the clock of a table with TIMESTAMP BY back to a tick; durable when this returns."""
-    table.is_setting_clock = True
-    try:
-        for _ in range(ATTEMPTS):
-            entry = _Entry(table, tick)
-            try:
-                table._open_log.append(
-                    [entry.record()],
-                    on_assigned=entry.decide,
-                    on_durable=entry.show,
-                    on_refused=lambda _lsn: table._take_back(None),
-                ).wait()
-                return
-            except _InFlight:
-                table.barrier()
-    finally:
-        table.is_setting_clock = False
-        table.made_room()
+
+    def attempt() -> None:
+        entry = _Entry(table, tick)
+        table._open_log.append(
+            [entry.record()],
+            on_assigned=entry.decide,
+            on_durable=entry.show,
+            on_refused=lambda _lsn: table._take_back(None),
+        ).wait()
+
+    _until_all_is_visible(table, attempt)
+
+
+def wait_for_stored_rows(table: StreamingTable) -> None:
+    """After rows were deleted: none of them moves the clock any more, as after a restart."""
+    if table.definition.by_arrival or not table._clock.waiting_count:
+        return
+
+    def decide(_lsn: int) -> None:
+        _check_visible(table)
+        table._clock = table._restored_clock(table.state)
+
+    barrier = Record(BARRIER, table.definition.id, (b"",))
+    _until_all_is_visible(
+        table, lambda: table._open_log.append([barrier], on_assigned=decide).wait()
+    )
+
+
+def _until_all_is_visible(table: StreamingTable, attempt: Callable[[], object]) -> None:
+    """Attempts it until no record before it is under way; inserts and upkeep wait meanwhile.
+
+    Else files might go, after it is done, that the clock before it had hidden.
+    """
+    with table.upkeep:  # before inserts are held: upkeep may insert rows itself
+        table.is_setting_clock = True
+        try:
+            for _ in range(ATTEMPTS):
+                try:
+                    attempt()
+                    return
+                except _InFlight:
+                    table.barrier()
+        finally:
+            table.is_setting_clock = False
+            table.made_room()
     raise OverloadError(
         f"rows for {table.definition.name} come too fast for its clock to be set",
         hint="PAUSE SOURCE, then try again",
     )
+
+
+def _check_visible(table: StreamingTable) -> None:
+    """Called by the log's writer before it decides anything."""
+    if table._taken_back:
+        table._restore()
+    if table._decided_lsn > table.state.lsn:
+        raise _InFlight("a record before this one is not visible yet")
 
 
 @dataclass
@@ -62,10 +100,7 @@ class _Entry:
     def decide(self, lsn: int) -> None:
         """In commit order, before the write."""
         table = self.table
-        if table._taken_back:
-            table._restore()
-        if table._decided_lsn > table.state.lsn:
-            raise _InFlight("a record before this one is not visible yet")
+        _check_visible(table)
         self._check()
         table._clock, found = table._set_back(self.tick)
         arrival = table._arrival.stamp(table._wall_us())

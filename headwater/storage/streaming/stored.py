@@ -149,6 +149,18 @@ class StoredTable:
         with self._lock:
             return self._tail.bytes
 
+    def rows_since(self, sequence: int) -> int:
+        """How many rows are held from a sequence number on; numbers are left out, rows are not."""
+        with self._lock:
+            return self._rows_since(sequence)
+
+    def _rows_since(self, sequence: int) -> int:
+        """The same, under the lock; of a block that holds such rows, all of them."""
+        stamps = [b.stamp for b in self._tail.batches if b.batch is not None]
+        waiting = sum(s.row_count for s in stamps if s.base_sequence >= sequence)
+        blocks = self._blocks.snapshot()
+        return waiting + sum(b.row_count for b in blocks if b.high_sequence >= sequence)
+
     @property
     def first_unsealed_lsn(self) -> int | None:
         """The oldest record of the log that this table still needs; None if there is none."""

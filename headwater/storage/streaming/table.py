@@ -118,6 +118,8 @@ class StreamingTable(StoredTable):
         self.kept = True  # whether rows are kept: a stream without readers keeps none
         self.is_setting_clock = False  # inserts wait meanwhile
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
+        self.in_order = threading.Condition()  # the others are committed in the order of hand-outs:
+        self.handed_out: list[int] = []  # where the numbers of each one that is under way end
         self._wal: WriteAheadLog | None = None
         self._wake = wake
         self._visibility = visibility or threading.Lock()
@@ -288,9 +290,10 @@ class StreamingTable(StoredTable):
                 detail=f"unsealed_mb is {self.limits.unsealed_bytes >> 20}",
                 hint="slow down and try again; the disk may be too slow",
             )
-        folded = [folded() for folded in list(self.folded_by.values())]
-        behind = self._visible.next_sequence - min(folded, default=self._visible.next_sequence)
-        if behind > self.limits.queue_rows:
+        end = self._visible.next_sequence
+        folded = min((folded() for folded in list(self.folded_by.values())), default=end)
+        most = self.limits.queue_rows
+        if end - folded > most and self._rows_since(folded) > most:  # sources leave numbers out
             return OverloadError(
                 f"too many rows of {name} wait to be folded into a view",
                 detail=f"view_queue_rows is {self.limits.queue_rows}",

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from headwater.errors import DataError
 from headwater.server.wire import types
-from headwater.server.wire.inference import parameter_types
+from headwater.server.wire.inference import cast_types, parameter_types
 from headwater.server.wire.parameters import array_elements, parameter_text, sample
 from headwater.server.wire.values import array_text
 from headwater.sql.literals import literal
@@ -126,6 +126,27 @@ def test_types_are_guessed(text: str, expected: tuple[int, ...]) -> None:
     """The place of a parameter says what it is; what nothing is known of is text."""
     found = parameter_types(text, (), lambda name: SCHEMA if name == "t" else None)
     assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        ("SELECT $1::timestamptz, $2", (1184,)),
+        ("SELECT $2::timestamp with time zone, $1::timestamp", (1114, 1184)),
+        ("SELECT $1::TIMESTAMP WITHOUT TIME ZONE, $2::timestamp_ltz", (1114, 1184)),
+        ("SELECT $2::timestamptz[], $3::nothing", (0, 1185, 0)),
+        ("SELECT '$1::date' WHERE $1 = 2", ()),
+        ("SELECT $99999999999::int, $65536::int, $0::int", ()),
+    ],
+)
+def test_casts_in_the_words_of_the_client(written: str, expected: tuple[int, ...]) -> None:
+    """Its timestamptz is one, though Spark's word for it is TIMESTAMP."""
+    assert cast_types(written, ()) == expected
+
+
+def test_casts_do_not_contradict_the_client() -> None:
+    assert cast_types("SELECT $1::timestamptz, $2::int", (25, 0)) == (25, 23)
+    assert parameter_types("SELECT $99999999999, $1", (), lambda _: None) == (25,)
 
 
 def test_what_the_client_says_comes_first() -> None:

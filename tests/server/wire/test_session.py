@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 
@@ -140,3 +141,15 @@ def test_a_statement_can_be_cancelled_when_no_more_clients_may_come() -> None:
         client.cancel_safe()
         thread.join(PATIENCE_S)
         assert len(found) == 1
+
+
+def test_a_time_with_an_offset_is_that_moment(live: LiveServer) -> None:
+    """The client casts a text of its own: what it calls timestamptz keeps its offset."""
+    moment, texts = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC), ("05:04:05+02:00", "02:34:05-00:30")
+    with psycopg.connect(live.dsn, autocommit=True) as client:
+        client.execute("CREATE STREAMING TABLE m (at TIMESTAMP NOT NULL) TIMESTAMP BY at")
+        for cast in ("timestamptz", "timestamp with time zone"):
+            for text in texts:
+                client.execute(f"INSERT INTO m VALUES (%s::{cast})", (f"2026-01-02 {text}",))
+        found = client.execute("SELECT at FROM m").fetchall()
+    assert found == [(moment,)] * 4

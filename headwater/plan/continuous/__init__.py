@@ -1,1 +1,0 @@
-"""Continuous queries: from a statement to pipelines, merges and an upper part."""

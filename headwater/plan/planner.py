@@ -1,0 +1,583 @@
+"""A continuous select → its plan: leaves, folds, the upper part.
+
+Every block with a windowed table in its own FROM must be split by a rule; if one is not, the whole
+query is re-evaluated over its windows and `ContinuousPlan.reason` says why. Must never: ask Spark, or
+look at rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Literal as OneOf
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import BindError, NotSupportedError
+from headwater.plan.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
+from headwater.plan.blocks import Sampling as Sampled
+from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.folds import (
+    NEWEST,
+    ContinuousPlan,
+    FoldPlan,
+    Leaf,
+    previous_column,
+)
+from headwater.plan.leaves import find_leaves, view_leaves
+from headwater.plan.pieces import (
+    Piece,
+    Rendering,
+    Stand,
+    case_when,
+    column,
+    instant,
+    is_not_null,
+)
+from headwater.plan.rules.correlated import fold_correlated, lookup_text
+from headwater.plan.rules.first_last import (
+    WAYS,
+    edge_calls,
+    edge_edits,
+    ordered_leaf,
+)
+from headwater.plan.rules.grouping import fold_groups
+from headwater.plan.rules.ring import fold_ring
+from headwater.plan.rules.rows import block_text, fold_rows
+from headwater.plan.scope import (
+    ColumnUse,
+    Scope,
+    SourceInfo,
+    column_uses,
+    innermost,
+    inside,
+    narrowed,
+    within,
+)
+from headwater.plan.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.stars import (
+    hidden_names,
+    reads_all_columns,
+    star_edits,
+    star_in_expression,
+)
+from headwater.plan.state_calls import call_names, find_state_calls
+from headwater.plan.text import Rows, SparkText, joined, spark_text
+from headwater.plan.times import refuse_chance, refuse_ordered_distinct, time_edits
+from headwater.sql.extensions import Previous, Relation, TableReference, Valid
+from headwater.sql.statements.query import Query
+from headwater.sql.text import Span
+from headwater.sql.types import quoted
+
+# Functions of time in the stream pipelines of a view; or a block over rows that are all there.
+ViewTimes = OneOf["refused", "at insert", "rows at hand"]
+
+
+def plan_query(
+    query: Query,
+    tables: Tables,
+    sampling: Sampled,
+    foldable: frozenset[str],
+    text: str,
+    view: ViewTimes | None = None,
+) -> ContinuousPlan:
+    """The plan of a continuous select; `foldable` names the aggregates that have a fold.
+
+    A view has no windows: it reads all rows of its streams, and time is the wall's.
+    """
+    bound = _bind(query, tables, sampling, foldable, text, view)
+    whole_span = Span(0, len(query.text))
+    stream_names = {leaf.name.key for leaf in bound.leaves}
+    _check_opaque(bound)
+    whole = _whole(bound, whole_span)
+    found = ContinuousPlan(
+        leaves=bound.leaves,
+        folds=(),
+        reason=None,
+        upper=None,
+        whole=whole,
+        whole_fold=None,
+        single=False,
+        reads_instant=bool(bound.volatile),
+        identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
+        stream_tables=(),
+        pinned=whole,
+        orders=query.tree is None or query.tree.find(exp.Order, exp.Sort) is not None,
+        in_order=_order_counts(bound),
+    )
+    if query.tree is None or column_uses(query.tree) is None:
+        return replace(found, reason="the query is not understood well enough to be split")
+    found = replace(found, whole_fold=_whole_fold(bound))
+    try:
+        folds = _split(bound)
+    except Unfit as unfit:
+        return replace(found, reason=unfit.reason)
+    upper = bound.rendering.of(whole_span, bound.replaced)
+    single = len(bound.blocks) == 1 and len(folds) == 1
+    below = _below(bound, folds)
+    return replace(
+        found,
+        folds=folds,
+        upper=upper,
+        single=single,
+        stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
+        pinned=_whole(bound, whole_span, below),
+        below=tuple(reference.name for reference in below),
+    )
+
+
+def _bind(
+    query: Query,
+    tables: Tables,
+    sampling: Sampled,
+    foldable: frozenset[str],
+    text: str,
+    view: ViewTimes | None,
+) -> Bound:
+    """The query with its blocks bound to tables, its functions replaced."""
+    leaves = find_leaves(query, tables)
+    if view is not None:
+        leaves = view_leaves(query, tables, view == "rows at hand")
+    blocks, calls = blocks_of(query), calls_of(query)
+    uses = column_uses(query.tree) if query.tree is not None else None
+    refuse_chance(query, text)
+    refuse_ordered_distinct(query, calls, text, blocks)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    uses = None if uses is None else narrowed(uses, blocks, scopes)
+    edits, volatile, leaves, added = _function_edits(
+        query, leaves, blocks, scopes, uses or [], view
+    )
+    in_view = view is not None
+    state = find_state_calls(query, calls, text, tables, blocks, scopes, uses, in_view)
+    edits, leaves, added = [*edits, *state.edits], state.bound(leaves), (*added, *state.uses)
+    leaves = _with_needed(leaves, blocks, scopes, uses, calls, query.identifiers)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    gone = (*query.clauses.spans, *_cut_spans(query))
+    always = [*edits, *(Stand(span, spark_text(" ")) for span in gone)]
+    rendering = Rendering(query.text, query.tree, always)
+    return Bound(
+        query,
+        blocks,
+        calls,
+        scopes,
+        leaves,
+        uses or [],
+        rendering,
+        sampling,
+        foldable,
+        volatile,
+        added,
+        AGGREGATES | _own_aggregates(calls, tables),
+    )
+
+
+def _check_opaque(bound: Bound) -> None:
+    """A query that is not understood cannot be told what `*`, first and last mean here."""
+    query = bound.query
+    if query.tree is not None:
+        return
+    names = {name.upper() for name in query.identifiers}
+    hidden = [name for leaf in bound.leaves for name in leaf.beside]
+    reason = query.tree_error
+    if names & WAYS.keys() or hidden:
+        raise NotSupportedError(
+            "the query is not understood well enough for "
+            + (
+                f"the column {hidden[0]}"
+                if hidden
+                else "first and last, which go by the rows' order"
+            ),
+            detail=None if reason is None else reason.message,
+        )
+
+
+def _own_aggregates(calls: Sequence[Call], tables: Tables) -> frozenset[str]:
+    """The aggregates that users made, among the functions that a query calls."""
+    return frozenset(call.name for call in calls if tables.is_aggregate(call.name.lower()))
+
+
+def one_time_edits(
+    query: Query, tables: Tables, statement: str
+) -> tuple[list[Stand], tuple[Leaf, ...]]:
+    """What stands for PREV, calls with state and CURRENT_INSTANT in a one-time query; its windowed tables."""
+    leaves = find_leaves(query, tables)
+    blocks = blocks_of(query)
+    scopes = [_scope(query, block, tables, leaves) for block in blocks]
+    known = column_uses(query.tree) if query.tree is not None else None
+    known = None if known is None else narrowed(known, blocks, scopes)
+    uses = known or []
+    calls = find_state_calls(query, calls_of(query), statement, tables, blocks, scopes, known)
+    edits = [Stand.of(call.span, instant()) for call in query.instants]
+    edits += calls.named_edits(query, blocks)
+    previous: dict[int, list[tuple[str, int]]] = {}
+    for use in query.previous:
+        made, columns = _previous(query, use, blocks, scopes, uses)
+        edits.append(Stand.of(use.span, made.piece))
+        previous.setdefault(made.leaf.number, []).extend(columns)
+    bound = [
+        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
+        for leaf in calls.bound(leaves)
+    ]
+    return edits, tuple(bound)
+
+
+def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> list[Stand]:
+    """`*` of a one-time query without what is read beside declared columns; `windowed` have their own."""
+    known = {leaf.name.span: leaf for leaf in windowed}
+    leaves = []
+    for leaf in view_leaves(query, tables, at_hand=True):
+        own = known.get(leaf.name.span, leaf)
+        hidden = hidden_names(leaf, [name.casefold() for name in query.identifiers])
+        leaves.append(replace(leaf, hidden=hidden, previous=own.previous, calls=own.calls))
+    blocks = blocks_of(query)
+    found = [star_edits(query.text, b, _scope(query, b, tables, leaves)) for b in blocks]
+    return [edit for edits in found for edit in edits]
+
+
+def _cut_spans(query: Query) -> list[Span]:
+    return [span for cut in query.cuts for span in cut.removals]
+
+
+# Binding
+
+
+def _scope(query: Query, block: Block, tables: Tables, leaves: Sequence[Leaf]) -> Scope:
+    return Scope(block, [_source_info(query, s, tables, leaves) for s in block.sources])
+
+
+def _source_info(
+    query: Query, source: Source, tables: Tables, leaves: Sequence[Leaf]
+) -> SourceInfo:
+    relation: Relation | None = source.relation
+    name = "" if relation is None else str(relation.name)
+    alias = str(source.alias or name.rpartition(".")[2])
+    if relation is None:
+        streaming = source.subquery is None or _has_leaf(leaves, source.subquery)
+        return SourceInfo(source, alias, None, (), None, streaming)
+    for leaf in leaves:
+        if leaf.name.span == relation.span:
+            schema = pa.schema([*leaf.columns.schema, *leaf.added])
+            return SourceInfo(source, alias, schema, leaf.columns.visible, leaf, True)
+    if any(reference.span == relation.span for reference in query.table_references):
+        schema = tables.standard(name)
+        visible = () if schema is None else tuple(schema.names)
+        return SourceInfo(source, alias, schema, visible)
+    body = cte_bodies(query).get(relation.name.key)
+    return SourceInfo(source, alias, None, (), None, body is None or _has_leaf(leaves, body))
+
+
+def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
+    return any(within(leaf.name.span, span) for leaf in leaves)
+
+
+def _function_edits(
+    query: Query,
+    leaves: tuple[Leaf, ...],
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse],
+    view: ViewTimes | None,
+) -> tuple[list[Stand], tuple[Span, ...], tuple[Leaf, ...], tuple[AddedUse, ...]]:
+    """What stands for VALID, PREV, CURRENT_INSTANT and functions of time; where the instant is read."""
+    edits: list[Stand] = []
+    volatile: list[Span] = []
+    for call in query.instants:
+        edits.append(Stand.of(call.span, instant()))
+        volatile.append(call.span)
+    integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
+    integers = integers and view is None
+    for stand in time_edits(query.text, integers):
+        edits.append(stand)
+        if view != "at insert":
+            volatile.append(stand.span)
+    for valid in query.valid:
+        edits.append(Stand.of(valid.span, _valid_piece(query, leaves, valid)))
+    previous: dict[int, list[tuple[str, int]]] = {}
+    added = []
+    for use in query.previous:
+        made, columns = _previous(query, use, blocks, scopes, uses)
+        edits.append(Stand.of(use.span, made.piece))
+        volatile.append(use.span)
+        previous.setdefault(made.leaf.number, []).extend(columns)
+        added.append(made)
+    bound = tuple(
+        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
+        for leaf in leaves
+    )
+    return edits, tuple(volatile), bound, tuple(added)
+
+
+def _valid_piece(query: Query, leaves: Sequence[Leaf], valid: Valid) -> Piece:
+    for leaf in leaves:
+        if leaf.alias.casefold() == valid.alias.casefold():
+            return valid_piece(query, column(leaf.columns.time, leaf.alias), valid)
+    raise BindError(
+        f"VALID({valid.alias}): {valid.alias} is no windowed table of this query", sqlstate="42P01"
+    )
+
+
+def valid_piece(query: Query, time: Piece, valid: Valid) -> Piece:
+    """T of an alias, or whether it lies in a period."""
+    if valid.period is None:
+        return time
+    rendering = Rendering(query.text, query.tree, ())
+    low, high = (rendering.piece(span) for span in valid.period)
+    text = spark_text("(", time.text, " BETWEEN ", low.text, " AND ", high.text, ")")
+    if time.node is None or low.node is None or high.node is None:
+        return Piece(text, None)
+    between = exp.Between(this=time.node, low=low.node.copy(), high=high.node.copy())
+    return Piece(text, exp.Paren(this=between))
+
+
+def _previous(
+    query: Query,
+    use: Previous,
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse],
+) -> tuple[AddedUse, list[tuple[str, int]]]:
+    """PREV(x, n) as an expression over columns of the n-th earlier row, NULL if there is none."""
+    within_use = inside(uses, use.argument)
+    block = innermost(blocks, use.span)
+    scope = scopes[blocks.index(block)] if block is not None else None
+    resolved = [] if scope is None else [(u, scope.resolve(u)) for u in within_use]
+    found = [(u, one) for u, one in resolved if one is not None]
+    owners = {one.source for _, one in found}
+    leaf = scope.sources[owners.pop()].leaf if scope is not None and len(owners) == 1 else None
+    if leaf is None or len(found) < len(resolved):
+        raise BindError(
+            "PREV takes an expression over columns of one windowed table",
+            sqlstate="42P20",
+            place=use.span.shifted(query.offset).place(query.text) if not query.offset else None,
+        )
+    plain = len(found) == 1 and found[0][0].span == use.argument
+    columns = [(one.name, use.steps) for _, one in found]
+    columns += [] if plain else [("_seq", use.steps)]
+    marker = previous_column("_seq", use.steps)
+
+    def over(named: Callable[[str], Piece]) -> Piece:
+        edits = [Stand.of(u.span, named(previous_column(c.name, use.steps))) for u, c in found]
+        inner = Rendering(query.text, query.tree, edits).piece(use.argument)
+        return inner if plain else case_when(is_not_null(named(marker)), inner)
+
+    names = tuple(previous_column(name, steps) for name, steps in columns)
+    return AddedUse(use.span, over, leaf, names), columns
+
+
+def _with_needed(
+    leaves: tuple[Leaf, ...],
+    blocks: Sequence[Block],
+    scopes: Sequence[Scope],
+    uses: list[ColumnUse] | None,
+    calls: Sequence[Call],
+    identifiers: frozenset[str],
+) -> tuple[Leaf, ...]:
+    """The leaves with the columns that the query names; all visible ones where that is not clear."""
+    named: dict[int, set[str]] = {leaf.number: set() for leaf in leaves}
+    said = {name.casefold() for use in uses or [] for name, _ in use.parts}
+    said |= set() if uses is not None else {name.casefold() for name in identifiers}
+    ordered_by: dict[int, set[str]] = {}
+    placed = {info.leaf.number for scope in scopes for info in scope.sources if info.leaf}
+    for block, scope in zip(blocks, scopes, strict=True):
+        own = [s.leaf for s in scope.sources if s.leaf is not None]
+        ordered = ordered_leaf(scope)
+        if ordered is not None and edge_calls(calls, block, []):
+            ordered_by[ordered.number] = {"_seq", ordered.columns.time.casefold()}
+        if uses is None or block.unknown or reads_all_columns(block):
+            for leaf in own:
+                named[leaf.number].update(leaf.columns.visible)
+        joined = {name.casefold() for info in scope.sources for name in info.source.using}
+        for leaf in own:
+            columns = leaf.columns.schema.names
+            named[leaf.number].update(c for c in columns if c.casefold() in joined)
+    bound = []
+    for leaf in leaves:
+        read = said | ordered_by.get(leaf.number, set())
+        named[leaf.number].update(c for c in leaf.columns.schema.names if c.casefold() in read)
+        extra = {c for c, _ in leaf.previous} | {leaf.columns.time}
+        extra |= {k for k in leaf.columns.schema.names if k.casefold() in _key_names(leaf)}
+        wanted = named[leaf.number] | extra
+        if uses is None or leaf.number not in placed:
+            wanted |= set(leaf.columns.visible)
+        if not wanted & set(leaf.columns.visible):
+            wanted |= set(leaf.columns.visible[:1])  # a table is read through its declared columns
+        needed = tuple(n for n in leaf.columns.schema.names if n in wanted)
+        bound.append(replace(leaf, needed=needed, hidden=hidden_names(leaf, sorted(read))))
+    return tuple(bound)
+
+
+def _key_names(leaf: Leaf) -> set[str]:
+    """Columns that decide which rows a window holds."""
+    cut = () if leaf.cut is None or leaf.cut.column is None else (leaf.cut.column,)
+    return {key.casefold() for key in (*leaf.window.keys, *cut)}
+
+
+# Splitting
+
+
+def _split(bound: Bound) -> tuple[FoldPlan, ...]:
+    """All folds; inner blocks first, so that an outer one can hold their replacements."""
+    folds: list[FoldPlan] = []
+    order = sorted(range(len(bound.blocks)), key=lambda n: len(bound.blocks[n].span))
+    for place in order:
+        block, scope = bound.blocks[place], bound.scopes[place]
+        if not bound.direct(scope):
+            continue
+        if block.unknown is not None:
+            raise Unfit(f"{block.unknown} is not split")
+        if star_in_expression(block):
+            raise Unfit("* stands in an expression")
+        fold = _fold(bound, block, scope, len(folds))
+        folds.append(fold)
+        bound.replaced.append(Stand(block.span, _replacement(bound, fold)))
+    return tuple(folds)
+
+
+def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
+    rows = Rows("fold", fold.number)
+    if fold.outside:
+        return lookup_text(fold, rows)
+    if fold.finish is not None:
+        return block_text(fold, rows)
+    scope = bound.scopes[bound.blocks.index(fold.block)]
+    extra = [*bound.replaced, *leaf_edits(fold.leaves[0], bound.query, rows)]
+    extra += _over_rows(bound, fold.block, scope)
+    return bound.rendering.of(fold.block.span, extra)
+
+
+def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
+    direct = bound.direct(scope)
+    for call in [call for _, leaf in direct for call in leaf.calls]:
+        raise Unfit(f"function {call.name} keeps state for the {call.life}")
+    if len(direct) == 1 and not direct[0][1].newest and direct[0][1].window.kind != "rows":
+        correlated = fold_correlated(bound, block, scope, number)
+        if correlated is not None:
+            return correlated
+    bound.check_independent(block, scope)
+    if len(direct) > 2:
+        raise Unfit("three or more streams are joined in one SELECT")
+    if len(direct) < 2 and any(leaf.newest for _, leaf in direct):
+        raise Unfit("PAIR NEWEST of one stream is asked of the chunks at hand")
+    by_position = bound.sampling == "rows"
+    rings = [leaf for _, leaf in direct if leaf.in_ring]
+    counted = by_position and not any(leaf.window.keys or leaf.columns.ranged for leaf in rings)
+    if rings and not counted:
+        if len(direct) > 1:
+            raise Unfit("a window of last rows is joined with another stream")
+        return fold_ring(bound, block, scope, number)
+    if any(leaf.window.kind == "chunks" and leaf.columns.ranged for _, leaf in direct):
+        raise Unfit("RANGE may end within a kept chunk")
+    if any(leaf.previous for _, leaf in direct):
+        raise Unfit("PREV depends on where the window begins")
+    if by_position and any(leaf.window.kind == "interval" for _, leaf in direct):
+        raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
+    if len(direct) == 2 and any(leaf.window.kind == "landmark" for _, leaf in direct):
+        raise Unfit("a join with a landmark window keeps every row")
+    bound.check_ctes(block, scope)
+    if _is_grouped(bound, block):
+        return fold_groups(bound, block, scope, number)
+    return fold_rows(bound, block, scope, number)
+
+
+def _is_grouped(bound: Bound, block: Block) -> bool:
+    if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
+        kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
+        return not (block.distinct and not block.group and kept)
+    pieces = [item.span for item in block.items] + [o.span for o in block.order]
+    pieces += [] if block.having is None else [block.having]
+    deeper = [b.span for b in bound.nested(block.span)]
+    return any(
+        call.name in bound.aggregates and not call.windowed
+        for piece in pieces
+        for call in bound.calls_in(piece)
+        if not any(within(call.span, d) for d in deeper)
+    )
+
+
+def _whole_fold(bound: Bound) -> FoldPlan | None:
+    """The one block of a query over one stream, as if its rows were all there: for rows in line."""
+    if len(bound.blocks) != 1 or len(bound.leaves) != 1 or bound.leaves[0].newest:
+        return None
+    block, scope = bound.blocks[0], bound.scopes[0]
+    if block.unknown is not None or not bound.direct(scope) or star_in_expression(block):
+        return None
+    plain = replace(bound, volatile=(), replaced=[])
+    try:
+        if _is_grouped(plain, block):
+            return fold_groups(plain, block, scope, 0)
+        return replace(fold_rows(plain, block, scope, 0), kind="rows")
+    except Unfit:
+        return None
+
+
+def _order_counts(bound: Bound) -> bool:
+    """Whether the order of a window's rows reaches the result: of one stream, if no block groups them."""
+    if len(bound.leaves) > 1:
+        return False
+    place = bound.leaves[0].name.span
+    around = [block for block in bound.blocks if within(place, block.span)]
+    for block in sorted(around, key=lambda block: len(block.span)):
+        if block.unknown is not None:
+            return True
+        if _is_grouped(bound, block):
+            return False
+        if block.limit is not None:
+            return True
+    return True
+
+
+def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> SparkText:
+    """The query over all rows of its windows; some tables under their static names."""
+    extra = [pinned(reference) for reference in static]
+    for leaf in bound.leaves:
+        extra += leaf_edits(leaf, bound.query, Rows("window", leaf.number))
+    for block, scope in zip(bound.blocks, bound.scopes, strict=True):
+        extra += _over_rows(bound, block, scope)
+    return bound.rendering.of(span, extra)
+
+
+def pinned(reference: TableReference) -> Stand:
+    """A table under its static name."""
+    alias = "" if reference.alias else f" AS {quoted(reference.name)}"
+    name = Rows("static", reference.name.key).name
+    return Stand(reference.name.span, spark_text(quoted(name) + alias))
+
+
+def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
+    """What changes in a block that Spark evaluates over rows of windows or rings."""
+    found = [*edge_edits(bound, block, scope), *call_names(bound.query, block, bound.added)]
+    leaves = [info.leaf for info in scope.sources if info.leaf is not None]
+    if any(leaf.newest for leaf in leaves):
+        found = [*found, *_newest_only(block, scope)]
+    return [*found, *star_edits(bound.text, block, scope)]
+
+
+def _newest_only(block: Block, scope: Scope) -> list[Stand]:
+    """PAIR NEWEST: only rows of which a part is from its source's newest chunk."""
+    shown = [info for info in scope.sources if info.source.join not in ("semi", "anti")]
+    flags = [column(NEWEST, i.alias).text for i in shown if i.leaf is not None]
+    test = joined(" OR ", (spark_text("coalesce(", flag, ", FALSE)") for flag in flags))
+    where = block.places.get("WHERE")
+    if where is not None:
+        start, end = Span(where.start, where.start), Span(where.end, where.end)
+        return [Stand(start, spark_text("(")), Stand(end, spark_text(") AND (", test, ")"))]
+    after = Span(block.places["FROM"].end, block.places["FROM"].end)
+    return [Stand(after, spark_text(" WHERE ", test))]
+
+
+def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:
+    """Where stream pipelines read standard tables: a change of them reaches rows already folded."""
+    streams = {leaf.name.span for leaf in bound.leaves}
+    places = [
+        place
+        for fold in folds
+        if fold.finish is not None  # a ring keeps rows as they are
+        for place in (fold.block.places.get(word) for word in ("FROM", "WHERE"))
+        if place is not None
+    ]
+    return [
+        reference
+        for reference in bound.query.table_references
+        if reference.span not in streams and any(within(reference.span, p) for p in places)
+    ]

@@ -1,0 +1,309 @@
+"""Rule: GROUP BY and aggregates become partials per pane, merged per instant; HAVING and the rest stay above.
+
+Covers DC4's compensation (sum, count, min, max, group by), expanding replication (avg and kin become
+several partials) and synchronous replication (several aggregates over one grouping). The keys are
+columns _k0, _k1, … of the merged result, the aggregates _a0, _a1, …
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.calls import AGGREGATES, Call
+from headwater.plan.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
+from headwater.plan.pieces import (
+    Piece,
+    Stand,
+    case_when,
+    column,
+    in_parentheses,
+    number,
+    value,
+)
+from headwater.plan.rules.probe import check_probe
+from headwater.plan.rules.pushdown import split_conditions
+from headwater.plan.scope import Scope, inside, within
+from headwater.plan.shape import Block, Item
+from headwater.sql.spans import has_span, span_of
+from headwater.sql.text import Span
+
+EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev", "std"}) | {
+    "stddev_samp",
+    "stddev_pop",
+}
+
+
+def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPlan:
+    """The split of a block with GROUP BY or aggregates, or with DISTINCT alone."""
+    check_probe(scope)
+    bound.check_subqueries(block)
+    direct = bound.direct(scope)
+    below, above = split_conditions(bound, block)
+    if above:
+        raise Unfit("a condition below the grouping changes from instant to instant")
+    grouped = _Grouped(bound, block, scope)
+    outputs = tuple(grouped.output(item) for item in block.items)
+    having = None if block.having is None else grouped.having(block.having)
+    order = tuple((grouped.piece(i.expression, by_alias=True), i) for i in block.order)
+    joined = len(direct) == 2
+    if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
+        raise Unfit("first, last and distinct values do not cross a join of streams")
+    return FoldPlan(
+        number=place,
+        kind="join" if joined else "aggregate",
+        block=block,
+        leaves=tuple(leaf for _, leaf in direct),
+        leaf_sources=tuple(source for source, _ in direct),
+        statics=bound.statics(scope),
+        from_text=bound.from_text(block, scope),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
+        join_on=bound.join_conditions(scope),
+        keys=tuple(grouped.key_pieces),
+        aggregates=tuple(grouped.aggregates),
+        columns=(),
+        finish=Finish(outputs, having, order, block.limit, block.distinct and bool(block.group)),
+        in_order=False,
+        transformation=_transformation(grouped, joined),
+    )
+
+
+_NOT_JOINED = frozenset(
+    {"first", "last", "first_ignore_nulls", "last_ignore_nulls", "count_distinct"}
+)
+
+
+def _transformation(grouped: _Grouped, joined: bool) -> str:
+    if joined:
+        return "multi-stream join"
+    words = ["compensation"]
+    if any(a.function in EXPANDING for a in grouped.aggregates):
+        words.append("expanding replication")
+    if len(grouped.aggregates) > 1 or (grouped.aggregates and grouped.key_pieces):
+        words.append("synchronous replication")
+    return ", ".join(words)
+
+
+class _Grouped:
+    """Keys and aggregates of a block, numbered as they are met."""
+
+    def __init__(self, bound: Bound, block: Block, scope: Scope) -> None:
+        self.bound, self.block, self.scope = bound, block, scope
+        self.aliases = {i.name.casefold(): i for i in block.items if i.name is not None}
+        self.aggregates: list[AggregateCall] = []
+        self.key_spans = self._keys()
+        if not all(bound.is_pushable(span) for span in self.key_spans):
+            raise Unfit("a grouping depends on the instant")
+        self.key_pieces = [bound.rendering.piece(span) for span in self.key_spans]
+        self.key_columns = [self._column(span) for span in self.key_spans]
+
+    def _keys(self) -> list[Span]:
+        block = self.block
+        if block.distinct and not block.group:
+            return self._all_items()
+        if block.group_all:
+            return [i.expression for i in block.items if not self._has_aggregate(i.expression)]
+        return [self._key(span) for span in block.group]
+
+    def _all_items(self) -> list[Span]:
+        if any(item.star for item in self.block.items):
+            raise Unfit("DISTINCT over *")
+        if any(self._has_aggregate(item.expression) for item in self.block.items):
+            raise Unfit("DISTINCT above a grouping")
+        return [item.expression for item in self.block.items]
+
+    def _has_aggregate(self, span: Span) -> bool:
+        calls = self.bound.calls_in(span)
+        return any(c.name in self.bound.aggregates and not c.windowed for c in calls)
+
+    def _key(self, span: Span) -> Span:
+        """A grouping expression; a number or an alias means an item of the select list."""
+        node = self.bound.rendering.node(span)
+        if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
+            place = int(node.name) - 1
+            if not 0 <= place < len(self.block.items):
+                raise Unfit("GROUP BY a number that no item has")
+            return self.block.items[place].expression
+        uses = self.bound.own_uses(self.block, span)
+        if len(uses) == 1 and uses[0].span == span and self.scope.resolve(uses[0]) is None:
+            item = self.aliases.get(uses[0].name.casefold())
+            if item is not None:
+                return item.expression
+        return span
+
+    def _column(self, span: Span) -> SourceColumn | None:
+        uses = self.bound.own_uses(self.block, span)
+        if len(uses) == 1 and uses[0].span == span:
+            return self.scope.resolve(uses[0])
+        return None
+
+    def output(self, item: Item) -> Output:
+        """An item of the select list over keys and aggregates."""
+        if item.star:
+            raise Unfit("* beside a grouping")
+        name = None if item.name is None else str(item.name)
+        uses = self.bound.own_uses(self.block, item.expression)
+        if name is None and len(uses) == 1 and uses[0].whole == item.expression:
+            name = uses[0].shown
+        piece = self.piece(item.expression, by_alias=False)
+        if name is None:
+            alone = (a.name for n, a in enumerate(self.aggregates) if piece == value(n))
+            name = next(alone, None)
+        return Output(piece, name)
+
+    def having(self, span: Span) -> Piece:
+        """HAVING over keys and aggregates: it becomes a WHERE, where an alias means nothing."""
+        edits: list[Stand] = []
+        for use in self.bound.own_uses(self.block, span):
+            item = self.aliases.get(use.name.casefold()) if use.table is None else None
+            if item is None or self.scope.resolve(use) is not None:
+                continue
+            below = self.bound.own_uses(self.block, item.expression)
+            if any(self.scope.resolve(other) is None for other in below):
+                raise Unfit("HAVING over an alias of an alias")
+            piece = self.piece(item.expression, by_alias=False)
+            edits.append(Stand.of(use.span, in_parentheses(piece)))
+        return self.piece(span, by_alias=False, aliases=edits)
+
+    def piece(self, span: Span, by_alias: bool, aliases: Sequence[Stand] = ()) -> Piece:
+        """A piece of the block over keys and aggregates; Unfit if anything else is left in it."""
+        extra = self._aggregate_edits(span)
+        called = [stand.span for stand in extra]
+        extra += [a for a in aliases if not any(within(a.span, place) for place in called)]
+        extra += self._key_edits(span, [stand.span for stand in extra])
+        taken = [stand.span for stand in extra]
+        for use in self.bound.own_uses(self.block, span):
+            if any(within(use.span, place) for place in taken):
+                continue
+            named = use.table is None and use.name.casefold() in self.aliases
+            if not named or (self.scope.resolve(use) is not None and not by_alias):
+                raise Unfit(f"column {use.name} is not grouped")
+        return self.bound.rendering.piece(span, [*extra, *self.bound.replaced])
+
+    def _aggregate_edits(self, span: Span) -> list[Stand]:
+        deeper = [b.span for b in self.bound.nested(self.block.span)]
+        found: list[Stand] = []
+        for call in self.bound.calls_in(span):
+            inner = any(within(call.span, stand.span) for stand in found)
+            if inner or call.name not in self.bound.aggregates or call.windowed:
+                continue
+            if any(within(call.span, d) for d in deeper):
+                continue
+            found.append(Stand.of(call.span, value(self._number(call))))
+        return found
+
+    def _number(self, call: Call) -> int:
+        aggregate = self._aggregate(call)
+        for place, other in enumerate(self.aggregates):
+            if (other.function, other.argument) == (aggregate.function, aggregate.argument):
+                return place
+        self.aggregates.append(aggregate)
+        return len(self.aggregates) - 1
+
+    def _aggregate(self, call: Call) -> AggregateCall:
+        bound, function = self.bound, call.name.lower()
+        if call.name not in AGGREGATES:
+            raise Unfit(f"{function} is an aggregate in Python, which has no fold")
+        if any(not bound.is_pushable(span) for span in call.arguments):
+            raise Unfit("an aggregate depends on the instant")
+        if bound.nested(call.span):
+            raise Unfit("a subquery stands in an aggregate")
+        pieces = [bound.rendering.piece(span) for span in call.arguments]
+        name = _shown(call, [span.of(bound.text) for span in call.arguments])
+        if function == "count_if" and len(pieces) == 1:
+            function, pieces = "count", [case_when(pieces[0], number(1))]
+        if call.ignore_nulls:
+            function, pieces = f"{_EDGES.get(function, function)}_ignore_nulls", pieces[:1]
+        if call.distinct:
+            if function not in ("count", "min", "max"):
+                raise Unfit(f"{function}(DISTINCT …) has no fold")
+            function = "count_distinct" if function == "count" else function
+        if function not in bound.foldable or call.within:
+            raise Unfit(f"aggregate {function} has no fold")
+        constant = len(pieces) == 1 and isinstance(pieces[0].node, exp.Literal)
+        if function == "count" and (call.star or constant):
+            pieces = []
+        elif len(pieces) != 1:
+            raise Unfit(f"{function} of {len(pieces)} arguments has no fold")
+        if call.filter is not None:
+            if function in _EDGES:
+                raise Unfit(f"{function} with FILTER has no fold")  # NULL is a value of it
+            pieces = [self._filtered(call.filter, pieces)]
+        return AggregateCall(function, pieces[0] if pieces else None, name)
+
+    def _filtered(self, condition: Span, pieces: list[Piece]) -> Piece:
+        if not self.bound.is_pushable(condition) or self.bound.nested(condition):
+            raise Unfit("FILTER depends on the instant")
+        counted = pieces[0] if pieces else number(1)
+        return case_when(self.bound.rendering.piece(condition), counted)
+
+    def _key_edits(self, span: Span, taken: list[Span]) -> list[Stand]:
+        forms = [self._form(self.bound.rendering.node(key)) for key in self.key_spans]
+        found: list[Stand] = []
+        self._find_keys(self.bound.rendering.node(span), forms, taken, found)
+        for use in inside(self.bound.uses, span):
+            key = self.scope.resolve(use)
+            known = any(within(use.span, p) for p in [*taken, *(s.span for s in found)])
+            fits = key is not None and key in self.key_columns and not known
+            if fits and self._not_deeper(use.span):
+                found.append(Stand.of(use.span, column(f"_k{self.key_columns.index(key)}")))
+        return found
+
+    def _find_keys(
+        self,
+        node: exp.Expr | None,
+        forms: Sequence[object],
+        taken: Sequence[Span],
+        found: list[Stand],
+    ) -> None:
+        """Expressions that are a key, the outermost first."""
+        if node is None or isinstance(node, exp.Query):
+            return
+        if has_span(node):
+            place = span_of(node)
+            if any(within(place, t) for t in taken):
+                return
+            form = self._form(node)
+            if form in forms and not any(within(t, place) for t in taken):
+                found.append(Stand.of(place, column(f"_k{forms.index(form)}")))
+                return
+        for part in node.iter_expressions():
+            self._find_keys(part, forms, taken, found)
+
+    def _form(self, node: object) -> object:
+        """What makes two expressions the same: not the case of names, parentheses, or a table's name."""
+        if isinstance(node, exp.Paren):
+            return self._form(node.this)
+        if isinstance(node, exp.Column):
+            return self._column_form(node)
+        if isinstance(node, exp.Identifier):
+            return node.name.casefold()
+        if isinstance(node, exp.Expr):
+            said = ((k, v) for k, v in node.args.items() if v is not None and v is not False)
+            return (type(node), tuple((k, self._form(v)) for k, v in said))
+        return tuple(self._form(one) for one in node) if isinstance(node, list) else node
+
+    def _column_form(self, node: exp.Column) -> object:
+        if has_span(node):
+            place = span_of(node)
+            uses = [use for use in self.bound.uses if use.span == place]
+            known = self.scope.resolve(uses[0]) if uses else None
+            if known is not None:
+                return known
+        return (exp.Column, tuple(self._form(part) for part in node.parts))
+
+    def _not_deeper(self, place: Span) -> bool:
+        return not any(within(place, b.span) for b in self.bound.nested(self.block.span))
+
+
+_EDGES = {"first": "first", "last": "last", "first_value": "first", "last_value": "last"}
+
+
+def _shown(call: Call, arguments: list[str]) -> str:
+    """What Spark calls the column of an aggregate without an alias, for plain ones."""
+    if call.star:
+        return f"{call.name.lower()}(1)"
+    inner = ", ".join(argument.rpartition(".")[2].strip("`") for argument in arguments)
+    return f"{call.name.lower()}({'DISTINCT ' if call.distinct else ''}{inner})"

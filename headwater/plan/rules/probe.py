@@ -1,0 +1,30 @@
+"""Rule: a join of one stream with tables is done row by row, if the stream is the side that is kept.
+
+The join of a chunk with the tables is then the chunk's part of the whole join (R2, R5 of continuous
+views; concatenation in DataCell's words).
+"""
+
+from __future__ import annotations
+
+from headwater.plan.blocks import Unfit
+from headwater.plan.scope import Scope
+
+_WITH_TABLE = frozenset({",", "inner", "cross", "left", "semi", "anti"})
+_TABLE_WITH = frozenset({",", "inner", "cross", "right"})
+
+
+def check_probe(scope: Scope) -> None:
+    """Unfit unless every join distributes over the rows of the block's streams."""
+    seen = False
+    for number, info in enumerate(scope.sources):
+        if info.streaming and info.leaf is None:
+            raise Unfit("a stream is joined with a subquery over streams")
+        if number:
+            if info.leaf is None:
+                allowed = _WITH_TABLE if seen else None
+            else:
+                allowed = frozenset({",", "inner", "cross"}) if seen else _TABLE_WITH
+            if allowed is not None and info.source.join not in allowed:
+                kind = f"a{'n' if info.source.join == 'anti' else ''} {info.source.join}"
+                raise Unfit(f"{kind} join keeps rows of a table that match no row yet")
+        seen = seen or info.leaf is not None

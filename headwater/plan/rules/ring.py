@@ -1,0 +1,57 @@
+"""Rule: a window of the last rows is a ring; the block is evaluated over the ring's rows, whatever it is.
+
+The window is taken before WHERE, so nothing can be dropped earlier (Definition 2 of streaming tables). Where
+WHERE asks for the rows of the instant alone (`T = CURRENT_INSTANT()`), only keys that got rows are looked at.
+"""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from headwater.plan.blocks import Bound
+from headwater.plan.folds import FoldPlan
+from headwater.plan.scope import Scope
+from headwater.plan.shape import Block
+from headwater.plan.text import spark_text
+from headwater.sql.spans import span_of
+from headwater.sql.text import Span
+
+
+def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
+    """The ring of a block's one windowed table."""
+    bound.check_subqueries(block)
+    direct = bound.direct(scope)
+    counted = bound.sampling in ("rows", "chunks")  # then a tick may have several instants
+    return FoldPlan(
+        number=number,
+        kind="ring",
+        block=block,
+        leaves=tuple(leaf for _, leaf in direct),
+        leaf_sources=tuple(place for place, _ in direct),
+        statics=bound.statics(scope),
+        from_text=spark_text(),
+        where=(),
+        join_on=(),
+        keys=(),
+        aggregates=(),
+        columns=(),
+        finish=None,
+        in_order=False,
+        transformation="last rows",
+        fresh=not counted and any(_asks_for_now(bound, block, scope, s) for s in block.conjuncts),
+    )
+
+
+def _asks_for_now(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
+    """Whether a condition is `T = CURRENT_INSTANT()`, T of a window per key."""
+    node = bound.rendering.node(span)
+    if not isinstance(node, exp.EQ):
+        return False
+    sides = {span_of(node.this), span_of(node.expression)}
+    uses = bound.own_uses(block, span)
+    column = scope.resolve(uses[0]) if len(uses) == 1 else None
+    leaf = None if column is None else scope.sources[column.source].leaf
+    now = sides & {call.span for call in bound.query.instants}
+    if column is None or leaf is None or not now or uses[0].span not in sides - now:
+        return False
+    return bool(leaf.window.keys) and column.name == leaf.columns.time
