@@ -21,6 +21,7 @@ from headwater.expression.nodes import Bound, BoundConstant
 from headwater.expression.table import call, spanned
 from headwater.expression.terms import Terms
 from headwater.sql import literals
+from headwater.sql.spans import SPAN
 from headwater.sql.text import Span
 from headwater.sql.types import SIMPLE, TIMESTAMP
 
@@ -128,16 +129,9 @@ class Binder:
 
 
 def span_of(node: exp.Expr) -> Span | None:
-    """Where a node stands in the text, if its reader noted that; function names are no whole nodes."""
-    known = node.meta.get("span")
-    if isinstance(known, Span):
-        return known
-    parts = node.parts if isinstance(node, exp.Column) else [node]
-    if not isinstance(node, (exp.Column, exp.Literal)):
-        return None
-    if any("start" not in part.meta for part in parts):
-        return None
-    return Span(parts[0].meta["start"], parts[-1].meta["end"] + 1)
+    """Where a node stands in the text; None for one that sqlglot made up."""
+    known: Span | None = node.meta.get(SPAN)
+    return known
 
 
 Read = Callable[[Binder, exp.Expr], Bound | None]

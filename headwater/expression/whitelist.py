@@ -98,7 +98,7 @@ EMPTY_PATTERNS = _listed("^ ¦ $ ¦ b* ¦ (a|)b? ¦ ^$ ¦ a?$")  # they can matc
 PATTERNS = (
     *_listed(r"""
 b ¦ a.b ¦ [ab] ¦ ^a ¦ b$ ¦ ^a.*b$ ¦ a|b ¦ [^a] ¦ [a-z]+ ¦ a?b ¦ (ab|b) ¦ b.z ¦ a{{1,2}} ¦ [a-c]{{2}} ¦ \\w
-\\d+ ¦ \\s ¦ [\\w%]+ ¦ \\. ¦ .+?b ¦ z%$ ¦ (?:a|b)+ ¦ ä ¦ 😀
+\\d+ ¦ \\s ¦ [\\w%]+ ¦ \\. ¦ .+?b ¦ z%$ ¦ (?:ab)+ ¦ ä ¦ 😀
 """),
     *EMPTY_PATTERNS,
 )

@@ -62,7 +62,7 @@ CAST(f AS DECIMAL(10, 2)) | CAST(x AS STRING) | CAST(a AS STRING) | CAST(b AS DO
 CAST(l AS TIMESTAMP) | exp(d) | ln(d) | log10(d) | pow(d, 3) | pow(2, d) | pow(m, 2) | sqrt(m)
 round(f) | round(d, i) | round(d, -1) | round(i, -1) | initcap(s) | repeat(s, i) | repeat(s, 100000)
 lpad(s, i) | s RLIKE s | s RLIKE '(?=x)' | s RLIKE '\\\\bx' | s RLIKE '(a*)*' | s RLIKE 'a*+'
-s RLIKE '(?i)x' | s RLIKE '[a&&b]' | s RLIKE '\\\\p{L}' | s RLIKE '(a)\\\\1' | s RLIKE '['
+s RLIKE '(?i)x' | s RLIKE '(?:a+)+' | s RLIKE '[a&&b]' | s RLIKE '\\\\p{L}' | s RLIKE '(a)\\\\1' | s RLIKE '['
 regexp_replace(s, 'x', '$0') | regexp_replace(s, 'x*', 'y') | regexp_extract(s, 'x', 1)
 regexp_replace(s, 'x', 'y', 2) | split(s, '')[0] | split(s, ',', 2)[0] | s LIKE 'x\\\\'
 s LIKE 'a\\\\b' | s LIKE 'x' ESCAPE '%' | trim('' FROM s) | get_json_object(s, '$.a')

@@ -1,10 +1,10 @@
 """LIKE, ILIKE and regular expressions with a constant pattern.
 
-Owns: the part of Java's regular expressions that Python's `re` matches alike, written anew for it:
-characters, `.`, classes, `\\d \\w \\s`, groups, `|`, quantifiers (greedy and lazy), `^` and `$`. Both search
-from the left and try alternatives in order, so they find the same. Must never: take more of the syntax
-(look-around, back-references, flags, possessive quantifiers, class arithmetic, and `\\b`, which goes by
-Unicode in Java).
+Owns: the part of Java's regular expressions that RE2 (Arrow's) and Python's `re` match alike, written anew
+for them: characters, `.`, classes, `\\d \\w \\s`, groups, `|`, quantifiers, greedy and lazy, `^`, `$`. All
+search from the left and try alternatives in order, so they find the same. RE2 needs time in proportion to
+the text; what ends in `$`, which it reads otherwise, is `re`'s, with few quantifiers. Must never: take more
+of the syntax (look-around, back-references, flags, possessive quantifiers, class arithmetic, `\\b`).
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from headwater.expression.table import call, called, operation
 
 STRINGS = pa.list_(pa.field("element", STRING))
 LONGEST_PATTERN = 500
-_ENDS = "\\n\\r\\u0085\\u2028\\u2029"
+MOST_OPEN = 2  # quantifiers without an end in a pattern that Python matches
+_ENDS = "\\n\\r\u0085\u2028\u2029"
 _ANY = f"[^{_ENDS}]"
-_END = "(?=\\r\\n\\Z|(?<!\\r)\\n\\Z|[\\r\\u0085\\u2028\\u2029]\\Z|\\Z)"
+_END = "(?=\\r\\n\\Z|(?<!\\r)\\n\\Z|[\\r\u0085\u2028\u2029]\\Z|\\Z)"
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d{1,3}(?:,\d{0,3})?\})\??")
 _PUNCTUATION = frozenset(".[]{}()*+-?^$|\\/\"'#&~@%!,;:<>=_ ")
 _CLASSES = {"d": "0-9", "w": "a-zA-Z_0-9", "s": " \\t\\n\\x0b\\f\\r"}
@@ -40,24 +41,36 @@ class _Unknown(Exception):
 
 @dataclass(frozen=True)
 class _Part:
-    """A piece of a pattern for Python, whether it can match nothing, and whether it captures."""
+    """A piece of a pattern, whether it can match nothing, and whether a quantifier may follow it."""
 
     text: str
     empty: bool
-    captures: bool = False
+    single: bool = True  # it captures nothing, and holds no quantifier or alternative
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """A whole pattern: for RE2 and Python, or with `$` for Python alone."""
+
+    text: str
+    empty: bool
+    groups: int
+    ends: bool  # `$` stands in it
 
 
 class _Translator:
-    """Java's pattern → Python's, or _Unknown."""
+    """Java's pattern → ours, or _Unknown; the group `kept` is the one that is called g."""
 
-    def __init__(self, pattern: str) -> None:
-        self.pattern, self.place, self.groups = pattern, 0, 0
+    def __init__(self, pattern: str, kept: int | None) -> None:
+        self.pattern, self.place, self.kept = pattern, 0, kept
+        self.groups, self.open, self.ends = 0, 0, False
 
-    def whole(self) -> _Part:
+    def whole(self) -> _Pattern:
         found = self._alternatives()
-        if self.place < len(self.pattern):
+        if self.place < len(self.pattern) or (self.ends and self.open > MOST_OPEN):
             raise _Unknown
-        return found
+        text = f"(?P<g>{found.text})" if self.kept == 0 else found.text
+        return _Pattern(text, found.empty, self.groups, self.ends)
 
     def _peek(self) -> str:
         return self.pattern[self.place : self.place + 1]
@@ -73,15 +86,15 @@ class _Translator:
         while self._peek() == "|":
             self._take()
             parts.append(self._sequence())
-        empty, captures = any(p.empty for p in parts), any(p.captures for p in parts)
-        return _Part("|".join(p.text for p in parts), empty, captures)
+        single = len(parts) == 1 and parts[0].single
+        return _Part("|".join(p.text for p in parts), any(p.empty for p in parts), single)
 
     def _sequence(self) -> _Part:
         parts: list[_Part] = []
         while self._peek() not in ("", "|", ")"):
             parts.append(self._quantified())
-        empty, captures = all(p.empty for p in parts), any(p.captures for p in parts)
-        return _Part("".join(p.text for p in parts), empty, captures)
+        empty, single = all(p.empty for p in parts), all(p.single for p in parts)
+        return _Part("".join(p.text for p in parts), empty, single)
 
     def _quantified(self) -> _Part:
         atom = self._atom()
@@ -89,13 +102,14 @@ class _Translator:
         if found is None:
             return atom
         self.place = found.end()
-        if atom.empty or atom.captures or self._peek() in ("*", "+", "?", "{"):
+        if atom.empty or not atom.single or self._peek() in ("*", "+", "?", "{"):
             raise _Unknown  # a repeated nothing, a group of which the last counts, or possessive
         bounds = re.findall(r"\d+", found[0])
         if len(bounds) == 2 and int(bounds[0]) > int(bounds[1]):
             raise _Unknown
         empty = found[0][0] in "*?" or (found[0][0] == "{" and int(bounds[0]) == 0)
-        return _Part(atom.text + found[0], empty)
+        self.open += found[0][0] in "*+" or ("," in found[0] and len(bounds) == 1)
+        return _Part(atom.text + found[0], empty, single=False)
 
     def _atom(self) -> _Part:
         character = self._take()
@@ -108,6 +122,7 @@ class _Translator:
         if character == "^":
             return _Part("\\A", True)
         if character == "$":
+            self.ends = True
             return _Part(_END, True)
         if character == "\\":
             return _Part(self._escape(), False)
@@ -123,11 +138,11 @@ class _Translator:
             self.place += 2
             captures = False
         self.groups += captures
+        opening = "(?P<g>" if captures and self.groups == self.kept else "(?:"
         inner = self._alternatives()
         if self._take() != ")":
             raise _Unknown
-        opening = "(" if captures else "(?:"
-        return _Part(f"{opening}{inner.text})", inner.empty, captures or inner.captures)
+        return _Part(f"{opening}{inner.text})", inner.empty, inner.single and not captures)
 
     def _escape(self) -> str:
         character = self._take()
@@ -179,40 +194,43 @@ class _Translator:
         return re.escape(character), character
 
 
-def translated(pattern: str) -> tuple[re.Pattern[str], bool] | None:
-    """Java's pattern for Python, and whether it can match nothing; None if it is not known to be alike."""
+def translated(pattern: str, kept: int | None = None) -> _Pattern | None:
+    """Java's pattern for us; None if it is not known to be alike."""
     if len(pattern) > LONGEST_PATTERN:
         return None
     try:
-        whole = _Translator(pattern).whole()
-        return re.compile(whole.text), whole.empty
+        whole = _Translator(pattern, kept).whole()
+        re.compile(whole.text)
     except (_Unknown, re.error, RecursionError):
         return None
+    return whole
 
 
-def _pattern(arguments: tuple[Bound, ...], empty: bool) -> re.Pattern[str] | None:
-    """The constant pattern that stands second; `empty`: it may match nothing."""
+def _known(arguments: tuple[Bound, ...]) -> _Pattern | None:
+    """The constant pattern that stands second."""
     if len(arguments) < 2 or any(argument.type != STRING for argument in arguments[:2]):
         return None
     text = constant(arguments[1])
-    found = None if text is None else translated(text)
-    return None if found is None or (found[1] and not empty) else found[0]
+    return None if text is None else translated(text)
 
 
-def _compiled(call: BoundCall) -> re.Pattern[str]:
-    found = translated(constant(call.arguments[1]))
+def _of(call: BoundCall, kept: int | None = None) -> _Pattern:
+    found = translated(constant(call.arguments[1]), kept)
     assert found is not None  # the type rule has seen it
-    return found[0]
+    return found
 
 
 def _rlike(*arguments: Bound) -> Bound | None:
     """`text RLIKE pattern`: somewhere in the text."""
-    fine = len(arguments) == 2 and _pattern(arguments, empty=True) is not None
+    fine = len(arguments) == 2 and _known(arguments) is not None
     return called("rlike", arguments, BOOLEAN) if fine else None
 
 
 def _rlike_kernel(call: BoundCall) -> Kernel:
-    search = _compiled(call).search
+    pattern = _of(call)
+    if not pattern.ends:
+        return lambda value, _: pc.match_substring_regex(value, pattern.text)
+    search = re.compile(pattern.text).search
     return by_row(lambda text, _: search(text) is not None)(call)
 
 
@@ -221,16 +239,19 @@ operation("rlike", _rlike, _rlike_kernel)
 
 def _replace(*arguments: Bound) -> Bound | None:
     """REGEXP_REPLACE with a constant text that names no groups."""
-    fine = taken(arguments, [STRING] * 3) and _pattern(arguments, empty=False)
-    new = constant(arguments[2]) if fine else None
+    known = _known(arguments) if taken(arguments, [STRING] * 3) else None
+    new = None if known is None or known.empty else constant(arguments[2])
     if new is None or "$" in new or "\\" in new:
         return None
     return called("regexp_replace", arguments, STRING)
 
 
 def _replace_kernel(call: BoundCall) -> Kernel:
-    pattern, new = _compiled(call), constant(call.arguments[2])
-    return by_row(lambda text, *_: pattern.sub(lambda _: new, text))(call)
+    pattern, new = _of(call), constant(call.arguments[2])
+    if not pattern.ends:
+        return lambda value, *_: pc.replace_substring_regex(value, pattern.text, new)
+    matcher = re.compile(pattern.text)
+    return by_row(lambda text, *_: matcher.sub(lambda _: new, text))(call)
 
 
 operation("regexp_replace", _replace, _replace_kernel)
@@ -238,21 +259,29 @@ operation("regexp_replace", _replace, _replace_kernel)
 
 def _extract(*arguments: Bound) -> Bound | None:
     """REGEXP_EXTRACT of a constant group: empty where nothing matches."""
-    pattern = _pattern(arguments, empty=True)
+    known = _known(arguments)
     group = constant(arguments[2]) if len(arguments) == 3 and arguments[2].type == INT else None
-    if pattern is None or group is None or not 0 <= group <= pattern.groups:
+    if known is None or group is None or not 0 <= group <= known.groups:
         return None
     return called("regexp_extract", arguments, STRING)
 
 
 def _extract_kernel(call: BoundCall) -> Kernel:
-    search, group = _compiled(call).search, constant(call.arguments[2])
+    pattern = _of(call, constant(call.arguments[2]))
+    if not pattern.ends:
+        return lambda value, *_: _first_match(value, pattern.text)
+    search = re.compile(pattern.text).search
 
     def extracted(text: str, *_: Any) -> str:
         found = search(text)
-        return "" if found is None else found[group] or ""
+        return "" if found is None else found["g"] or ""
 
     return by_row(extracted)(call)
+
+
+def _first_match(value: pa.Array, pattern: str) -> pa.Array:
+    found = pc.struct_field(pc.extract_regex(value, pattern), [0])
+    return pc.if_else(pc.is_valid(value), pc.fill_null(found, ""), pa.scalar(None, STRING))
 
 
 operation("regexp_extract", _extract, _extract_kernel)
@@ -260,15 +289,18 @@ operation("regexp_extract", _extract, _extract_kernel)
 
 def _split(*arguments: Bound) -> Bound | None:
     """SPLIT by a pattern, without a limit."""
-    fine = len(arguments) == 2 and _pattern(arguments, empty=False)
-    return called("split", arguments, STRINGS) if fine else None
+    known = _known(arguments) if len(arguments) == 2 else None
+    return None if known is None or known.empty else called("split", arguments, STRINGS)
 
 
 def _split_kernel(call: BoundCall) -> Kernel:
-    pattern = _compiled(call)
+    pattern = _of(call)
+    if not pattern.ends:
+        return lambda value, _: pc.cast(pc.split_pattern_regex(value, pattern.text), STRINGS)
+    matcher = re.compile(pattern.text)
 
     def parts(text: str, _: str) -> list[str]:
-        ends = [(found.start(), found.end()) for found in pattern.finditer(text)]
+        ends = [(found.start(), found.end()) for found in matcher.finditer(text)]
         starts = [0, *(end for _, end in ends)]
         stops = [*(start for start, _ in ends), len(text)]
         return [text[start:stop] for start, stop in zip(starts, stops, strict=True)]
@@ -308,10 +340,8 @@ def _like_kernel(call: BoundCall) -> Kernel:
     pieces = _pieces(pattern, escape)
     assert pieces is not None  # the type rule has seen it
     if "" in pieces or None in _inner(pieces):
-        if escape not in pattern and "\\" not in pattern:
-            return lambda value: pc.match_like(value, pattern)
-        matcher = re.compile("".join(map(_regular, pieces)), re.DOTALL)
-        return by_row(lambda text: matcher.fullmatch(text) is not None)(call)
+        plain = "".join(map(_written, pieces))
+        return lambda value: pc.match_like(value, plain)
     inner = "".join(piece or "" for piece in pieces)
     return _simple(inner, pieces[:1] == [None], pieces[-1:] == [None])
 
@@ -326,8 +356,11 @@ def _inner(pieces: list[str | None]) -> list[str | None]:
     return pieces[first:last]
 
 
-def _regular(piece: str | None) -> str:
-    return ".*" if piece is None else re.escape(piece) if piece else "."
+def _written(piece: str | None) -> str:
+    """A piece as Arrow reads it, which escapes by a backslash."""
+    if not piece:
+        return "%" if piece is None else "_"
+    return f"\\{piece}" if piece in "%_\\" else piece
 
 
 def _simple(inner: str, before: bool, after: bool) -> Callable[[Value], Value]:
