@@ -56,6 +56,7 @@ class _Pattern:
     empty: bool
     groups: int
     ends: bool  # `$` stands in it
+    begins: bool  # `^` stands in it, which Arrow takes for the start of each piece when it splits
 
 
 class _Translator:
@@ -63,14 +64,14 @@ class _Translator:
 
     def __init__(self, pattern: str, kept: int | None) -> None:
         self.pattern, self.place, self.kept = pattern, 0, kept
-        self.groups, self.open, self.ends = 0, 0, False
+        self.groups, self.open, self.ends, self.begins = 0, 0, False, False
 
     def whole(self) -> _Pattern:
         found = self._alternatives()
         if self.place < len(self.pattern) or (self.ends and self.open > MOST_OPEN):
             raise _Unknown
         text = f"(?P<g>{found.text})" if self.kept == 0 else found.text
-        return _Pattern(text, found.empty, self.groups, self.ends)
+        return _Pattern(text, found.empty, self.groups, self.ends, self.begins)
 
     def _peek(self) -> str:
         return self.pattern[self.place : self.place + 1]
@@ -120,6 +121,7 @@ class _Translator:
         if character == ".":
             return _Part(_ANY, False)
         if character == "^":
+            self.begins = True
             return _Part("\\A", True)
         if character == "$":
             self.ends = True
@@ -295,7 +297,7 @@ def _split(*arguments: Bound) -> Bound | None:
 
 def _split_kernel(call: BoundCall) -> Kernel:
     pattern = _of(call)
-    if not pattern.ends:
+    if not pattern.ends and not pattern.begins:
         return lambda value, _: pc.cast(pc.split_pattern_regex(value, pattern.text), STRINGS)
     matcher = re.compile(pattern.text)
 
