@@ -19,15 +19,15 @@ test-all: $(VENV)/ready ## run the tests with the large numbers too
 	$(BIN)/pytest -q --timeout 7200
 
 check: $(VENV)/ready ## linters, types, layers and tidiness (under a minute)
-	$(BIN)/ruff check headwater tests benchmarks
-	$(BIN)/ruff format --check headwater tests benchmarks
+	$(BIN)/ruff check headwater examples tests benchmarks
+	$(BIN)/ruff format --check headwater examples tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/pytest -q tests/test_tidy.py
 
 format: $(VENV)/ready ## put the code in shape
-	$(BIN)/ruff check --fix headwater tests benchmarks
-	$(BIN)/ruff format headwater tests benchmarks
+	$(BIN)/ruff check --fix headwater examples tests benchmarks
+	$(BIN)/ruff format headwater examples tests benchmarks
 
 bench: $(VENV)/ready ## run the benchmarks (BENCH=name for one, QUICK=1 for small sizes)
 	$(BIN)/headwater bench $(BENCH) $(if $(QUICK),--quick)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import re
 import sys
 import threading
 import weakref
@@ -17,6 +16,7 @@ import pyarrow as pa
 from headwater.engine.engine import Engine
 from headwater.errors import ClosedError, Error, NotSupportedError
 from headwater.execute import (
+    connectors,
     continuous,
     flush,
     functions,
@@ -24,36 +24,34 @@ from headwater.execute import (
     insert,
     query,
     relations,
-    sinks,
-    sources,
     subscriptions,
     tables,
     transaction,
     users,
     views,
 )
+from headwater.execute.answers import Answer
 from headwater.execute.context import Context, Running
 from headwater.execute.discretion import told
 from headwater.execute.handlers import handler_of
-from headwater.execute.query import KnownAnswer
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.spark import SparkStatus
 from headwater.result import Result
 from headwater.settings import Settings
-from headwater.sql import parser
+from headwater.sql import scripts
 from headwater.sql.caller import Caller, acting_for, current
 from headwater.sql.extensions import Emit
-from headwater.sql.judgement import judged
+from headwater.sql.kinds import command_of
 from headwater.sql.masking import masked
-from headwater.sql.permissions import permitted, text_refusal
+from headwater.sql.permissions import judgement_of, permitted, text_refusal
+from headwater.sql.scripts import Asked
 from headwater.sql.statements.base import Statement
 from headwater.sql.statements.call import Call
-from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.insert import Insert
-from headwater.sql.statements.query import FIRST_WORDS, Query, make_query
-from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.statements.query import Query
+from headwater.sql.statements.subscribe import Subscribe, parse_target
 from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
 from headwater.storage.disk import failures_told
@@ -66,7 +64,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
-QUOTED_NAME = re.compile(r"`(?:[^`]|``)+`")
 
 
 def connect(
@@ -121,13 +118,11 @@ class Database:
             tables.open_tables(self._context)
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
-            undo.callback(sources.close_sources, self._context)
             undo.callback(continuous.close_queries, self._context)
             views.open_views(self._context)
             continuous.open_queries(self._context)
-            undo.callback(sinks.close_sinks, self._context)
-            sinks.open_sinks(self._context)
-            sources.open_sources(self._context)
+            undo.callback(connectors.close_connectors, self._context)
+            connectors.open_connectors(self._context)
             undo.pop_all()
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
@@ -142,16 +137,15 @@ class Database:
 
         `follow`: SUBSCRIBE gives a result for each instant, until it is cancelled.
         """
-        short = len(text) <= parser.SHORT
-        for piece in parser.remembered_split(text) if short else parser.split(text):
+        for asked in scripts.read(text):
             try:
-                if follow and is_subscribe(piece.text):
-                    _, results = self.follow(piece.text)
+                if follow and isinstance(self.parsed(asked), Subscribe):
+                    _, results = self.follow(asked)
                     yield from (Result("SUBSCRIBE", rows) for rows in results)
                 else:
-                    yield self.statement(piece.text)
+                    yield self.statement(asked)
             except Error as error:
-                raise moved(error, piece, text) from None
+                raise moved(error, asked, text) from None
 
     def add_numbers(self, numbers: Callable[[], Mapping[str, int]]) -> Callable[[], None]:
         """Has `headwater.metrics` show a listener's numbers too; returns what takes that back."""
@@ -161,15 +155,15 @@ class Database:
     @failures_told()
     def follow(
         self,
-        text: str,
+        asked: str | Asked | Subscribe,
         cancellation: Cancellation | None = None,
         role: Role | None = None,
     ) -> tuple[pa.Schema, Iterator[pa.Table]]:
         """The columns of a SUBSCRIBE statement, and its results as they come, until it is cancelled."""
         self._check_open()
-        statement = parser.parse(text)
+        statement = asked if isinstance(asked, Subscribe) else self.parsed(asked)
         assert isinstance(statement, Subscribe)
-        caller = Caller(role or "admin")
+        caller, text = Caller(role or "admin"), statement.text
         with self.acting_for(caller, text):
             subscription = subscriptions.follow(self._context, statement)
         results = self._followed(subscription, cancellation or Cancellation(), caller, text)
@@ -220,7 +214,7 @@ class Database:
 
     def statement(
         self,
-        text: str,
+        asked: str | Asked,
         cancellation: Cancellation | None = None,
         role: Role | None = None,
         *,
@@ -232,10 +226,10 @@ class Database:
         `role`: it is refused, and so is what it calls, unless the role may run it. `user`: whose it
         is. `limit_s`: how long it may take, if that is less than the settings say.
         """
-        caller = Caller(role or "admin", user, limit_s)
-        with self.acting_for(caller, text):
+        caller, asked = Caller(role or "admin", user, limit_s), as_asked(asked)
+        with self.acting_for(caller, asked.text):
             return self._tracked(
-                cancellation or Cancellation(), lambda c: self._run(text, c, role=role)
+                cancellation or Cancellation(), lambda c: self._run(asked, c, role=role)
             )
 
     @failures_told()
@@ -249,29 +243,27 @@ class Database:
                     timer.cancel()
 
     def _run(
-        self, text: str, cancellation: Cancellation, depth: int = 0, role: Role | None = None
+        self, asked: Asked, cancellation: Cancellation, depth: int = 0, role: Role | None = None
     ) -> Result:
-        statement = self._parsed(text)
+        statement = self.parsed(asked)
         if role is not None:
-            self._check_role(role, statement)
-        running = Running(self._context, text, cancellation)
+            self.authorise(statement, role)
+        running = Running(self._context, asked.text, cancellation)
         if isinstance(statement, Call):
 
             def run(text: str) -> Result:
-                return self._run(text, cancellation, depth + 1, role)
+                return self._run(scripts.read_one(text), cancellation, depth + 1, role)
 
             return functions.call(running, statement, run, depth)
         handler = handler_of(statement)
         if handler is None:
-            raise not_yet(statement)
+            raise NotSupportedError(f"{command_of(statement)} is not supported yet")
         return handler(running, statement)
 
-    def _parsed(self, text: str) -> Statement:
+    def parsed(self, asked: str | Asked) -> Statement:
+        """The statement that a text is, with times in this database's zone."""
         self._check_open()
-        zone = self._context.settings.text("time_zone")
-        if len(text) <= parser.SHORT and text[:6].upper() == "SELECT":
-            return parser.remembered(text, zone)
-        return parser.parse(text, time_zone=zone)
+        return as_asked(asked).statement(self._context.settings.text("time_zone"))
 
     # For sessions of the server
 
@@ -289,9 +281,11 @@ class Database:
         """An admin can log in whom the catalog does not know: nobody needs to be warned."""
         self._context.admin_given = True
 
-    def authorise(self, text: str, role: Role) -> None:
+    def authorise(self, statement: Statement, role: Role) -> None:
         """An error if the role may not run a statement."""
-        self._check_role(role, self._parsed(text))
+        refusal = permitted(role, statement, self._context.functions)
+        if refusal is not None:
+            raise refusal
 
     def authorise_text(self, text: str, role: Role) -> None:
         """An error if the role may not have Spark run a text, whatever statement it belongs to."""
@@ -299,41 +293,45 @@ class Database:
         if refusal is not None:
             raise refusal
 
-    def _check_role(self, role: Role, statement: Statement) -> None:
-        refusal = permitted(role, statement, self._context.functions)
-        if refusal is not None:
-            raise refusal
+    def known_answer(self, text: str) -> Answer | None:
+        """The answer that a text asks for, if it is known and every role may have it."""
+        found = self._context.answers.find(text)
+        return found if found is not None and found.for_everybody else None
 
-    def known_answer(self, text: str) -> KnownAnswer | None:
-        """What answers a query again as long as the view that it reads has not changed."""
-        statement = self._parsed(text)
-        if not isinstance(statement, Query) or judged(text).admin_only:
-            return None  # known answers are given to everybody
-        return KnownAnswer(self._context, statement)
+    def share_answer(self, asked: Asked, text: str) -> None:
+        """A query was run that came as `text`: where its answer is known by now, that text finds it too."""
+        statement = self.parsed(asked)
+        answer = self._context.answers.find(statement.text)
+        if answer is not None and not judgement_of(statement).admin_only:
+            answer.for_everybody = True
+            if self._context.answers.find(text) is not answer:
+                self._context.answers.keep(text, answer)
 
     def columns(
-        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
+        self,
+        asked: str | Asked,
+        cancellation: Cancellation | None = None,
+        role: Role | None = None,
     ) -> pa.Schema:
         """The columns that a query gives."""
-        statement = self._parsed(text)
+        asked = as_asked(asked)
+        statement = self.parsed(asked)
         assert isinstance(statement, Query)
 
         def act(c: Cancellation) -> pa.Schema:
-            return query.columns_of_query(Running(self._context, text, c), statement)
+            return query.columns_of_query(Running(self._context, asked.text, c), statement)
 
-        with self.acting_for(Caller(role or "admin"), text):
+        with self.acting_for(Caller(role or "admin"), asked.text):
             return self._tracked(cancellation or Cancellation(), act)
 
     def held_insert(
-        self, text: str, cancellation: Cancellation | None = None, role: Role | None = None
+        self,
+        statement: Insert,
+        cancellation: Cancellation | None = None,
+        role: Role | None = None,
     ) -> tuple[str, pa.Table]:
         """The table that an INSERT means, and the rows that it would add; nothing is written."""
-        statement = self._parsed(text)
-        if not isinstance(statement, Insert):
-            raise NotSupportedError(
-                "INSERT FROM STREAM cannot wait for COMMIT, so it is refused in a transaction",
-                hint="COMMIT first",
-            )
+        text = statement.text
 
         def act(c: Cancellation) -> tuple[str, pa.Table]:
             return transaction.held_insert(Running(self._context, text, c), statement)
@@ -453,7 +451,7 @@ class Database:
         columns; of the results that came since it last asked, a reader gets the newest row per key.
         """
         self._check_open()
-        target = subscription_target(query)
+        target = parse_target(query)
         limit = timeout if callback is None else None
         found = subscriptions.subscribe(self._context, target, emit, after, limit, conflate_by)
         return found if callback is None else Pusher(found, callback)
@@ -514,8 +512,7 @@ class Database:
             rest.callback(context.kernel.close)
             rest.callback(context.catalog.close)
             rest.callback(context.streams.close)
-            sources.close_sources(context)
-            sinks.close_sinks(context)
+            connectors.close_connectors(context)
             continuous.close_queries(context)
             for table in context.tables.values():
                 table.collect_garbage()
@@ -543,7 +540,7 @@ def close_at_exit(reference: weakref.ref[Database]) -> None:
         database.close()
 
 
-def moved(error: Error, piece: parser.Piece, text: str) -> Error:
+def moved(error: Error, piece: Asked, text: str) -> Error:
     """The error of a statement, placed in the whole text."""
     place = error.place
     if place is not None and place.text in (piece.text, masked(piece.text)):
@@ -551,27 +548,6 @@ def moved(error: Error, piece: parser.Piece, text: str) -> Error:
     return error
 
 
-def is_subscribe(text: str) -> bool:
-    """Whether a statement is a SUBSCRIBE."""
-    return text.split(None, 1)[0].upper() == "SUBSCRIBE"
-
-
-def subscription_target(text: str) -> str | Query:
-    """A query's name, or a continuous select."""
-    words = text.strip().split(None, 1)
-    if QUOTED_NAME.fullmatch(text.strip()):
-        return text.strip()[1:-1].replace("``", "`")
-    if len(words) == 1 and words[0].strip("`(").upper() not in FIRST_WORDS:
-        return words[0].strip("`")
-    return make_query(text.strip().rstrip(";"))
-
-
-def not_yet(statement: Statement) -> NotSupportedError:
-    """The answer to a statement that is read but not carried out yet, with its name."""
-    words = statement.text.split()
-    count = 3 if words[0].upper() in ("CREATE", "ALTER", "DROP") else 1
-    if isinstance(statement, Drop):
-        name = f"DROP {statement.kind.upper()}"
-    else:
-        name = " ".join(words[:count]).upper().rstrip("(")
-    return NotSupportedError(f"{name} is not supported yet")
+def as_asked(asked: str | Asked) -> Asked:
+    """The one statement that a text is."""
+    return scripts.read_one(asked) if isinstance(asked, str) else asked

@@ -40,7 +40,7 @@ def statement_kinds() -> list[str]:
     """The statements of the grammar as words: CreateStreamingTable → CREATE STREAMING TABLE."""
     other = {"Query": "SELECT", "ShowSetting": "SHOW", "SetSetting": "SET", "ResetSetting": "RESET",
              "ControlQuery": "PAUSE", "ControlSink": "PAUSE", "ControlSource": "PAUSE",
-             "ExplainObject": "EXPLAIN",
+             "ExplainObject": "EXPLAIN", "DeclareCursor": "DECLARE", "CloseCursor": "CLOSE",
              "InsertFromStream": "FROM STREAM", "CreateStreamingTable": "CREATE STREAMING TABLE",
              "AlterTableSetRange": "SET RANGE", "AlterTableSetClock": "SET CLOCK TO",
              "AlterTableSetMaxClockAhead": "SET MAX_CLOCK_AHEAD", "AlterQueryResetLandmark": "RESET LANDMARK",

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PRODUCT = sorted((ROOT / "headwater").rglob("*.py"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+PRODUCT = sorted((ROOT / "headwater").rglob("*.py")) + EXAMPLES
 TESTS = sorted((ROOT / "tests").rglob("*.py"))
 LONGEST_FILE = 600
 LONGEST_TEST_FILE = 800
@@ -24,6 +25,12 @@ SPARK_FOLDERS = ("kernel", "sources", "sinks")
 
 def name_of(path: Path) -> str:
     return str(path.relative_to(ROOT))
+
+
+def folder_of(path: Path) -> str:
+    """The folder of the package that a file stands in; "" for files of the examples."""
+    parts = path.relative_to(ROOT).parts
+    return parts[1] if parts[0] == "headwater" else ""
 
 
 def lines_with(pattern: str, files: list[Path]) -> Iterator[str]:
@@ -63,7 +70,7 @@ def test_public_pyspark_only() -> None:
 
 
 def test_spark_is_imported_in_its_folders_only() -> None:
-    others = [p for p in PRODUCT if p.relative_to(ROOT / "headwater").parts[0] not in SPARK_FOLDERS]
+    others = [p for p in PRODUCT if p.relative_to(ROOT).parts[1] not in SPARK_FOLDERS]
     assert list(lines_with(r"^\s*(from|import) (pyspark|py4j)\b", others)) == []
 
 
@@ -76,7 +83,7 @@ EDITS = {
 # Receivers that are no text of a query: files, tables, kinds of things in messages, Arrow's errors.
 NOT_TEXT = re.compile(
     r"^(self\._table|fresh|os|edited|re|spark_type|kind|what|name|statement\.(kind|action|format)|mode\.kind"
-    r"|found\.kind|item\.definition\[.method.\]|call\.name|token\.name|literal\..*)$"
+    r"|(found|connectors)\.kind|item\.definition\[.method.\]|call\.name|token\.name|literal\..*)$"
 )
 
 
@@ -94,7 +101,7 @@ def text_edits(path: Path) -> Iterator[str]:
 
 def test_no_text_of_a_query_is_edited() -> None:
     """A plan is made of nodes and pieces; a text is filled by its slots (docs/internals/planner.md)."""
-    folders = [p for p in PRODUCT if p.relative_to(ROOT / "headwater").parts[0] in PLANNING]
+    folders = [p for p in PRODUCT if folder_of(p) in PLANNING]
     assert [edit for path in folders for edit in text_edits(path)] == []
 
 
@@ -139,3 +146,77 @@ def test_layers() -> None:
     command = [sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()"]
     done = subprocess.run([*command, "--no-cache"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
+
+
+# Who asks what a statement is asks the parsed statement. These handle texts of another kind, or tokens.
+NOT_OF_STATEMENTS = {
+    "cli/check_folder.py": "lines of /proc",
+    "cli/colouring.py": "what is being typed, before it is a statement",
+    "cli/commands.py": "commands with a backslash",
+    "cli/complaint.py": "lines of a message",
+    "cli/completion.py": "what is being typed, before it is a statement",
+    "cli/helping.py": "pages of the documentation",
+    "cli/output.py": "values of rows",
+    "cli/plan_tree.py": "lines of EXPLAIN",
+    "cli/progress.py": "words for a terminal",
+    "cli/scanner.py": "colours of what is being typed",
+    "cli/shell.py": "commands with a backslash, and what is being typed",
+    "cli/tree.py": "lines of EXPLAIN",
+    "execute/discretion.py": "words of an error",
+    "execute/verifiers.py": "stored passwords",
+    "server/config.py": "values of settings",
+    "server/http/request.py": "addresses of requests",
+    "server/wire/catalog/functions.py": "values of PostgreSQL's functions",
+    "server/wire/catalog/tables.py": "a table of columns",
+    "server/wire/copying.py": "values of rows",
+    "server/wire/lines.py": "bytes of rows",
+    "server/wire/parameters.py": "values of parameters",
+    "server/wire/spelling.py": "tokens: what clients spell differently, before it is parsed",
+    "server/wire/types.py": "names of types",
+    "server/wire/values.py": "values of rows",
+}
+TEXTS = {"asked", "original", "piece", "query", "script", "sql", "statement", "text", "words"}
+OF_STRINGS = {
+    "casefold",
+    "endswith",
+    "find",
+    "lower",
+    "partition",
+    "removeprefix",
+    "replace",
+    "split",
+}
+OF_STRINGS |= {"startswith", "upper"}
+OF_PATTERNS = {"findall", "finditer", "fullmatch", "match", "search", "sub"}
+
+
+def is_text(node: ast.AST) -> bool:
+    """Whether an expression is, by its name, a text or a piece of one: `text[:6]`, `x.text.strip()`."""
+    while isinstance(node, ast.Subscript | ast.Call):
+        inner = node.value if isinstance(node, ast.Subscript) else node.func
+        node = inner.value if isinstance(inner, ast.Attribute) and inner.attr != "text" else inner
+    if isinstance(node, ast.Attribute):
+        return node.attr in TEXTS
+    return isinstance(node, ast.Name) and node.id in TEXTS
+
+
+def looks_at_words(path: Path) -> list[str]:
+    """Places where a method of strings, or a pattern, is used on a text."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            of_string = node.func.attr in OF_STRINGS and is_text(node.func.value)
+            of_pattern = node.func.attr in OF_PATTERNS and any(map(is_text, node.args))
+            if of_string or of_pattern:
+                found.append(f"{name_of(path)}:{node.lineno}: {ast.unparse(node)}")
+    return found
+
+
+def test_nobody_guesses_a_statement_by_its_words() -> None:
+    """Servers, the shell, the database and what carries out statements go by the parsed statement."""
+    package = ROOT / "headwater"
+    asking = ("cli", "database.py", "execute", "server")
+    files = [path for path in PRODUCT if folder_of(path) in asking]
+    hits = {str(path.relative_to(package)): looks_at_words(path) for path in files}
+    assert [h for name, found in hits.items() if name not in NOT_OF_STATEMENTS for h in found] == []
+    assert [name for name in NOT_OF_STATEMENTS if not hits.get(name)] == []

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from headwater.examples.linearroad.traffic import Scenario, batches, historical_tolls
 
 import headwater
 from benchmarks import installed
@@ -31,7 +32,6 @@ from benchmarks.linearroad.application import OUTPUTS, Answered, Application, cr
 from benchmarks.linearroad.minutes import MINUTE_S, Minutes
 from benchmarks.linearroad.profile import Profile
 from benchmarks.linearroad.questions import INDEX, Asker
-from headwater.sources.linearroad import Scenario, batches, historical_tolls
 
 ROOT = Path(__file__).parents[2]
 DEADLINE_S = 5.0

@@ -195,8 +195,10 @@ def demo(
     if tour:
         code = import_module("headwater.cli.tour").main(master=master)
     else:
+        from headwater.examples import load
+
         length = None if keep_running else seconds
-        code = import_module("headwater.cli.demo").main(
+        code = load("linearroad", "demo.run").main(
             seconds=length, master=master, browser=browser, port=port
         )
     raise typer.Exit(code or 0)

@@ -9,7 +9,7 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -23,7 +23,6 @@ class Version:
     key: object  # what it was made of: equal keys, equal results
     made_at: float  # by the wall clock, in seconds
     instant: int  # what functions of time meant, in µs
-    answers: dict[object, pa.Table] = field(default_factory=dict, compare=False)  # to queries
 
 
 class Versions:

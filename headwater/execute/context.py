@@ -16,7 +16,7 @@ from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
 from headwater.errors import BindError, NotSupportedError
-from headwater.execute.shared_rows import SharedRows
+from headwater.execute.answers import Answers, SharedRows
 from headwater.expression.terms import Terms
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
@@ -61,6 +61,7 @@ class Context:
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
+    answers: Answers = field(default_factory=Answers)
     shared: SharedRows = field(default_factory=SharedRows)
     numbers: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)  # of listeners
     admin_given: bool = False  # the server knows an admin beside those of the catalog

@@ -10,6 +10,7 @@ from typing import Any
 
 from headwater.execute import (
     change,
+    connectors,
     continuous,
     copy,
     explain_continuous,
@@ -19,8 +20,6 @@ from headwater.execute import (
     insert,
     query,
     show,
-    sinks,
-    sources,
     streaming_tables,
     subscriptions,
     table_clock,
@@ -30,52 +29,12 @@ from headwater.execute import (
 )
 from headwater.execute.context import Running
 from headwater.result import Result
-from headwater.sql.statements.advance import Advance
-from headwater.sql.statements.alter import (
-    AlterQueryResetLandmark,
-    AlterTableAddColumns,
-    AlterTableDropColumns,
-    AlterTableRename,
-    AlterTableRenameColumn,
-    AlterTableSetClock,
-    AlterTableSetMaxClockAhead,
-    AlterTableSetRange,
-    AlterViewRefreshStatic,
-)
-from headwater.sql.statements.base import Statement
-from headwater.sql.statements.control import ControlQuery, ControlSink, ControlSource
-from headwater.sql.statements.copy import Copy
-from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
-from headwater.sql.statements.create_function import CreateFunction
-from headwater.sql.statements.create_index import CreateIndex
-from headwater.sql.statements.create_materialized_view import CreateMaterializedView
-from headwater.sql.statements.create_procedure import CreateProcedure
-from headwater.sql.statements.create_sink import CreateSink
-from headwater.sql.statements.create_source import CreateSource
-from headwater.sql.statements.create_streaming_table import CreateStreamingTable
-from headwater.sql.statements.create_table import CreateTable
-from headwater.sql.statements.create_token import CreateToken
-from headwater.sql.statements.create_view import CreateView
-from headwater.sql.statements.delete import Delete
-from headwater.sql.statements.describe import Describe
-from headwater.sql.statements.drop import Drop
-from headwater.sql.statements.explain import Explain, ExplainObject
-from headwater.sql.statements.flush import Flush
-from headwater.sql.statements.insert import Insert, InsertFromStream
-from headwater.sql.statements.merge import Merge
-from headwater.sql.statements.query import Query
-from headwater.sql.statements.setting import ResetSetting, SetSetting
-from headwater.sql.statements.show import Show, ShowSetting
-from headwater.sql.statements.subscribe import Subscribe
-from headwater.sql.statements.truncate import Truncate
-from headwater.sql.statements.update import Update
-from headwater.sql.statements.user import AlterUser, CreateUser
-from headwater.sql.statements.verify import VerifyView
+from headwater.sql import statements as s
 
 Handler = Callable[[Running, Any], Result]
 
 
-def drop_relation(running: Running, statement: Drop) -> Result:
+def drop_relation(running: Running, statement: s.Drop) -> Result:
     """DROP TABLE and DROP STREAM: whatever kind of table the name means."""
     found = running.context.find(statement.name)
     if found is not None and running.context.streams.find(found.id) is not None:
@@ -83,51 +42,51 @@ def drop_relation(running: Running, statement: Drop) -> Result:
     return tables.drop_table(running, statement)
 
 
-HANDLERS: dict[type[Statement], Handler] = {
-    Advance: streaming_tables.advance,
-    AlterTableSetClock: table_clock.set_clock,
-    AlterTableSetMaxClockAhead: table_clock.set_max_ahead,
-    AlterTableSetRange: streaming_tables.set_range,
-    CreateStreamingTable: streaming_tables.create_streaming_table,
-    AlterQueryResetLandmark: continuous.reset_landmark,
-    AlterTableAddColumns: tables.add_columns,
-    AlterTableDropColumns: tables.drop_columns,
-    AlterTableRename: tables.rename_table,
-    AlterTableRenameColumn: tables.rename_column,
-    ControlQuery: continuous.control_query,
-    ControlSink: sinks.control_sink,
-    ControlSource: sources.control_source,
-    Copy: copy.copy,
-    CreateContinuousQuery: continuous.create_continuous_query,
-    CreateMaterializedView: continuous.create_materialized_view,
-    CreateIndex: indexes.create_index,
-    CreateFunction: functions.create_function,
-    CreateProcedure: functions.create_procedure,
-    CreateSink: sinks.create_sink,
-    CreateSource: sources.create_source,
-    CreateTable: tables.create_table,
-    CreateView: views.create_view,
-    AlterViewRefreshStatic: views.refresh_static,
-    VerifyView: views.verify_view,
-    Delete: change.delete,
-    Describe: show.describe,
-    Explain: show.explain,
-    ExplainObject: explain_continuous.explain_object,
-    Flush: flush.flush,
-    Insert: insert.insert,
-    InsertFromStream: sources.insert_from_stream,
-    Merge: change.merge,
-    Query: query.run_query,
-    ResetSetting: show.reset_setting,
-    SetSetting: show.set_setting,
-    Show: show.show,
-    ShowSetting: show.show_setting,
-    Subscribe: subscriptions.subscribe_statement,
-    Truncate: tables.truncate,
-    Update: change.update,
-    AlterUser: users.alter_user,
-    CreateToken: users.create_token,
-    CreateUser: users.create_user,
+HANDLERS: dict[type[s.Statement], Handler] = {
+    s.Advance: streaming_tables.advance,
+    s.AlterTableSetClock: table_clock.set_clock,
+    s.AlterTableSetMaxClockAhead: table_clock.set_max_ahead,
+    s.AlterTableSetRange: streaming_tables.set_range,
+    s.CreateStreamingTable: streaming_tables.create_streaming_table,
+    s.AlterQueryResetLandmark: continuous.reset_landmark,
+    s.AlterTableAddColumns: tables.add_columns,
+    s.AlterTableDropColumns: tables.drop_columns,
+    s.AlterTableRename: tables.rename_table,
+    s.AlterTableRenameColumn: tables.rename_column,
+    s.ControlQuery: continuous.control_query,
+    s.ControlSink: connectors.control_connector,
+    s.ControlSource: connectors.control_connector,
+    s.Copy: copy.copy,
+    s.CreateContinuousQuery: continuous.create_continuous_query,
+    s.CreateMaterializedView: continuous.create_materialized_view,
+    s.CreateIndex: indexes.create_index,
+    s.CreateFunction: functions.create_function,
+    s.CreateProcedure: functions.create_procedure,
+    s.CreateSink: connectors.create_sink,
+    s.CreateSource: connectors.create_source,
+    s.CreateTable: tables.create_table,
+    s.CreateView: views.create_view,
+    s.AlterViewRefreshStatic: views.refresh_static,
+    s.VerifyView: views.verify_view,
+    s.Delete: change.delete,
+    s.Describe: show.describe,
+    s.Explain: show.explain,
+    s.ExplainObject: explain_continuous.explain_object,
+    s.Flush: flush.flush,
+    s.Insert: insert.insert,
+    s.InsertFromStream: connectors.insert_from_stream,
+    s.Merge: change.merge,
+    s.Query: query.run_query,
+    s.ResetSetting: show.reset_setting,
+    s.SetSetting: show.set_setting,
+    s.Show: show.show,
+    s.ShowSetting: show.show_setting,
+    s.Subscribe: subscriptions.subscribe_statement,
+    s.Truncate: tables.truncate,
+    s.Update: change.update,
+    s.AlterUser: users.alter_user,
+    s.CreateToken: users.create_token,
+    s.CreateUser: users.create_user,
 }
 DROP_HANDLERS: dict[str, Handler] = {
     "table": drop_relation,
@@ -140,15 +99,15 @@ DROP_HANDLERS: dict[str, Handler] = {
     "materialized view": continuous.drop_materialized_view,
     "procedure": functions.drop_procedure,
     "view": views.drop_view,
-    "sink": sinks.drop_sink,
-    "source": sources.drop_source,
+    "sink": connectors.drop_connector,
+    "source": connectors.drop_connector,
     "token": users.drop_token,
     "user": users.drop_user,
 }
 
 
-def handler_of(statement: Statement) -> Handler | None:
+def handler_of(statement: s.Statement) -> Handler | None:
     """What carries out a statement; None if nothing does yet."""
-    if isinstance(statement, Drop):
+    if isinstance(statement, s.Drop):
         return DROP_HANDLERS.get(statement.kind.lower())
     return HANDLERS.get(type(statement))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 
 import pyarrow as pa
 from sqlglot import exp
@@ -13,6 +12,7 @@ from sqlglot import exp
 from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
+from headwater.execute.answers import LARGEST_ANSWER, Answer, Present
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running
 from headwater.execute.reading import (
@@ -37,9 +37,6 @@ from headwater.storage.scan import finish, scan_files, scan_table
 from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
 
-MOST_ANSWERS = 64  # kept with a version of a view
-MOST_ANSWER_BYTES = 16 << 20
-
 
 def run_query(running: Running, query: Query) -> Result:
     """The rows of a query."""
@@ -47,20 +44,19 @@ def run_query(running: Running, query: Query) -> Result:
     view = view_alone(context, query)
     if view is None:
         return Result("SELECT", _rows(running, query))
-    version = view.read()
-    key = (query.text, context.settings.changes)
-    known = version.answers.get(key)
+    version, settings = view.read(), context.settings.changes
+    answer = context.answers.find(query.text) or Answer(_Present(context, query))
+    known = answer.of(version, settings)
     if known is None:
         known = _rows(running, query, {(view.name.casefold(), 0): version.rows})
-        if known.nbytes <= MOST_ANSWER_BYTES:
-            while len(version.answers) >= MOST_ANSWERS:
-                version.answers.pop(next(iter(version.answers)), None)
-            version.answers[key] = known
+        if known.nbytes <= LARGEST_ANSWER:
+            answer.keep(known, version, settings)
+            context.answers.keep(query.text, answer)
     return Result("SELECT", known)
 
 
-class KnownAnswer:
-    """The answer to a query over one view, as long as that has not changed since it was asked."""
+class _Present:
+    """What the answer to a query over one view depends on, as it is now."""
 
     def __init__(self, context: Context, query: Query) -> None:
         self._context = context
@@ -68,8 +64,8 @@ class KnownAnswer:
         self._marks: tuple[int, int] | None = None  # of the catalog that `_view` was found in
         self._view: ContinuousView | None = None
 
-    def rows(self) -> pa.Table | None:
-        """The rows; None if they would have to be computed. Never waits."""
+    def __call__(self) -> Present | None:
+        """The version of the view and the settings; None if another version may have to be made."""
         context = self._context
         marks = context.catalog.changes, len(context.functions)
         if marks != self._marks:
@@ -80,9 +76,7 @@ class KnownAnswer:
             self._marks = None  # it is being dropped or replaced: look again
             return None
         version = view.unchanged()
-        if version is None:
-            return None
-        return version.answers.get((self._query.text, context.settings.changes))
+        return None if version is None else (version, context.settings.changes)
 
 
 def columns_of_query(running: Running, query: Query) -> pa.Schema:
@@ -137,12 +131,13 @@ def view_alone(context: Context, query: Query) -> ContinuousView | None:
     return view
 
 
-_calls = lru_cache(maxsize=512)(called)
+def _called(query: Query) -> frozenset[str]:
+    return called(query.text)
 
 
 def _varies(context: Context, query: Query) -> bool:
     """Whether a query may give another answer over the same rows."""
-    calls = _calls(query.text)
+    calls = query.fact(_called)
     users = any(call.lower() in context.functions for call in calls)
     return users or bool(calls & VARYING)
 

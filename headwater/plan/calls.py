@@ -88,7 +88,10 @@ def _heads(text: str) -> dict[int, str]:
 
 def _tree_call(node: exp.Func, heads: Mapping[int, str]) -> Call | None:
     outer, span = _around(node)
-    if span.start not in heads:
+    begins = any(
+        has_span(part) and span_of(part).start == span.start for part in node.iter_expressions()
+    )
+    if span.start not in heads or begins:  # `f(x)::INT` and the branches of CASE begin with a call
         return None
     distinct = node.this if isinstance(node.this, exp.Distinct) else None
     if distinct is None and isinstance(

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from headwater.extras import QUIET, kafka_topic
+from headwater.connectors.servers import QUIET, kafka_topic
 from headwater.sinks.files import json_lines
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from headwater import values
+from headwater.connectors.servers import connected, cut
 from headwater.errors import StorageError
-from headwater.extras import connected, cut
 from headwater.sinks.options import SinkOptions, check_columns
 from headwater.sinks.target import Batch, Progress, SinkName, write_error
 

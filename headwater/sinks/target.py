@@ -11,6 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from headwater.connectors.manager import safe_name
 from headwater.errors import StorageError
 
 
@@ -41,8 +42,7 @@ class SinkName:
     @property
     def plain(self) -> str:
         """The name and the start of the key, safe in file names."""
-        safe = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in self.name)
-        return f"{safe}-{self.key[:8]}"
+        return f"{safe_name(self.name)}-{self.key[:8]}"
 
 
 class Target(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import glob
 import re
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.errors import SettingError
 from headwater.sources.frames import fitted, spark_schema
 from headwater.sources.runner import Feed
+from headwater.sources.stream import StreamKind
 from headwater.storage.local_path import local_path, scheme_of
 
 if TYPE_CHECKING:
@@ -56,15 +57,11 @@ def first_file(path: str) -> Path | None:
     return min(files, default=None)
 
 
-class FileKind(ABC):
+class FileKind(StreamKind):
     """How Spark reads one format of files."""
 
     format: str
     defaults: dict[str, str]
-
-    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
-        """Whether the stream can begin; false while it must wait for a first file."""
-        return True
 
     @abstractmethod
     def columns(self, feed: Feed) -> pa.Schema:

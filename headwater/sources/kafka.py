@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from headwater.extras import QUIET, kafka_topic
+from headwater.connectors.servers import QUIET, client_settings, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
-from headwater.sources.options import SourceOptions
 from headwater.sources.runner import Feed
+from headwater.sources.stream import StreamKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -20,17 +20,8 @@ if TYPE_CHECKING:
 VIEW = "messages_of_the_source"
 
 
-def client_settings(options: SourceOptions) -> dict[str, str]:
-    """The options that are of Kafka's client."""
-    return {name.lower().replace("_", "."): value for name, value in options.spark.items()}
-
-
-class Kafka:
+class Kafka(StreamKind):
     """A topic; a message that does not parse stops the source."""
-
-    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
-        """Always."""
-        return True
 
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""
@@ -39,7 +30,7 @@ class Kafka:
         session.dataSource.register(KafkaSource)
         brokers, topic = kafka_topic(feed.address.rest)
         options = feed.options
-        client = {**QUIET, **client_settings(options), "bootstrap.servers": brokers}
+        client = {**QUIET, **client_settings(options.spark), "bootstrap.servers": brokers}
         reader = session.readStream.format(FORMAT).option("topic", topic)
         reader = reader.option(CLIENT, json.dumps(client))
         reader = reader.option("start", options.start).option("limit", options.batch_rows)

@@ -1,32 +1,54 @@
-"""Options of sources: ours, and those that Spark's reader gets as they are."""
+"""Addresses and options of sources: ours, and those that Spark's reader gets as they are."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import partial
 
-from headwater.errors import SettingError
+from headwater.connectors import options as read
+from headwater.connectors.address import Kinds
+from headwater.connectors.options import Known
 from headwater.sql.duration import Duration
 from headwater.sql.statements.base import Options
 
+KINDS = Kinds(
+    "source",
+    ("csv", "json", "parquet", "delta", "spark", "python", "tcp", "kafka", "postgresql", "demo"),
+    later=("http",),
+    example="'csv:/data/in', 'spark:rate' or 'python:name'",
+)
 TRIGGER_S = 0.5
 FILES_PER_TRIGGER = 1000
 BATCH_ROWS = 1000
 KAFKA_ROWS = 500_000  # a micro-batch has its price: few large ones
-INTERVALS = ("idle_timeout", "trigger")
-WHOLE_NUMBERS = ("max_files_per_trigger", "batch_rows")
-COLUMNS = "columns"
-START = "start"
-STARTS = ("earliest", "next")
-# Options of the kinds that Spark does not read, beside those of all.
-OWN: Mapping[str, tuple[str, ...]] = {
-    "delta": (),
-    "python": (),
-    "tcp": ("format",),
-    "postgresql": ("table",),
-}
 FORMATS = ("json", "csv")
+
+
+def _format(name: str, value: object) -> str:
+    return str(read.one_of(*FORMATS)(name, read.text(name, value)))
+
+
+COMMON: Known = {
+    "idle_timeout": ("idle_timeout_s", partial(read.seconds, above_zero=True)),
+    "trigger": ("trigger_s", partial(read.seconds, above_zero=True)),
+    "max_files_per_trigger": ("max_files_per_trigger", read.count),
+    "batch_rows": ("batch_rows", read.count),
+}
+# Kinds that Spark does not read take no other options than those of all and their own.
+OWN: Mapping[str, Known] = {
+    "delta": {},
+    "python": {},
+    "tcp": {"format": ("format", _format)},
+    "postgresql": {"table": ("table", read.text)},
+}
+ON_SPARK: Mapping[str, Known] = {
+    "spark": {"columns": ("columns", lambda _, value: str(value))},
+    "kafka": {
+        "columns": ("columns", lambda _, value: str(value)),
+        "start": ("start", read.one_of(*read.STARTS)),
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -47,61 +69,15 @@ class SourceOptions:
 
 def parse_options(given: Options, kind: str) -> SourceOptions:
     """The options, checked; those we do not know are Spark's, for kinds that Spark reads."""
-    found: dict[str, Any] = {}
-    spark: dict[str, str] = {}
-    demo: dict[str, object] = {}
-    for name, value in given.items():
-        key = name.lower()
-        if kind == "demo":
-            demo[key] = value
-        elif key in INTERVALS:
-            found[f"{key}_s"] = _seconds(key, value)
-        elif key in WHOLE_NUMBERS:
-            found[key] = _whole_number(key, value)
-        elif key == COLUMNS and kind in ("spark", "kafka"):
-            found[key] = str(value)
-        elif key == START and kind == "kafka":
-            found[key] = _start(value)
-        elif key in OWN.get(kind, ()):
-            found[key] = _word(key, value)
-        elif kind in OWN:
-            raise SettingError(
-                f"there is no option {name} of a {kind} source",
-                hint="options: " + ", ".join(("idle_timeout", "batch_rows", *OWN[kind])),
-            )
-        else:
-            spark[name] = _text(value)
+    if kind == "demo":
+        return SourceOptions(demo={name.lower(): value for name, value in given.items()})
+    known = {**COMMON, **OWN.get(kind, {}), **ON_SPARK.get(kind, {})}
+    shown = ("idle_timeout", "batch_rows", *OWN.get(kind, ()))
+    owner = f"{kind} source" if kind in OWN else None
+    fields, others = read.read_options(given, known, owner, shown)
     if kind == "kafka":
-        found.setdefault("batch_rows", KAFKA_ROWS)
-    return SourceOptions(**found, spark=spark, demo=demo)
-
-
-def _seconds(name: str, value: object) -> float:
-    if not isinstance(value, Duration) or value.microseconds <= 0:
-        raise SettingError(
-            f"{name} is an interval above zero", hint=f"{name} = INTERVAL '10' SECONDS"
-        )
-    return value.seconds
-
-
-def _whole_number(name: str, value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-        raise SettingError(f"{name} is a whole number of at least 1")
-    return value
-
-
-def _start(value: object) -> str:
-    if value not in STARTS:
-        raise SettingError(f"there is no start {value!r}", hint="one of " + ", ".join(STARTS))
-    return str(value)
-
-
-def _word(name: str, value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise SettingError(f"{name} is a text", hint=f"{name} = '…'")
-    if name == "format" and value.lower() not in FORMATS:
-        raise SettingError(f"there is no format {value!r}", hint="one of " + ", ".join(FORMATS))
-    return value.lower() if name == "format" else value.strip()
+        fields.setdefault("batch_rows", KAFKA_ROWS)
+    return SourceOptions(**fields, spark={name: _text(value) for name, value in others.items()})
 
 
 def _text(value: object) -> str:

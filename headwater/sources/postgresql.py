@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.connectors.servers import connected, cut
 from headwater.errors import BindError, StorageError
-from headwater.extras import connected, cut
 from headwater.sources.pulled import PulledRunner
 
 if TYPE_CHECKING:

@@ -15,15 +15,15 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import DataError, Error
-from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
+from headwater.sources.runner import POLL_S, Feed, SourceRunner, SourceSurroundings
 
 PULL_PATIENCE_S = 1.0
 
 
-class PulledRunner(Runner):
+class PulledRunner(SourceRunner):
     """One run of a source that is an iterator of rows, tables or batches."""
 
-    def __init__(self, feed: Feed, around: Surroundings) -> None:
+    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._puller: _Puller | None = None
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.errors import DataError
 from headwater.kernel.functions import PythonFunction, table_columns
 from headwater.sources.pulled import PulledRunner
-from headwater.sources.runner import POLL_S, Feed, Surroundings
+from headwater.sources.runner import POLL_S, Feed, SourceSurroundings
 from headwater.sql.type_parser import parse_fields
 
 START = "start"
@@ -28,7 +28,7 @@ def takes_start(function: Any) -> bool:
 class PythonRunner(PulledRunner):
     """One run of a Python source."""
 
-    def __init__(self, feed: Feed, around: Surroundings) -> None:
+    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._names: list[str] = []
 

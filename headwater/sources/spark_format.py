@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from headwater.sources.frames import fitted
 from headwater.sources.runner import Feed
+from headwater.sources.stream import StreamKind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -13,12 +14,8 @@ if TYPE_CHECKING:
 VIEW = "rows_of_the_source"
 
 
-class SparkFormat:
+class SparkFormat(StreamKind):
     """A format of Spark's or of a registered Python data source; `columns` renames and computes."""
-
-    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
-        """Always."""
-        return True
 
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""

@@ -10,14 +10,15 @@ import contextlib
 import logging
 import re
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from headwater.errors import DataError, Error, KernelError, SettingError, StorageError
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.checkpoint import Checkpoint
-from headwater.sources.runner import POLL_S, Feed, Runner, Surroundings
+from headwater.sources.runner import POLL_S, Feed, SourceRunner, SourceSurroundings
 from headwater.storage.modes import make_folder
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Stopped, Written
@@ -36,20 +37,22 @@ STREAM_SETTINGS = {
 }
 
 
-class StreamKind(Protocol):
+class StreamKind(ABC):
     """How Spark reads one kind of source."""
 
-    def ready(self, feed: Feed) -> bool:
-        """Whether the stream can begin."""
+    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
+        """Whether the stream can begin; false while it must wait for something."""
+        return True
 
+    @abstractmethod
     def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
         """The streaming frame, with the table's columns."""
 
 
-class StreamRunner(Runner):
+class StreamRunner(SourceRunner):
     """One run of a source that Spark reads."""
 
-    def __init__(self, feed: Feed, around: Surroundings, kind: StreamKind) -> None:
+    def __init__(self, feed: Feed, around: SourceSurroundings, kind: StreamKind) -> None:
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv as csv
 
+from headwater.connectors.runner import Pauses
 from headwater.errors import (
     BindError,
     DataError,
@@ -28,8 +29,6 @@ from headwater.storage.json_rows import moments, read_lines
 from headwater.storage.rows import as_table
 
 CONNECT_S = 10.0
-FIRST_PAUSE_S = 0.1
-LONGEST_PAUSE_S = 30.0
 CHUNK_BYTES = 1 << 18
 LONGEST_LINE_BYTES = 1 << 22
 LINE_SHOWN = 100
@@ -65,21 +64,21 @@ class TcpRunner(PulledRunner):
     def rows(self) -> Iterator[pa.Table | None]:
         """Tables of the lines that came together; connects again and again."""
         address = parse_host(self.feed.address.rest)
-        pause_s = FIRST_PAUSE_S
+        pauses = Pauses()
         while not self.stopping.is_set():
             try:
                 with socket.create_connection(address, CONNECT_S) as connection:
-                    self.error, pause_s = None, FIRST_PAUSE_S
+                    self.error = None
+                    pauses.begin_anew()
                     yield from self._connected(connection)
                 self.error = StorageError(f"{self.feed.address.rest} has ended the connection")
             except OSError as error:
                 self.error = StorageError(
                     f"no connection to {self.feed.address.rest}", detail=str(error)
                 )
-            until = time.monotonic() + pause_s
+            until = time.monotonic() + pauses.next_s()
             while time.monotonic() < until and not self.stopping.wait(POLL_S):
                 yield None
-            pause_s = min(2 * pause_s, LONGEST_PAUSE_S)
 
     def _connected(self, connection: socket.socket) -> Iterator[pa.Table | None]:
         connection.settimeout(POLL_S)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
 
 from headwater.sql.cursor import CLOSING, OPENING
@@ -19,8 +18,6 @@ from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import words
 from headwater.sql.spark_functions import ADMIN_ONLY, ALLOWED, OPERATORS, WITH_OPTIONS
 
-REMEMBERED = 512  # texts
-SHORT = 4096  # characters of a text that may be remembered
 # Words of the grammar that a parenthesis may follow, ours among them. None is a function of Spark's.
 GRAMMAR = words(
     """
@@ -63,11 +60,7 @@ class Judgement:
 
 
 def judged(text: str) -> Judgement:
-    """The judgement of a text; it is made once for a text that comes again."""
-    return _remembered(text) if len(text) <= SHORT else _judged(text)
-
-
-def _judged(text: str) -> Judgement:
+    """The judgement of a text."""
     if _is_harmless(text):
         return Judgement()
     tokens = tokenize(text)
@@ -79,9 +72,6 @@ def _judged(text: str) -> Judgement:
         if token.upper == "USING" and after.text != "(" and not after.is_name:
             found.append(Found("a script", "TRANSFORM … USING starts a program on the server"))
     return Judgement(tuple(dict.fromkeys(found)), tuple(unknown))
-
-
-_remembered = lru_cache(maxsize=REMEMBERED)(_judged)
 
 
 def _is_harmless(text: str) -> bool:

@@ -17,6 +17,8 @@ from typing import NamedTuple
 from headwater.errors import Place, SqlSyntaxError
 from headwater.sql.text import Span
 
+# The tokens of the last few texts: one text is looked at by several readers while one statement is
+# carried out. Statements that come again are `scripts`' to remember.
 KEPT_CHARACTERS = 20_000
 KEPT_TEXTS = 32
 
@@ -120,7 +122,7 @@ def _tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-_kept = lru_cache(maxsize=KEPT_TEXTS)(_tokenize)  # a statement is split, parsed and scanned
+_kept = lru_cache(maxsize=KEPT_TEXTS)(_tokenize)
 
 
 def _comment_end(text: str, start: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql.blocks import is_block_start, is_procedure
@@ -35,6 +34,7 @@ from headwater.sql.statements import (
     create_table,
     create_token,
     create_view,
+    cursors,
     delete,
     describe,
     drop,
@@ -43,6 +43,7 @@ from headwater.sql.statements import (
     insert,
     merge,
     query,
+    session,
     setting,
     show,
     subscribe,
@@ -91,6 +92,18 @@ BY_FIRST_WORD: dict[str, Callable[[Cursor], Statement]] = {
     "VERIFY": verify.parse,
     "WITH": query.parse,
 }
+# Read for sessions of PostgreSQL's protocol, which alone carry them out.
+OF_SESSIONS: dict[str, Callable[[Cursor], Statement]] = {
+    "CLOSE": cursors.parse_close,
+    "DEALLOCATE": session.parse_deallocate,
+    "DECLARE": cursors.parse_declare,
+    "DISCARD": session.parse_discard,
+    "FETCH": cursors.parse_fetch,
+    "MOVE": cursors.parse_fetch,
+    "RELEASE": transaction.parse_release,
+    "SAVEPOINT": transaction.parse_savepoint,
+    "UNLISTEN": session.parse_unlisten,
+}
 CREATES: dict[tuple[str, ...], Callable[[Cursor, bool], Statement]] = {
     ("TABLE",): create_table.parse,
     ("STREAMING", "TABLE"): create_streaming_table.parse_table,
@@ -117,10 +130,10 @@ ALTERS: dict[tuple[str, ...], Callable[[Cursor], Statement]] = {
     ("MATERIALIZED", "VIEW"): alter.parse_table,
     ("USER",): user.parse_alter,
 }
-# Statements of Spark's that mean nothing here.
+# Statements of Spark's and PostgreSQL's that mean nothing here.
 REFUSED = keywords(
-    "ANALYZE CACHE CLEAR COMMENT DECLARE EXECUTE GRANT LIST LOAD LOCK MSCK OPTIMIZE PREPARE "
-    "REFRESH REPAIR REVOKE SAVEPOINT UNCACHE UNLOCK USE VACUUM"
+    "ANALYZE CACHE CLEAR COMMENT EXECUTE GRANT LIST LISTEN LOAD LOCK MSCK NOTIFY OPTIMIZE PREPARE "
+    "REFRESH REPAIR REVOKE UNCACHE UNLOCK USE VACUUM"
 )
 
 
@@ -130,15 +143,6 @@ class Piece:
 
     text: str
     start: int
-
-    @property
-    def span(self) -> Span:
-        """Where the statement stands in the script."""
-        return Span(self.start, self.start + len(self.text))
-
-
-REMEMBERED = 512  # texts
-SHORT = 4096  # characters of a text that may be remembered
 
 
 def split(text: str) -> list[Piece]:
@@ -197,18 +201,6 @@ def parse(text: str, *, time_zone: str = "UTC") -> Statement:
         raise hide_secrets(error, text) from None
 
 
-@lru_cache(maxsize=REMEMBERED)
-def remembered(text: str, time_zone: str) -> Statement:
-    """The statement that a short text is; texts that come again are not read again."""
-    return parse(text, time_zone=time_zone)
-
-
-@lru_cache(maxsize=REMEMBERED)
-def remembered_split(text: str) -> tuple[Piece, ...]:
-    """The statements of a short script."""
-    return tuple(split(text))
-
-
 def parse_all(text: str, *, time_zone: str = "UTC") -> list[Statement]:
     """All statements of a script; errors are placed in the whole script."""
     statements: list[Statement] = []
@@ -233,7 +225,8 @@ def _statement(cursor: Cursor) -> Statement:
         raise syntax_error(cursor.text, first, "expected a statement")
     if first.text == "(":
         return query.parse(cursor)
-    found = BY_FIRST_WORD.get(first.upper) if first.kind is Kind.WORD else None
+    word = first.upper if first.kind is Kind.WORD else ""
+    found = BY_FIRST_WORD.get(word) or OF_SESSIONS.get(word)
     if found is None:
         raise _unknown(cursor)
     return found(cursor)

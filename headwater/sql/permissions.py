@@ -7,13 +7,13 @@ Spark's that do (`judgement`). What is not in the table is an admin's too, and a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from headwater.errors import AccessError, BindError, Error
-from headwater.sql import statements as all_statements
-from headwater.sql.judgement import judged
+from headwater.sql import statements as s
+from headwater.sql.judgement import Judgement, judged
+from headwater.sql.kinds import command_of
 from headwater.sql.lexer import Token
 from headwater.sql.masking import masked
 from headwater.sql.names import did_you_mean
@@ -36,56 +36,31 @@ def _of_explain(statement: Explain) -> Role:
     return needed(statement.statement) if statement.analyze else "reader"
 
 
+# Statements that hold others (CALL, DECLARE … CURSOR) are a reader's: what is inside is checked as it runs.
+READERS: tuple[type[Statement], ...] = (
+    s.Begin, s.Call, s.CloseCursor, s.Commit, s.Deallocate, s.DeclareCursor, s.Describe, s.Discard,
+    s.ExplainObject, s.Fetch, s.Query, s.ReleaseSavepoint, s.Rollback, s.RollbackToSavepoint,
+    s.Savepoint, s.SetTransaction, s.Show, s.ShowSetting, s.Subscribe, s.Unlisten, s.VerifyView,
+)  # fmt: skip
+WRITERS: tuple[type[Statement], ...] = (
+    s.Advance, s.Delete, s.Flush, s.Insert, s.Merge, s.Truncate, s.Update,
+)  # fmt: skip
+# INSERT FROM STREAM is a source that lives as long as the statement.
+ADMINS: tuple[type[Statement], ...] = (
+    s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
+    s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,
+    s.AlterTableSetRange, s.AlterUser, s.AlterViewRefreshStatic, s.ControlQuery, s.ControlSink,
+    s.ControlSource, s.CreateContinuousQuery, s.CreateFunction, s.CreateIndex,
+    s.CreateMaterializedView, s.CreateProcedure, s.CreateSink, s.CreateSource,
+    s.CreateStreamingTable, s.CreateTable, s.CreateToken, s.CreateUser, s.CreateView, s.Drop,
+    s.InsertFromStream, s.ResetSetting, s.SetSetting,
+)  # fmt: skip
 NEEDED: Mapping[type[Statement], Role | Callable[[Any], Role]] = {
-    all_statements.Advance: "writer",
-    all_statements.AlterQueryResetLandmark: "admin",
-    all_statements.AlterTableAddColumns: "admin",
-    all_statements.AlterTableDropColumns: "admin",
-    all_statements.AlterTableRename: "admin",
-    all_statements.AlterTableRenameColumn: "admin",
-    all_statements.AlterTableSetClock: "admin",
-    all_statements.AlterTableSetMaxClockAhead: "admin",
-    all_statements.AlterTableSetRange: "admin",
-    all_statements.AlterUser: "admin",
-    all_statements.AlterViewRefreshStatic: "admin",
-    all_statements.Begin: "reader",
-    all_statements.Call: "reader",  # the statements inside are checked one by one
-    all_statements.Commit: "reader",
-    all_statements.ControlQuery: "admin",
-    all_statements.ControlSink: "admin",
-    all_statements.ControlSource: "admin",
-    all_statements.Copy: _of_copy,
-    all_statements.CreateContinuousQuery: "admin",
-    all_statements.CreateFunction: "admin",
-    all_statements.CreateIndex: "admin",
-    all_statements.CreateMaterializedView: "admin",
-    all_statements.CreateProcedure: "admin",
-    all_statements.CreateSink: "admin",
-    all_statements.CreateSource: "admin",
-    all_statements.CreateStreamingTable: "admin",
-    all_statements.CreateTable: "admin",
-    all_statements.CreateToken: "admin",
-    all_statements.CreateUser: "admin",
-    all_statements.CreateView: "admin",
-    all_statements.Delete: "writer",
-    all_statements.Describe: "reader",
-    all_statements.Drop: "admin",
-    all_statements.Explain: _of_explain,
-    all_statements.ExplainObject: "reader",
-    all_statements.Flush: "writer",
-    all_statements.Insert: "writer",
-    all_statements.InsertFromStream: "admin",  # a source that lives as long as the statement
-    all_statements.Merge: "writer",
-    all_statements.Query: "reader",
-    all_statements.ResetSetting: "admin",
-    all_statements.Rollback: "reader",
-    all_statements.SetSetting: "admin",
-    all_statements.Show: "reader",
-    all_statements.ShowSetting: "reader",
-    all_statements.Subscribe: "reader",
-    all_statements.Truncate: "writer",
-    all_statements.Update: "writer",
-    all_statements.VerifyView: "reader",
+    **dict.fromkeys(READERS, "reader"),
+    **dict.fromkeys(WRITERS, "writer"),
+    **dict.fromkeys(ADMINS, "admin"),
+    s.Copy: _of_copy,
+    s.Explain: _of_explain,
 }
 
 
@@ -99,15 +74,25 @@ def permitted(role: Role, statement: Statement, own: Container[str] = ()) -> Err
     """Why a role may not run a statement; None if it may. `own`: the users' functions, in lower case."""
     if role == "admin":
         return None
-    why = refusal(role, needed(statement), kind_of(statement))
-    return why or text_refusal(role, statement.text, own)
+    why = refusal(role, needed(statement), command_of(statement))
+    return why or _refusal_of(role, judgement_of(statement), statement.text, own)
+
+
+def judgement_of(statement: Statement) -> Judgement:
+    """What a statement asks of Spark that takes an admin."""
+    return statement.fact(_judged)
+
+
+def _judged(statement: Statement) -> Judgement:
+    return judged(statement.text)
 
 
 def text_refusal(role: Role, text: str, own: Container[str] = ()) -> Error | None:
     """Why a role may not have Spark run a text, whatever statement it is; None if it may."""
-    if role == "admin":
-        return None
-    judgement = judged(text)
+    return None if role == "admin" else _refusal_of(role, judged(text), text, own)
+
+
+def _refusal_of(role: Role, judgement: Judgement, text: str, own: Container[str]) -> Error | None:
     for found in judgement.admin_only:
         return AccessError(
             f"role {role} may not use {found.what}",
@@ -139,9 +124,3 @@ def refusal(role: Role, least: Role, what: str) -> AccessError | None:
         sqlstate="42501",
         hint=f"it takes the role {least}; an admin gives it: ALTER USER … ROLE {least.upper()}",
     )
-
-
-def kind_of(statement: Statement) -> str:
-    """What a statement is, in words; never a part of its text."""
-    name = type(statement).__name__
-    return "SELECT" if name == "Query" else re.sub(r"(?<!^)(?=[A-Z])", " ", name).upper()

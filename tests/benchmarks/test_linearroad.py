@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 import pytest
+from headwater.examples.linearroad.traffic import SCHEMA, Scenario, batches, historical_tolls
 
 import headwater
 from benchmarks import report
@@ -25,7 +26,6 @@ from benchmarks.linearroad.replay import Clock, Ride, replay
 from benchmarks.linearroad.sizes import QUICK
 from benchmarks.linearroad.targets import first_failed, rating
 from headwater.result import Result
-from headwater.sources.linearroad import SCHEMA, Scenario, batches, historical_tolls
 from headwater.storage.streaming.table import StreamingTable
 from tests.harness.linearroad.oracle import BALANCE, Answers, answers
 from tests.harness.linearroad.validator import compare

@@ -95,7 +95,7 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
     demo.main = lambda **options: calls.append(tuple(options.values()))  # type: ignore[attr-defined]
     tour.main = lambda **options: calls.append(tuple(options.items()))  # type: ignore[attr-defined]
     bench.main = lambda *given: calls.append(given) or 4  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "headwater.cli.demo", demo)
+    monkeypatch.setitem(sys.modules, "headwater.examples.linearroad.demo.run", demo)
     monkeypatch.setitem(sys.modules, "headwater.cli.tour", tour)
     monkeypatch.setitem(sys.modules, "headwater.cli.bench", bench)
     assert invoke("demo").exit_code == 0

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
-from headwater.execute.shared_rows import LARGE_TABLE, SharedRows
+from headwater.execute.answers import LARGE_TABLE, SharedRows
 
 ROWS = pa.table({"a": list(range(LARGE_TABLE))})
 

@@ -19,11 +19,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from headwater.examples.linearroad.demo.application import Drive
+from headwater.examples.linearroad.demo.run import Demo
 from PIL import Image  # comes with matplotlib
 from playwright.sync_api import Page, sync_playwright
-
-from headwater.cli.demo import Demo
-from headwater.cli.road_application import Drive
 
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 SIZE = {"width": 1366, "height": 768}

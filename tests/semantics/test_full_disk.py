@@ -251,7 +251,7 @@ def test_a_source_keeps_the_rows_that_found_no_room(
     db: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An iterator gives its rows once."""
-    from headwater.sources import runner
+    from headwater.connectors import runner
 
     monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
     db.sql("CREATE STREAMING TABLE u (v INT, ts INT NOT NULL) TIMESTAMP BY ts")

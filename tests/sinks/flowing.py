@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import headwater
-from headwater.sinks.manager import Status
+from headwater.sinks.manager import SinkStatus
 from tests.harness.patience import PATIENCE_S
 
 Connect = Callable[..., headwater.Database]
@@ -34,15 +34,18 @@ def expected(first: int, count: int) -> list[tuple[int, int, int]]:
     return [(k, 10 * n + k, 2 * n + 2) for n in range(first, first + count) for k in (1, 2)]
 
 
-def status(db: headwater.Database, name: str) -> Status:
+def status(db: headwater.Database, name: str) -> SinkStatus:
     """A sink as SHOW SINKS tells it."""
     (found,) = [s for s in db._context.sinks.statuses() if s.name == name]
     return found
 
 
 def wait_for(
-    db: headwater.Database, name: str, done: Callable[[Status], bool], timeout_s: float = PATIENCE_S
-) -> Status:
+    db: headwater.Database,
+    name: str,
+    done: Callable[[SinkStatus], bool],
+    timeout_s: float = PATIENCE_S,
+) -> SinkStatus:
     """Until the sink is as it should be."""
     sinks = db._context.sinks
     assert sinks.wait_until(lambda: done(status(db, name)), timeout_s), status(db, name)

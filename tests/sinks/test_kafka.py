@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.connectors import runner
 from headwater.errors import Error
 from headwater.sinks import kafka as kafka_sink
-from headwater.sinks import runner
 from headwater.sinks.kafka import KafkaTarget
 from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import SinkOptions

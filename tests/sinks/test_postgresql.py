@@ -14,6 +14,7 @@ import pytest
 
 import headwater
 from benchmarks import postgres
+from headwater.connectors import runner as attempts
 from headwater.sinks import runner
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.postgresql import PostgresqlTarget
@@ -46,7 +47,7 @@ def test_appended_once_over_restarts_and_lost_connections(
     connect: Connect, folder: Path, postgresql: str, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server ends the sink's connection again and again; every row is there once."""
-    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0.001)
     end = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'headwater'"
     with connect(folder) as db:
         make_query(db)
@@ -66,7 +67,7 @@ def test_a_lost_answer_is_no_second_write(
     db: headwater.Database, postgresql: str, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Committed, but the sink does not hear of it: it asks the server where it is."""
-    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0.001)
     write, lost = PostgresqlTarget.write, [True, False, True]
 
     def answer_lost(self: PostgresqlTarget, batch: Any) -> None:
@@ -197,7 +198,7 @@ def test_a_user_who_may_make_no_tables(
     db: headwater.Database, postgresql: str, asked: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where an admin made both tables, the right to write them is enough."""
-    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0.001)
     asked.execute("DROP ROLE IF EXISTS writer; CREATE ROLE writer LOGIN")
     asked.execute("REVOKE CREATE ON SCHEMA public FROM PUBLIC")
     make_query(db)

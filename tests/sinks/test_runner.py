@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.connectors import runner as attempts
 from headwater.sinks import manager, runner
 from headwater.sinks.target import Batch, Progress
 from tests.harness.patience import PATIENCE_S
@@ -69,7 +70,7 @@ def store(monkeypatch: pytest.MonkeyPatch) -> Store:
     made = Store()
     made.gate.set()
     monkeypatch.setattr(manager, "_target", lambda *_: made)
-    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 0.001)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0.001)
     return made
 
 
@@ -92,7 +93,7 @@ def test_an_error_is_shown_until_it_is_over(
     db: headwater.Database, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """State, attempts and the error stand in headwater.sinks; pauses double up to the bound."""
-    monkeypatch.setattr(runner, "LONGEST_PAUSE_S", 0.002)
+    monkeypatch.setattr(attempts, "LONGEST_PAUSE_S", 0.002)
     store.failures = ["open"] * 10**6
     make_query(db)
     feed(db, 0, 1)
@@ -182,7 +183,7 @@ def test_resuming_tries_again_at_once(
     db: headwater.Database, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A sink that would wait long for its next attempt; and nothing is written twice by that."""
-    monkeypatch.setattr(runner, "FIRST_PAUSE_S", 10_000.0)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 10_000.0)
     store.failures = ["after"]
     make_query(db)
     feed(db, 0, 1)

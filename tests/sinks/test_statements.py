@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import headwater
+from headwater.connectors import runner
 from headwater.errors import Error
-from headwater.sinks import runner
 from tests.sinks.flowing import QUICK, Connect, feed, make_query, wait_for, wait_for_rows
 
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 import headwater
 from headwater.sources.block_writer import PartitionWriter, Task
-from headwater.sources.manager import Status
-from headwater.sources.runner import Runner
+from headwater.sources.manager import SourceStatus
+from headwater.sources.runner import SourceRunner
 from headwater.storage.streaming import micro_batch
 from headwater.storage.streaming.micro_batch import Handout, Written
 from headwater.storage.streaming.table import StreamingTable
@@ -28,7 +28,7 @@ def put(folder: Path, name: str, text: str) -> None:
     hidden.rename(folder / name)
 
 
-def status(db: headwater.Database, name: str) -> Status:
+def status(db: headwater.Database, name: str) -> SourceStatus:
     """A source as SHOW SOURCES tells it."""
     (found,) = [s for s in db._context.sources.statuses() if s.name == name]
     return found
@@ -37,7 +37,7 @@ def status(db: headwater.Database, name: str) -> Status:
 def runner(db: headwater.Database, name: str) -> Any:
     """The run of a source."""
     found = db._context.sources.runner(name)
-    assert isinstance(found, Runner)
+    assert isinstance(found, SourceRunner)
     return found
 
 
@@ -55,7 +55,7 @@ def wait_for_rows(
     assert status(db, name).row_count == count
 
 
-def wait_for_state(db: headwater.Database, name: str, state: str) -> Status:
+def wait_for_state(db: headwater.Database, name: str, state: str) -> SourceStatus:
     """Until the source is in that state."""
     found = db._context.sources.wait_until(lambda: status(db, name).state == state, PATIENCE_S)
     assert found, status(db, name)

@@ -10,8 +10,8 @@ from decimal import Decimal
 import pytest
 
 import headwater
+from headwater.connectors import runner as attempts
 from headwater.errors import Error
-from headwater.sources import tcp
 from tests.harness.patience import PATIENCE_S
 from tests.sources.feeding import wait_for_rows, wait_for_state
 
@@ -36,7 +36,7 @@ def test_lines_of_json_over_several_connections(
     db: headwater.Database, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A line may come in parts; the last one needs no end; what the table lacks is left out."""
-    monkeypatch.setattr(tcp, "FIRST_PAUSE_S", 0.01)
+    monkeypatch.setattr(attempts, "FIRST_PAUSE_S", 0.01)
     source(db, listener)
     with listener.accept()[0] as sender:
         sender.sendall(b'{"ts": 1, "v": 1.5, "more": [1]}\n{"ts": 2, "na')

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from headwater.errors import AccessError, Error
-from headwater.sql import judgement, parser
+from headwater.sql import judgement, parser, scripts
 from headwater.sql.judgement import Judgement, judged
-from headwater.sql.permissions import permitted, text_refusal
+from headwater.sql.permissions import judgement_of, permitted, text_refusal
 from headwater.sql.spark_functions import ADMIN_ONLY, ALLOWED, OPERATORS, WITH_OPTIONS
 
 XSD = "map('rowValidationXSDPath', 'http://127.0.0.1/evil.xsd')"
@@ -176,6 +176,6 @@ def test_a_text_is_judged_once(monkeypatch: pytest.MonkeyPatch) -> None:
     real = judgement.tokenize
     monkeypatch.setattr(judgement, "tokenize", lambda text: looked.append(text) or real(text))
     for _ in range(3):
-        judged("SELECT /* once */ upper(s) FROM t_once")
+        judgement_of(scripts.read_one("SELECT /* once */ upper(s) FROM t_once").statement())
     judged("INSERT INTO t VALUES " + ", ".join(f"({n}, 'row {n}')" for n in range(5000)))
     assert len(looked) == 1

@@ -17,10 +17,11 @@ from headwater.server.http.request import Identity, json_of_body, positive
 from headwater.server.http.rows_in import read_rows
 from headwater.server.http.rows_out import ARROW, JSON, LINES, compact, encoded
 from headwater.server.wire.parameters import number_text
-from headwater.sql import parser
+from headwater.sql import scripts
 from headwater.sql.literals import sql_text
 from headwater.sql.masking import masked
 from headwater.sql.parameters import bind, parameter_count
+from headwater.sql.scripts import Asked
 from headwater.sql.text import Span
 
 if TYPE_CHECKING:
@@ -104,8 +105,8 @@ def run_script(
     cancellation: Cancellation,
 ) -> Result:
     """Runs statements one by one as a role; the result of the last one."""
-    pieces = parser.split(text)
-    if parameters and len(pieces) > 1:
+    script = scripts.read(text)
+    if parameters and len(script) > 1:
         raise BindError("parameters go with one statement", sqlstate="42601")
     wanted = parameter_count(text)
     if wanted != len(parameters):
@@ -113,19 +114,21 @@ def run_script(
             f"the statement has {wanted} parameters, {len(parameters)} came", sqlstate="08P01"
         )
     result = Result("EMPTY")
-    for piece in pieces:
+    for asked in script:
         try:
             if parameters:
-                result = _run_bound(database, identity, piece.text, parameters, cancellation)
+                result = _run_bound(database, identity, asked.text, parameters, cancellation)
             else:
-                result = _run(database, identity, piece.text, cancellation)
+                result = _run(database, identity, asked, cancellation)
         except Error as error:
-            raise moved(error, piece, text) from None
+            raise moved(error, asked, text) from None
     return result
 
 
-def _run(database: Database, identity: Identity, text: str, cancellation: Cancellation) -> Result:
-    return database.statement(text, cancellation, identity.role, user=identity.name)
+def _run(
+    database: Database, identity: Identity, asked: str | Asked, cancellation: Cancellation
+) -> Result:
+    return database.statement(asked, cancellation, identity.role, user=identity.name)
 
 
 def _run_bound(

@@ -10,14 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import h11
 
 from headwater.errors import Error
 from headwater.server.attempts import ThrottledError
-from headwater.server.http.failure import REASONS, HttpError, as_error, body_of, status_of
+from headwater.server.http.failure import HttpError, as_error, body_of, status_of
 from headwater.server.http.request import Request, split_target
 from headwater.server.http.rows_out import JSON, compact
 
@@ -33,11 +34,9 @@ LARGEST_LEFT = 4 << 20  # bytes of a refused request that are read and dropped
 LARGEST_AHEAD = 64 << 10  # bytes of a next request that are read while one is answered
 ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
-Handler = Callable[["Connection"], Awaitable[None]]
-
 
 class Connection:
-    """One client's connection; also the `Exchange` of the request that it answers."""
+    """One client's connection, and what routes may do with it while it answers one request."""
 
     request: Request
 
@@ -214,7 +213,7 @@ class Connection:
         response = h11.Response(
             status_code=status,
             headers=_encoded(whole),
-            reason=REASONS.get(status, "").encode(),
+            reason=HTTPStatus(status).phrase.encode(),
         )
         self._held = self._http.send(response) or b""
 
@@ -310,6 +309,5 @@ def _too_large(largest: int) -> HttpError:
 
 def _from_protocol(error: Exception) -> Error:
     if isinstance(error, h11.RemoteProtocolError):
-        status = error.error_status_hint
-        return HttpError(status if status in REASONS else 400, str(error)[:200])
+        return HttpError(431 if error.error_status_hint == 431 else 400, str(error)[:200])
     return as_error(error)

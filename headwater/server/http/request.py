@@ -1,4 +1,4 @@
-"""A request as the routes see it, and where an answer's bytes go.
+"""A request as the routes see it.
 
 Owns reading the parts of a request that clients may get wrong: target, headers, types of content. Must never
 open a file: no part of a path is ever one.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import parse_qsl, unquote
 
 from headwater.server.http.failure import HttpError
@@ -65,30 +65,6 @@ class Request:
         if text is None:
             return None
         return positive(text, name)
-
-
-class Exchange(Protocol):
-    """What a route may do with a connection while it answers one request."""
-
-    request: Request
-
-    async def body(self) -> bytes:
-        """The whole body of the request; HttpError 413 if it is too large."""
-
-    async def head(self, status: int, headers: Mapping[str, str]) -> None:
-        """Starts an answer whose body comes in parts."""
-
-    async def send(self, data: bytes) -> None:
-        """Sends a part; waits until the client has room for more."""
-
-    async def finish(self) -> None:
-        """Ends the answer."""
-
-    async def answer(self, status: int, data: bytes, headers: Mapping[str, str]) -> None:
-        """A whole answer at once."""
-
-    async def gone(self) -> None:
-        """Returns when the client has gone."""
 
 
 def positive(value: object, name: str) -> float:

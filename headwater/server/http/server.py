@@ -24,9 +24,9 @@ from headwater.kernel.kernel import Cancellation
 from headwater.server.attempts import Attempts
 from headwater.server.counts import Counts
 from headwater.server.http.connection import Connection
-from headwater.server.http.failure import HttpError
+from headwater.server.http.failure import HttpError, status_of
 from headwater.server.http.request import Request
-from headwater.server.http.routes import ROUTES, Route, allowed_methods, find
+from headwater.server.http.routes import Route, allowed_methods, find
 from headwater.server.http.visitor import Visitor
 from headwater.server.peers import is_local
 from headwater.server.peers import refusal as stranger
@@ -237,7 +237,7 @@ class HttpServer:
             await self._let_in(connection, route)
             await route.handler(self, connection)
         except Error as error:
-            self.requests[name, _status(error)] += 1
+            self.requests[name, status_of(error)] += 1
             raise
         self.requests[name, connection.status] += 1
 
@@ -338,12 +338,6 @@ class HttpServer:
             self.cancellations.discard(cancellation)
 
 
-def _status(error: Error) -> int:
-    from headwater.server.http.failure import status_of
-
-    return status_of(error)
-
-
 def _other_site() -> HttpError:
     return HttpError(
         403,
@@ -364,6 +358,3 @@ def _same_site(origin: str, host: str) -> bool:
         return urlsplit(origin).netloc.lower() == host.lower() != ""
     except ValueError:
         return False
-
-
-__all__ = ["ROUTES", "HttpOptions", "HttpServer", "is_local"]

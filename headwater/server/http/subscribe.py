@@ -9,7 +9,7 @@ it misses nothing and sees nothing twice.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
@@ -30,14 +30,15 @@ if TYPE_CHECKING:
     from headwater.server.http.server import HttpServer
 
 QUIET_S = 15.0  # after so long without a result, something is sent to show that both are there
+PART = 64 << 10  # characters of a result that are sent at once
 EVENTS = "text/event-stream"
 
 
 class Way(Protocol):
     """A way to send results."""
 
-    async def result(self, parts: AsyncIterator[str], token: str) -> None:
-        """Sends a result; its parts make one JSON object."""
+    async def result(self, parts: AsyncIterator[Sequence[str]], token: str) -> None:
+        """Sends a result; its pieces make one JSON object."""
 
     async def quiet(self) -> None:
         """Shows that the server is there."""
@@ -124,14 +125,14 @@ async def follow(
         await asyncio.gather(gone, *([waiting] if waiting else []), return_exceptions=True)
 
 
-async def _parts(server: HttpServer, out: Out) -> AsyncIterator[str]:
-    """A result as JSON, a bounded part at a time."""
-    parts = _json_parts(out)
+async def _parts(server: HttpServer, out: Out) -> AsyncIterator[Sequence[str]]:
+    """A result as JSON, a bounded part at a time; a small one is one part, of several pieces."""
+    parts = in_parts(_json_pieces(out), PART)
     while (part := await server.in_thread(lambda: next(parts, None))) is not None:
         yield part
 
 
-def _json_parts(out: Out) -> Iterator[str]:
+def _json_pieces(out: Out) -> Iterator[str]:
     table = out.arrow()
     head = {"token": out.token, "time": time_json(out.time), "columns": columns_of(table.schema)}
     yield compact(head)[:-1] + ',"rows":['
@@ -142,6 +143,18 @@ def _json_parts(out: Out) -> Iterator[str]:
     yield "]}"
 
 
+def in_parts(pieces: Iterable[str], size: int) -> Iterator[Sequence[str]]:
+    """Pieces put together until they are so large."""
+    held: list[str] = []
+    for piece in pieces:
+        held.append(piece)
+        if sum(map(len, held)) > size:
+            yield held
+            held = []
+    if held:
+        yield held
+
+
 def time_json(value: Any) -> Any:
     """A result's time as JSON can hold it."""
     kind = pa.timestamp("us", "UTC") if isinstance(value, datetime) else pa.int64()
@@ -149,17 +162,20 @@ def time_json(value: Any) -> Any:
 
 
 class _Events:
-    """Server-sent events: a part of a result is a `data:` line, which clients join."""
+    """Server-sent events: a piece of a result is a `data:` line, which clients join."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def result(self, parts: AsyncIterator[str], token: str) -> None:
+    async def result(self, parts: AsyncIterator[Sequence[str]], token: str) -> None:
         """One event."""
-        await self._connection.send(f"id: {token}\nevent: result\n".encode())
+        held = f"id: {token}\nevent: result\n"
         async for part in parts:
-            await self._connection.send(f"data: {part}\n".encode())
-        await self._connection.send(b"\n")
+            held += "".join(f"data: {piece}\n" for piece in part)
+            if len(held) > PART:
+                await self._connection.send(held.encode())
+                held = ""
+        await self._connection.send(f"{held}\n".encode())
 
     async def quiet(self) -> None:
         """A comment."""
@@ -186,7 +202,7 @@ class _Messages:
     def __init__(self, socket: websocket.WebSocket) -> None:
         self._socket = socket
 
-    async def result(self, parts: AsyncIterator[str], token: str) -> None:  # noqa: ARG002
+    async def result(self, parts: AsyncIterator[Sequence[str]], token: str) -> None:  # noqa: ARG002
         """One message; the token is in it."""
         await self._socket.send(parts)
 
@@ -208,8 +224,8 @@ class _Messages:
         await self._socket.close(CloseCode.GOING_AWAY)
 
 
-async def _one(text: str) -> AsyncIterator[str]:
-    yield text
+async def _one(text: str) -> AsyncIterator[Sequence[str]]:
+    yield [text]
 
 
 async def _events(connection: Connection) -> Way:

@@ -2,20 +2,21 @@
 
 Owns the handshake's answer and the two directions: messages go out in fragments as the client takes
 them; what it sends is read only for pings and its goodbye. Must never keep more of a message than
-one fragment.
+two fragments.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import hashlib
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Callable, Sequence
+from http.client import SWITCHING_PROTOCOLS
 from typing import TYPE_CHECKING
 
+from websockets.datastructures import Headers
 from websockets.exceptions import InvalidState
 from websockets.frames import CloseCode
+from websockets.http11 import Request as Asked
 from websockets.protocol import SERVER, Protocol
+from websockets.server import ServerProtocol
 
 from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Request
@@ -23,7 +24,6 @@ from headwater.server.http.request import Request
 if TYPE_CHECKING:
     from headwater.server.http.connection import Connection
 
-MAGIC = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"  # RFC 6455 §1.3
 LARGEST_MESSAGE = 64 << 10  # of the client's: it has nothing to say
 READ_BYTES = 16 << 10
 
@@ -35,16 +35,11 @@ def is_asked_for(request: Request) -> bool:
 
 def accepted(request: Request) -> dict[str, str]:
     """The headers of the answer to a handshake; HttpError if it makes no sense."""
-    key = request.header("sec-websocket-key")
-    try:
-        is_key = len(base64.b64decode(key, validate=True)) == 16
-    except (binascii.Error, ValueError):
-        is_key = False
-    words = {word.strip().lower() for word in request.header("connection").split(",")}
-    if not is_key or "upgrade" not in words or request.header("sec-websocket-version") != "13":
+    asked = Asked("/", Headers(request.headers))
+    answer = ServerProtocol().accept(asked)
+    if answer.status_code != SWITCHING_PROTOCOLS:
         raise HttpError(400, "this is no handshake of a WebSocket", hint="version 13, with a key")
-    proof = base64.b64encode(hashlib.sha1(key.encode() + MAGIC).digest()).decode()
-    return {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Accept": proof}
+    return {n: answer.headers[n] for n in ("Upgrade", "Connection", "Sec-WebSocket-Accept")}
 
 
 class WebSocket:
@@ -72,18 +67,18 @@ class WebSocket:
                 return
             self._protocol.receive_data(data)
 
-    async def send(self, fragments: AsyncIterator[str]) -> None:
-        """One message, in fragments as the client takes them."""
-        started = False
-        async for text in fragments:
-            if started:
-                self._protocol.send_continuation(text.encode(), fin=False)
-            else:
-                self._protocol.send_text(text.encode(), fin=False)
-            started = True
-            await self._flush()
-        if started:
-            self._protocol.send_continuation(b"", fin=True)
+    async def send(self, fragments: AsyncIterator[Sequence[str]]) -> None:
+        """One message, in fragments as the client takes them; one that is short is one frame."""
+        put: Callable[..., None] = self._protocol.send_text
+        held: bytes | None = None
+        async for pieces in fragments:
+            if held is not None:
+                put(held, fin=False)
+                await self._flush()
+                put = self._protocol.send_continuation
+            held = "".join(pieces).encode()
+        if held is not None:
+            put(held, fin=True)
             await self._flush()
 
     async def ping(self) -> None:
@@ -100,9 +95,4 @@ class WebSocket:
         await self._flush()
 
     async def _flush(self) -> None:
-        await self._connection.write(b"".join(_bytes(self._protocol.data_to_send())))
-
-
-def _bytes(parts: Iterable[bytes]) -> Iterable[bytes]:
-    """What is to be sent; the empty part that stands for the end is left out."""
-    return (part for part in parts if part)
+        await self._connection.write(b"".join(self._protocol.data_to_send()))

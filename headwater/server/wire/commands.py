@@ -7,16 +7,18 @@ no parameter here is the database's to answer.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import lru_cache
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
-from headwater.errors import BindError, NotSupportedError, SettingError
+from headwater.errors import BindError, SettingError
 from headwater.server.wire import replies
 from headwater.server.wire.outcome import Outcome, Portal, Prepared
 from headwater.server.wire.rows import RowSource, of_table
+from headwater.sql import statements as s
+from headwater.sql.scripts import Asked
+from headwater.sql.text import Name
 
 SERVER_VERSION = "14.0"  # the PostgreSQL whose catalogs and messages clients may expect
 # What clients are told of at the start and on every change.
@@ -75,33 +77,7 @@ FIXED = {
 }
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 _NAMES = {name.lower(): name for name in DEFAULTS}
-_LEAD = re.compile(r"(?:\s+|--[^\n]*(?:\n|$)|/\*.*?\*/)*", re.DOTALL)
-_WORD = re.compile(r"\(|[\w.$]+|`[^`]*`")
-_SET = re.compile(
-    r"SET\s+(?:SESSION\s+|LOCAL\s+)?(?:TIME\s+ZONE|([\w.]+)\s*(?:=|TO\b))\s*(.*)", re.I | re.DOTALL
-)
-_CURSOR = re.compile(
-    r"DECLARE\s+(`[^`]+`|\w+)\s+(?:(?:BINARY|INSENSITIVE|ASENSITIVE|NO|SCROLL)\s+)*CURSOR\s+"
-    r"(?:WITHOUT\s+HOLD\s+|(WITH\s+HOLD)\s+)?FOR\s+(.*)",
-    re.I | re.DOTALL,
-)
-_FETCH = re.compile(
-    r"(FETCH|MOVE)\s+(?:(NEXT|ALL|FORWARD\s+ALL|FORWARD\s+\d+|FORWARD|\d+)\s+)?"
-    r"(?:(?:FROM|IN)\s+)?(`[^`]+`|\w+)",
-    re.I,
-)
-
-
-@lru_cache(maxsize=1024)
-def _words(head: str) -> tuple[str, ...]:
-    lead = _LEAD.match(head)
-    found = _WORD.findall(head, lead.end() if lead else 0)[:8]
-    return tuple(word.strip("`").upper() for word in found) or ("",)
-
-
-def first_words(text: str) -> tuple[str, ...]:
-    """The first words of a statement, in upper case and without comments."""
-    return _words(text[:300])
+T = TypeVar("T", Prepared, Portal)
 
 
 class Host(Protocol):
@@ -137,41 +113,37 @@ class Commands:
         """How long a statement may take by the client's own wish; 0: no wish."""
         return _seconds(self.values["statement_timeout"]) or 0.0
 
-    def knows(self, text: str) -> bool:
-        """Whether a statement is one of those answered here."""
-        return self._find(first_words(text), text) is not None
-
-    def run(self, host: Host, text: str) -> Outcome | None:
+    def run(self, host: Host, asked: Asked, statement: s.Statement) -> Outcome | None:
         """What came of a statement; None if it is not one of the session's own."""
-        act = self._find(first_words(text), text)
-        return None if act is None else act(host, text)
+        match statement:
+            case s.SetSetting(parameter=parameter) if parameter in _NAMES:
+                return self._set(_NAMES[parameter], ", ".join(statement.parts))
+            case s.ResetSetting(parameter=parameter) if parameter in _NAMES or parameter == "all":
+                return self._reset(parameter, "SET" if statement.sets else "RESET")
+            case s.ShowSetting(parameter=parameter) if parameter in _NAMES:
+                name = _NAMES[parameter]
+                return Outcome("SHOW", of_table(pa.table({name: [self.values[name]]})))
+            case s.SetTransaction():
+                return Outcome("SET")
+            case s.Discard():
+                host.prepared.clear()
+                host.portals.clear()
+                return Outcome("DISCARD ALL")
+            case s.Deallocate(name=name):
+                _forget(host.prepared, name)
+                return Outcome("DEALLOCATE ALL" if name is None else "DEALLOCATE")
+            case s.CloseCursor(name=name):
+                _forget(host.portals, name)
+                return Outcome("CLOSE CURSOR ALL" if name is None else "CLOSE CURSOR")
+            case s.DeclareCursor():
+                return _declare(host, statement, asked.original(statement.query))
+            case s.Fetch():
+                return _fetch(host, statement)
+            case s.Unlisten():
+                return Outcome("UNLISTEN")
+        return None
 
-    def _find(self, words: tuple[str, ...], text: str) -> Callable[[Host, str], Outcome] | None:
-        word, second = words[0], words[1] if len(words) > 1 else ""
-        if word == "SET" and self._sets(words, text):
-            return self._set
-        if word == "SHOW" and (second.lower() in _NAMES or words[1:3] in _LONG_NAMES):
-            return self._show
-        if word == "RESET" and (second.lower() in _NAMES or second == "ALL"):
-            return self._reset
-        return _COMMANDS.get(word)
-
-    def _sets(self, words: tuple[str, ...], text: str) -> bool:
-        if words[1:3] in (("TIME", "ZONE"), ("SESSION", "CHARACTERISTICS")):
-            return True
-        if words[1:2] == ("TRANSACTION",):
-            return True
-        found = _SET.match(text)
-        return found is not None and (found.group(1) or "timezone").lower() in _NAMES
-
-    def _set(self, _host: Host, text: str) -> Outcome:
-        found = _SET.match(text)
-        if found is None:  # SET TRANSACTION …, SET SESSION CHARACTERISTICS …
-            return Outcome("SET")
-        name = _NAMES[(found.group(1) or "timezone").lower()]
-        value = ", ".join(part.strip().strip("'\"`") for part in found.group(2).split(","))
-        if value.upper() in ("DEFAULT", "LOCAL"):
-            value = self._start[name]
+    def _set(self, name: str, value: str) -> Outcome:
         if not _fits(name, value):
             raise SettingError(
                 f"parameter {name} cannot be {value!r} here",
@@ -183,24 +155,11 @@ class Commands:
         self.values[name] = value
         return replies.parameter_status(name, value) if name in REPORTED else b""
 
-    def _show(self, _host: Host, text: str) -> Outcome:
-        words = first_words(text)
-        name = _LONG_NAMES.get(words[1:3], "") or _NAMES[words[1].lower()]
-        return Outcome("SHOW", of_table(pa.table({name: [self.values[name]]})))
-
-    def _reset(self, _host: Host, text: str) -> Outcome:
-        second = first_words(text)[1].lower()
-        names = list(self.values) if second == "all" else [_NAMES[second]]
+    def _reset(self, parameter: str, tag: str) -> Outcome:
+        names = list(self.values) if parameter == "all" else [_NAMES[parameter]]
         changed = [n for n in names if self.values[n] != self._start[n]]
         messages = b"".join(self._changed(name, self._start[name]) for name in changed)
-        return Outcome("RESET", messages=messages)
-
-
-_LONG_NAMES: Mapping[tuple[str, ...], str] = {
-    ("TIME", "ZONE"): "TimeZone",
-    ("TRANSACTION", "ISOLATION"): "transaction_isolation",
-    ("SESSION", "AUTHORIZATION"): "session_authorization",
-}
+        return Outcome(tag, messages=messages)
 
 
 def _seconds(value: str) -> float | None:
@@ -220,82 +179,37 @@ def _kept(name: str, value: str) -> str:
     return DEFAULTS[name] if name.lower() in FIXED else value
 
 
-def _discard(host: Host, _text: str) -> Outcome:
-    host.prepared.clear()
-    host.portals.clear()
-    return Outcome("DISCARD ALL")
+def _forget(known: dict[str, T], name: Name | None) -> None:
+    """Forgets what has a name; all, if there is none."""
+    for each in list(known) if name is None else _named(known, name):
+        del known[each]
 
 
-def _deallocate(host: Host, text: str) -> Outcome:
-    name = first_words(text)[-1]
-    if name == "ALL":
-        host.prepared.clear()
-        return Outcome("DEALLOCATE ALL")
-    for known in list(host.prepared):
-        if known.upper() == name:
-            del host.prepared[known]
-    return Outcome("DEALLOCATE")
+def _named(known: Mapping[str, object], name: Name) -> list[str]:
+    """What has a name, whatever its case."""
+    return [each for each in known if each.casefold() == name.casefold()]
 
 
-def _close(host: Host, text: str) -> Outcome:
-    name = first_words(text)[-1]
-    for known in list(host.portals):
-        if name == "ALL" or known.upper() == name:
-            del host.portals[known]
-    return Outcome("CLOSE CURSOR ALL" if name == "ALL" else "CLOSE CURSOR")
-
-
-def _declare(host: Host, text: str) -> Outcome:
-    found = _CURSOR.match(text)
-    if found is None:
-        raise NotSupportedError(
-            "this form of DECLARE is not supported", hint="DECLARE c CURSOR FOR …"
-        )
-    name = found.group(1).strip("`")
-    if name in host.portals:
+def _declare(host: Host, statement: s.DeclareCursor, text: str) -> Outcome:
+    name = str(statement.name)
+    if _named(host.portals, statement.name):
         raise BindError(f"cursor {name} already exists", sqlstate="42P03")
-    portal = Portal(found.group(3), holds=found.group(2) is not None)
+    portal = Portal(text, holds=statement.holds)
     if host.open_portal(portal).rows is None:
         raise BindError(f"cursor {name} has no rows", sqlstate="24000")
     host.portals[name] = portal
     return Outcome("DECLARE CURSOR")
 
 
-def _fetch(host: Host, text: str) -> Outcome:
-    found = _FETCH.match(text)
-    if found is None:
-        raise NotSupportedError("cursors go forward only", hint="FETCH FORWARD 100 FROM c")
-    word, how, name = (
-        found.group(1).upper(),
-        (found.group(2) or "1").upper(),
-        found.group(3).strip("`"),
-    )
-    portal = host.portals.get(name)
-    if portal is None:
+def _fetch(host: Host, statement: s.Fetch) -> Outcome:
+    name, count = str(statement.name), statement.count
+    found = _named(host.portals, statement.name)
+    if not found:
         raise BindError(f"cursor {name} does not exist", sqlstate="34000")
-    rows = host.open_portal(portal).rows
+    rows = host.open_portal(host.portals[found[0]]).rows
     if rows is None:  # a portal of the protocol's, whose statement gives none
         raise BindError(f"cursor {name} has no rows", sqlstate="24000")
-    number = re.search(r"\d+", how)
-    limit = 0 if how.endswith("ALL") else int(number.group()) if number else 1
-    parts = rows.parts(limit) if limit or how.endswith("ALL") else iter(())
-    if word == "MOVE":
+    parts = iter(()) if count == 0 else rows.parts(count or 0)
+    if statement.moves:
         return Outcome("MOVE", count=sum(part.num_rows for part in parts))
     return Outcome("FETCH", RowSource(rows.schema, parts))
-
-
-def _refuse(_host: Host, text: str) -> Outcome:
-    raise NotSupportedError(f"{first_words(text)[0]} is not supported")
-
-
-_COMMANDS: Mapping[str, Callable[[Host, str], Outcome]] = {
-    "DISCARD": _discard,
-    "DEALLOCATE": _deallocate,
-    "CLOSE": _close,
-    "DECLARE": _declare,
-    "FETCH": _fetch,
-    "MOVE": _fetch,
-    "UNLISTEN": lambda _host, _text: Outcome("UNLISTEN"),
-    "LISTEN": _refuse,
-    "NOTIFY": _refuse,
-}

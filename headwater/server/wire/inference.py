@@ -8,36 +8,43 @@ must never refuse a statement.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
 
 import pyarrow as pa
 
+from headwater.errors import Error
 from headwater.server.wire import types
 from headwater.server.wire.spelling import type_words
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.scripts import Asked
+from headwater.sql.statements import Delete, Insert, Query, Statement, Update
 
 COMPARISONS = frozenset(
     {"=", "==", "<>", "!=", "<", "<=", ">", ">=", "<=>", "+", "-", "*", "/", "%"}
 )
 BETWEEN = frozenset({"BETWEEN", "AND", "LIKE"})
-TABLE_WORDS = frozenset({"FROM", "JOIN", "INTO", "UPDATE", ","})
 MOST_PARAMETERS = 65_535  # PostgreSQL's bound: the protocol counts them in two bytes
 MOST_DIGITS = 9
+WITH_TABLE = (Insert, Update, Delete)
 TEXT = types.BY_NAME["text"].oid
 BIGINT = types.BY_NAME["int8"].oid
 Columns = Callable[[str], pa.Schema | None]
 
 
-def parameter_types(text: str, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
+def parameter_types(asked: Asked, given: Sequence[int], columns: Columns) -> tuple[int, ...]:
     """One type per parameter: what the client said, else what the statement suggests."""
-    tokens = tokenize(text)
-    count = max(max(_numbers(tokens).values(), default=0), len(given))
+    tokens = tokenize(asked.text)
+    numbers = _numbers(tokens)
+    count = max(max(numbers.values(), default=0), len(given))
     found = list(given) + [0] * (count - len(given))
     if all(found):
         return tuple(found)
-    known = _columns(tokens, columns)
-    placed = _inserted(tokens, columns)
-    for index, number in _numbers(tokens).items():
+    try:
+        statement: Statement | None = asked.statement()
+    except Error:  # it may be one with values in place of its parameters
+        statement = None
+    known = _columns(statement, tokens, columns)
+    placed = _inserted(statement, tokens, columns) if isinstance(statement, Insert) else {}
+    for index, number in numbers.items():
         if not found[number - 1]:
             found[number - 1] = placed.get(index) or _around(tokens, index, known) or 0
     return tuple(oid or TEXT for oid in found)
@@ -71,39 +78,40 @@ def _cast(tokens: Sequence[Token], index: int) -> int | None:
     return None if spelled is None else spelled.array if after.text == "[" else spelled.oid
 
 
-def _columns(tokens: Sequence[Token], columns: Columns) -> dict[str, int]:
+def _columns(
+    statement: Statement | None, tokens: Sequence[Token], columns: Columns
+) -> dict[str, int]:
     """The types of all columns of the tables in a statement, by name."""
+    if isinstance(statement, Query):
+        names = [str(relation.name) for relation in statement.relations]
+    else:
+        first = [str(statement.table)] if isinstance(statement, WITH_TABLE) else []
+        names = [*first, *(token.name for token in tokens if token.is_name)]
     found: dict[str, int] = {}
-    for before, token in pairwise(tokens):
-        if before.upper in TABLE_WORDS and token.is_name:
-            schema = columns(token.name)
-            for field in schema if schema is not None else ():
-                found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
+    for name in dict.fromkeys(names):
+        schema = columns(name)
+        for field in schema if schema is not None else ():
+            found.setdefault(field.name.lower(), types.pg_type(field.type).oid)
     return found
 
 
-def _inserted(tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
-    """The types of parameters that stand alone in VALUES of an INSERT, by their place."""
-    if tokens[0].upper != "INSERT" or len(tokens) < 4:
-        return {}
-    table = next((i for i, t in enumerate(tokens[:4]) if i and t.upper not in ("INTO", "TABLE")), 2)
-    schema = columns(tokens[table].name)
+def _inserted(statement: Insert, tokens: Sequence[Token], columns: Columns) -> dict[int, int]:
+    """The types of parameters that stand alone in the rows of an INSERT, by their place."""
+    schema = columns(str(statement.table))
     if schema is None:
         return {}
-    names, place = list(schema.names), table + 1
-    if tokens[place].text == "(":
-        end = next((i for i in range(place, len(tokens)) if tokens[i].text == ")"), place)
-        names = [t.name for t in tokens[place + 1 : end] if t.is_name]
+    names = schema.names if statement.columns is None else statement.columns
     by_name = {f.name.lower(): types.pg_type(f.type).oid for f in schema}
-    return _in_rows(tokens, [by_name.get(name.lower(), 0) for name in names])
+    oids = [by_name.get(name.lower(), 0) for name in names]
+    return _in_rows(tokens, oids, statement.query_span.start)
 
 
-def _in_rows(tokens: Sequence[Token], oids: Sequence[int]) -> dict[int, int]:
+def _in_rows(tokens: Sequence[Token], oids: Sequence[int], start: int) -> dict[int, int]:
     found: dict[int, int] = {}
-    start = next((i for i, t in enumerate(tokens) if t.upper == "VALUES"), None)
     depth = column = 0
-    for index in range(start or 0, len(tokens)) if start is not None else ():
-        token = tokens[index]
+    for index, token in enumerate(tokens):
+        if token.start < start:
+            continue
         if token.text == "(":
             depth += 1
             column = 0 if depth == 1 else column

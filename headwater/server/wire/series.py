@@ -2,9 +2,10 @@
 
 Clients that ask for a view again and again send the same bytes: one Query, or Bind, Describe, Execute and
 Sync. Once such a series was answered without work (`Session.known`), the next one that is equal byte for byte
-needs no reading of messages: it is compared, the answer is looked up, and the same reply goes out. Owns the
-last few series of one connection. Must never repeat a reply whose answer, prepared statement or promised
-columns are not those that it was made of: then the messages are read one by one, as ever.
+needs no reading of messages: it is compared, its answer is looked up in the one cache of answers, and the
+same reply goes out. Owns the last few series of one connection; how long an answer is good is the cache's to
+say. Must never repeat a reply whose answer, prepared statement or promised columns are not those that it was
+made of: then the messages are read one by one, as ever.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 
 from headwater.server.wire import messages as m
 from headwater.server.wire import replies
-from headwater.server.wire.answers import Encoded
+from headwater.server.wire.answers import Encoded, known_bytes
 from headwater.server.wire.machine import Machine
 from headwater.server.wire.outcome import Prepared
 from headwater.server.wire.session import Session
@@ -77,7 +78,7 @@ class Repeats:
             or statement.columns is not repeat.promised
         ):
             return False
-        return session.answers.find(repeat.text, repeat.formats) is repeat.answer
+        return known_bytes(session.database, repeat.text, repeat.formats) is repeat.answer
 
     def _effects(self, repeat: _Repeat) -> None:
         """What the messages of a series leave behind in the session."""

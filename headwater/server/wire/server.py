@@ -26,7 +26,6 @@ from headwater.server.waiting import too_many
 from headwater.server.wire import machine as actions
 from headwater.server.wire import messages as m
 from headwater.server.wire import replies
-from headwater.server.wire.answers import Answers
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands
 from headwater.server.wire.copying import IncomingRows
@@ -73,7 +72,6 @@ class WireServer:
         self.database = database
         self.options = options or WireOptions()
         self.users: Users = users if users is not None else NoUsers()
-        self.answers = Answers()
         self.attempts = attempts if attempts is not None else Attempts()
         self.guests: Guests[Connection] = Guests(database.setting)
         self.connections = self.guests.inside
@@ -389,7 +387,7 @@ class Connection(asyncio.Protocol):
         commands = Commands(self._given, user, name)
         commands.process = self._number
         role_of = None if self.login is None else partial(server.users.role_of, user)
-        self._session = Session(server.database, server.catalog, server.answers, commands, role_of)
+        self._session = Session(server.database, server.catalog, commands, role_of)
         self._repeats = Repeats(self._session)
         self.machine.welcome(commands.reported, self._number, self.secret)
 

@@ -12,43 +12,33 @@ from typing import cast
 
 import pyarrow as pa
 
-from headwater.database import Database, is_subscribe
+from headwater.database import Database
 from headwater.errors import AccessError, BindError, Error, NotSupportedError
 from headwater.kernel.kernel import Cancellation
 from headwater.result import Result
 from headwater.server.counts import Counts
 from headwater.server.wire import copying, encode, replies
-from headwater.server.wire.answers import Answers, Encoded
+from headwater.server.wire.answers import Encoded, known_bytes
 from headwater.server.wire.catalog.engine import CatalogEngine
-from headwater.server.wire.commands import Commands, first_words
+from headwater.server.wire.commands import Commands
 from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.inference import cast_types, parameter_types
 from headwater.server.wire.messages import Bind, Parse
 from headwater.server.wire.outcome import Outcome, Portal, Prepared, Sent
 from headwater.server.wire.parameters import parameter_text, sample
 from headwater.server.wire.rows import RowSource, of_table
-from headwater.server.wire.spelling import spelled, to_headwater
+from headwater.server.wire.spelling import spelled
 from headwater.server.wire.transaction import Transaction
-from headwater.sql import parser
+from headwater.sql import scripts
+from headwater.sql import statements as s
+from headwater.sql.kinds import gives_rows
 from headwater.sql.parameters import bind
-from headwater.sql.statements.copy import Copy
-from headwater.sql.statements.query import Query, make_query
-from headwater.sql.statements.subscribe import Subscribe
+from headwater.sql.scripts import Asked
+from headwater.sql.statements.query import make_query
 from headwater.sql.statements.user import Role
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
-QUERIES = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
-WITH_ROWS = QUERIES | {
-    "SHOW",
-    "DESCRIBE",
-    "DESC",
-    "EXPLAIN",
-    "VERIFY",
-    "CALL",
-    "SUBSCRIBE",
-    "FETCH",
-}
 COUNTED = frozenset({"UPDATE", "DELETE", "MERGE", "COPY", "SELECT", "FETCH", "MOVE"})
 MOST_STATEMENTS = 1000  # prepared statements, and portals, of one session
 
@@ -60,7 +50,6 @@ class Session:
         self,
         database: Database,
         catalog: CatalogEngine,
-        answers: Answers,
         commands: Commands,
         role_of: Callable[[], Role | None] | None = None,
     ) -> None:
@@ -68,7 +57,6 @@ class Session:
         self.role_of = role_of or _admin
         self.database = database
         self.catalog = catalog
-        self.answers = answers
         self.commands = commands
         self.transaction = Transaction()
         self.prepared: dict[str, Prepared] = {}
@@ -99,25 +87,20 @@ class Session:
 
     def script(self, text: str) -> Sent:
         """Runs a script; errors are placed in it."""
-        read = spelled(text)
-        pieces = _split(read.text)
-        if not pieces:
+        script = scripts.read(text, spelled)
+        if not script:
             yield replies.EMPTY_QUERY
-        for piece in pieces:
-
-            def place(position: int, start: int = piece.start) -> int:
-                return read.original_position(start + position)
-
+        for asked in script:
             try:
-                outcome = self._run(piece.text, text[place(0) : place(len(piece.text))])
+                outcome = self._run(asked, text if len(script) == 1 else "")
                 yield from self._sent(outcome, ())
             except Error as error:
                 self.transaction.fail()
-                raise _moved(error, piece.text, text, place) from None
+                raise _moved(error, asked.text, text, asked.original_position) from None
 
     def answer_now(self, text: str) -> bytes | None:
         """The answer to a script that is known without work; None if there is some to do."""
-        found = self.answers.find(text, ()) if self.is_plain else None
+        found = known_bytes(self.database, text, ()) if self.is_plain else None
         if found is None:
             return None
         self.known = text, (), found
@@ -134,18 +117,19 @@ class Session:
         """Prepares a statement."""
         if name and name in self.prepared:
             raise BindError(f"prepared statement {name} already exists", sqlstate="42P05")
-        read = to_headwater(text)
-        pieces = _split(read)
-        if len(pieces) > 1:
+        script = scripts.read(text, spelled)
+        if len(script) > 1:
+            start, end = (script[1].original_position(p) for p in (0, len(script[1].text)))
             raise BindError(
                 "a prepared statement is one statement",
                 sqlstate="42601",
-                place=pieces[1].span.place(text),
+                place=Span(start, end).place(text),
             )
         _check_room(self.prepared, "prepared statements")
         oids = tuple(types)
-        if "$" in read:
-            oids = parameter_types(read, cast_types(text, types), self.catalog.columns)
+        if script and "$" in text:
+            said = cast_types(text, types)
+            oids = parameter_types(script[0], said, self.catalog.columns)
         self.prepared[name] = Prepared(text, oids)
 
     def prepare(self, message: Parse | Bind) -> Sent:
@@ -186,7 +170,7 @@ class Session:
         portal = self.portals.get(name)
         if portal is None or portal.outcome is not None or not self.is_plain:
             return None
-        found = self.answers.find(portal.text, portal.formats)
+        found = known_bytes(self.database, portal.text, portal.formats)
         if found is None or not _keeps(portal.promised, found.schema):
             return None
         portal.answer = found
@@ -216,7 +200,8 @@ class Session:
     def describe_portal(self, name: str) -> Sent:
         """The columns of a portal; a query is run to know them."""
         portal = self._portal(name)
-        if first_words(portal.text)[0] in WITH_ROWS:
+        script = scripts.read(portal.text, spelled)
+        if script and gives_rows(self.database.parsed(script[0])):
             outcome = self.open_portal(portal)
             yield _described(None if outcome.rows is None else outcome.rows.schema, portal.formats)
         else:
@@ -225,7 +210,7 @@ class Session:
     def execute(self, name: str, limit: int) -> Sent:
         """Runs a portal, or sends more of its rows."""
         portal = self._portal(name)
-        if not portal.text.strip():
+        if not scripts.read(portal.text, spelled):
             yield replies.EMPTY_QUERY
             return
         outcome = self.open_portal(portal)
@@ -276,8 +261,7 @@ class Session:
     def open_portal(self, portal: Portal) -> Outcome:
         if portal.outcome is None:
             try:
-                read = spelled(portal.text)
-                outcome = self._run(_split(read.text)[0].text, portal.text)
+                outcome = self._run(scripts.read(portal.text, spelled)[0], portal.text)
                 if outcome.rows is not None and portal.promised is not None:
                     outcome.rows = outcome.rows.promised(portal.promised)
                 portal.outcome = outcome
@@ -288,67 +272,68 @@ class Session:
 
     def _columns(self, found: Prepared) -> pa.Schema | None:
         """The columns of a statement, without values for its parameters."""
-        read = to_headwater(found.text).strip().rstrip(";")
-        word = first_words(read)[0] if read.strip() else ""
-        if word not in WITH_ROWS or word == "CALL":
+        samples = [sample(oid) for oid in found.types]
+        script = scripts.read(bind(found.text, samples).text if samples else found.text, spelled)
+        statement = self.database.parsed(script[0]) if script else None
+        if statement is None or not gives_rows(statement) or isinstance(statement, s.Call):
             return None
-        text = bind(read, [sample(oid) for oid in found.types]).text if found.types else read
-        if word == "SUBSCRIBE":
-            self.database.authorise(text, self.role)
-            schema, results = self.database.follow(text, Cancellation(), self.role)
+        if isinstance(statement, s.Subscribe):
+            self.database.authorise(statement, self.role)
+            schema, results = self.database.follow(statement, Cancellation(), self.role)
             cast("Callable[[], None]", results.close)()  # type: ignore[attr-defined]
             return schema
-        if self.catalog.wants(found.text):
-            return self.catalog.described(found.text)
-        if word in QUERIES:
-            self.database.authorise(text, self.role)
-            return self.database.columns(text, self.cancellation, self.role)
-        outcome = self._outcome(text, found.text)
+        if self.catalog.wants(script[0]):
+            return self.catalog.described(script[0])
+        if isinstance(statement, s.Query):
+            self.database.authorise(statement, self.role)
+            return self.database.columns(script[0], self.cancellation, self.role)
+        outcome = self._outcome(script[0], statement, "")
         return None if outcome.rows is None else outcome.rows.schema
 
     # Running
 
-    def _run(self, text: str, original: str) -> Outcome:
-        """One statement, within the rules of the transaction."""
+    def _run(self, asked: Asked, whole: str) -> Outcome:
+        """One statement, within the rules of the transaction; `whole`: the text that is all of it."""
         self.cancellation.check()
         _ = self.role  # a user who was dropped runs nothing more
         self.counts.statements += 1
-        words = first_words(text)
-        ended = self._transaction_statement(words, text)
+        statement = self.database.parsed(asked)
+        ended = self._transaction_statement(statement)
         if ended is not None:
             return ended
-        warnings = list(self.transaction.check(words[0]))
-        outcome = self._outcome(text, original)
+        warnings = list(self.transaction.check(statement))
+        outcome = self._outcome(asked, statement, whole)
         outcome.notices = [*warnings, *outcome.notices]
         self.counts.rows_in += (outcome.count or 0) if outcome.tag == "INSERT" else 0
         return outcome
 
-    def _outcome(self, text: str, original: str) -> Outcome:
-        word = first_words(text)[0]
-        command = self.commands.run(self, text)
+    def _outcome(self, asked: Asked, statement: s.Statement, whole: str) -> Outcome:
+        command = self.commands.run(self, asked, statement)
         if command is not None:
             return command
-        if word == "COPY":
-            return self._copy(text)
-        if self.catalog.wants(original):
-            rows = self.catalog.run(original, self.commands, self.cancellation)
-            return Outcome("SELECT", of_table(rows))
-        if is_subscribe(text):
-            self.database.authorise(text, self.role)
-            schema, pieces = self.database.follow(text, self.cancellation, self.role)
+        if isinstance(statement, s.Copy):
+            return self._copy(asked, statement)
+        if isinstance(statement, s.Subscribe):
+            self.database.authorise(statement, self.role)
+            schema, pieces = self.database.follow(statement, self.cancellation, self.role)
             return Outcome("SUBSCRIBE", RowSource(schema, pieces))
-        if word == "INSERT" and self.transaction.is_open:
-            self.database.authorise(text, self.role)
-            table, rows = self.database.held_insert(text, self.cancellation, self.role)
+        if isinstance(statement, s.Insert) and self.transaction.is_open:
+            self.database.authorise(statement, self.role)
+            table, rows = self.database.held_insert(statement, self.cancellation, self.role)
             return self._hold(table, rows, "INSERT")
-        result = self._statement_result(text)
-        if word == "SELECT":
-            self.answers.remember(self.database, text)
+        if not isinstance(statement, s.Query):
+            return _outcome_of(self._statement_result(asked))
+        if self.catalog.wants(asked):
+            rows = self.catalog.run(asked, self.commands, self.cancellation)
+            return Outcome("SELECT", of_table(rows))
+        result = self._statement_result(asked)
+        if whole:
+            self.database.share_answer(asked, whole)
         return _outcome_of(result)
 
-    def _statement_result(self, text: str) -> Result:
+    def _statement_result(self, asked: str | Asked) -> Result:
         return self.database.statement(
-            text,
+            asked,
             self.cancellation,
             self.role,
             user=self.commands.user,
@@ -360,30 +345,31 @@ class Session:
         self.transaction.hold(table, rows)
         return Outcome(tag, count=rows.num_rows)
 
-    def _transaction_statement(self, words: Sequence[str], text: str) -> Outcome | None:
+    def _transaction_statement(self, statement: s.Statement) -> Outcome | None:
         """BEGIN, COMMIT, ROLLBACK and savepoints; None for everything else."""
-        word, second = words[0], words[1] if len(words) > 1 else ""
         transaction = self.transaction
-        if word == "BEGIN" or (word == "START" and second == "TRANSACTION"):
-            parser.parse(text)
-            warning = transaction.begin()
-            return Outcome("BEGIN", notices=[] if warning is None else [warning])
-        if word in ("COMMIT", "END"):
-            parser.parse(text)
-            return self._commit()
-        if word in ("ROLLBACK", "ABORT") and "TO" in words:
-            transaction.return_to(words[-1].lower())
-            return Outcome("ROLLBACK")
-        if word in ("ROLLBACK", "ABORT"):
-            parser.parse(text)
-            notices = [] if transaction.is_open else ["there is no transaction in progress"]
-            transaction.end()
-            self._end_portals()
-            return Outcome("ROLLBACK", notices=notices)
-        if word in ("SAVEPOINT", "RELEASE"):
-            list(transaction.check(word))
-            (transaction.save if word == "SAVEPOINT" else transaction.release)(words[-1].lower())
-            return Outcome(word)
+        match statement:
+            case s.Begin():
+                warning = transaction.begin()
+                return Outcome("BEGIN", notices=[] if warning is None else [warning])
+            case s.Commit():
+                return self._commit()
+            case s.RollbackToSavepoint(name=name):
+                transaction.return_to(name.key)
+                return Outcome("ROLLBACK")
+            case s.Rollback():
+                notices = [] if transaction.is_open else ["there is no transaction in progress"]
+                transaction.end()
+                self._end_portals()
+                return Outcome("ROLLBACK", notices=notices)
+            case s.Savepoint(name=name):
+                list(transaction.check(statement))
+                transaction.save(name.key)
+                return Outcome("SAVEPOINT")
+            case s.ReleaseSavepoint(name=name):
+                list(transaction.check(statement))
+                transaction.release(name.key)
+                return Outcome("RELEASE")
         return None
 
     def _commit(self) -> Outcome:
@@ -423,33 +409,31 @@ class Session:
 
     # COPY
 
-    def _copy(self, text: str) -> Outcome:
-        statement = parser.parse(text)
-        assert isinstance(statement, Copy)
-        self.database.authorise(text, self.role)
+    def _copy(self, asked: Asked, statement: s.Copy) -> Outcome:
+        self.database.authorise(statement, self.role)
         if statement.path is not None:
             if statement.direction == "from" and self.transaction.is_open:
                 raise NotSupportedError(
                     "COPY FROM a file cannot wait for COMMIT, so it is refused in a transaction",
                     hint="COPY … FROM STDIN can wait; or COMMIT first",
                 )
-            return _outcome_of(self._statement_result(text))
+            return _outcome_of(self._statement_result(asked))
         if statement.direction == "from":
             return Outcome("COPY", incoming=self._incoming(statement))
         if statement.format == "parquet":
             raise NotSupportedError("COPY … TO STDOUT writes text and CSV", hint="CSV or TEXT")
         return Outcome("COPY", self._copy_rows(statement), copy=statement)
 
-    def _copy_rows(self, statement: Copy) -> RowSource:
+    def _copy_rows(self, statement: s.Copy) -> RowSource:
         """The rows of COPY … TO STDOUT."""
         subject = statement.query
-        if isinstance(subject, Subscribe):
-            return RowSource(*self.database.follow(subject.text, self.cancellation, self.role))
+        if isinstance(subject, s.Subscribe):
+            return RowSource(*self.database.follow(subject, self.cancellation, self.role))
         if subject is None:
             assert statement.table is not None
             names = ", ".join(map(quoted, statement.columns)) if statement.columns else "*"
             subject = make_query(f"SELECT {names} FROM {quoted(statement.table)}")
-        assert isinstance(subject, Query)
+        assert isinstance(subject, s.Query)
         try:
             return of_table(self._statement_result(subject.text).arrow())
         except Error as error:
@@ -472,7 +456,7 @@ class Session:
             yield copying.out_rows(statement, part)
         yield replies.COPY_DONE + replies.complete(f"COPY {count}")
 
-    def _incoming(self, statement: Copy) -> IncomingRows:
+    def _incoming(self, statement: s.Copy) -> IncomingRows:
         assert statement.table is not None
         schema = self.catalog.columns(str(statement.table)) or pa.schema([])
         self.database.checked_rows(str(statement.table), schema.empty_table())  # or why not
@@ -499,21 +483,18 @@ def _admin() -> Role:
     return "admin"
 
 
-def _split(text: str) -> Sequence[parser.Piece]:
-    return parser.remembered_split(text) if len(text) <= parser.SHORT else parser.split(text)
-
-
 def _of_portal(error: Error, portal: Portal) -> Error:
     """The error with its place in the text that was prepared."""
-    read, bound = spelled(portal.text), portal.edited
-    start = _split(read.text)[0].start if error.place is not None else 0
-    original = portal.text if bound is None else bound.original
+    if error.place is None:
+        return error
+    asked, bound = scripts.read(portal.text, spelled)[0], portal.edited
+    if bound is None:
+        return _moved(error, asked.text, portal.text, asked.original_position)
 
     def place(position: int) -> int:
-        found = read.original_position(start + position)
-        return found if bound is None else bound.original_position(found)
+        return bound.original_position(asked.original_position(position))
 
-    return _moved(error, read.text.strip().rstrip(";"), original, place)
+    return _moved(error, asked.text, bound.original, place)
 
 
 def _column(schema: pa.Schema, name: str) -> pa.Field[pa.DataType]:

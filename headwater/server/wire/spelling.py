@@ -10,14 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, date, datetime
-from functools import lru_cache
 from itertools import pairwise
 
 from headwater.errors import Error
 from headwater.server.wire import types
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.literals import sql_text
-from headwater.sql.parser import SHORT
 from headwater.sql.text import EditedText
 
 _DIFFERENT = re.compile(r"""["]|\b[eE]'|::|(?i:\bextract\s*\(\s*epoch\b)""")
@@ -66,13 +64,9 @@ def to_headwater(text: str) -> str:
 
 def spelled(text: str) -> EditedText:
     """A text as Headwater reads it, with its places in the text that the client wrote."""
-    if _DIFFERENT.search(text) is None:
-        return EditedText(text)
-    return _remembered(text) if len(text) <= SHORT else _translated(text)
-
-
-def _translated(text: str) -> EditedText:
     edited = EditedText(text)
+    if _DIFFERENT.search(text) is None:
+        return edited
     try:
         tokens = tokenize(text)
     except Error:  # the parser says it better
@@ -92,9 +86,6 @@ def _translated(text: str) -> EditedText:
     for index in casts:
         _cast(edited, tokens, index, inserts)
     return edited
-
-
-_remembered = lru_cache(maxsize=512)(_translated)
 
 
 def _epoch(edited: EditedText, tokens: Sequence[Token], index: int) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 
 from headwater.errors import BindError, Error, NotSupportedError
+from headwater.sql.kinds import InTransaction, command_of, in_transaction
+from headwater.sql.statements.base import Statement
 
-REFUSED = frozenset({"UPDATE", "DELETE", "MERGE", "TRUNCATE"})
-AT_ONCE = frozenset({"CREATE", "DROP", "ALTER", "CALL"})
 MOST_HELD_BYTES = 1 << 30
 
 
@@ -99,8 +99,8 @@ class Transaction:
                 return place
         raise BindError(f"savepoint {name} does not exist", sqlstate="3B001")
 
-    def check(self, word: str) -> Iterator[str]:
-        """Refuses a statement, by its first word, that does not fit; warnings for one that does."""
+    def check(self, statement: Statement) -> Iterator[str]:
+        """Refuses a statement that does not fit; warnings for one that does."""
         if self.status == "E":
             raise TransactionError(
                 "the transaction has failed; statements are refused until it ends",
@@ -108,10 +108,12 @@ class Transaction:
             )
         if self.status != "T":
             return
-        if word in REFUSED or (word == "ADVANCE" and self._held):
+        rule, command = in_transaction(statement), command_of(statement)
+        late = rule is InTransaction.BEFORE_ROWS and bool(self._held)
+        if late or rule is InTransaction.REFUSED:
             raise NotSupportedError(
-                f"{word} cannot wait for COMMIT, so it is refused in a transaction",
+                f"{command} cannot wait for COMMIT, so it is refused in a transaction",
                 hint="COMMIT or ROLLBACK first; drivers call the mode without BEGIN autocommit",
             )
-        if word in AT_ONCE:
-            yield f"{word} takes effect at once; ROLLBACK does not undo it"
+        if rule is InTransaction.AT_ONCE:
+            yield f"{command} takes effect at once; ROLLBACK does not undo it"

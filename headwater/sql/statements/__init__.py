@@ -29,6 +29,7 @@ from headwater.sql.statements.create_streaming_table import CreateStreamingTable
 from headwater.sql.statements.create_table import CreateTable
 from headwater.sql.statements.create_token import CreateToken
 from headwater.sql.statements.create_view import CreateView
+from headwater.sql.statements.cursors import CloseCursor, DeclareCursor, Fetch
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.describe import Describe
 from headwater.sql.statements.drop import Drop
@@ -37,68 +38,35 @@ from headwater.sql.statements.flush import Flush
 from headwater.sql.statements.insert import Insert, InsertFromStream
 from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.query import Query
+from headwater.sql.statements.session import Deallocate, Discard, Unlisten
 from headwater.sql.statements.setting import ResetSetting, SetSetting
 from headwater.sql.statements.show import Show, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
-from headwater.sql.statements.transaction import Begin, Commit, Rollback
+from headwater.sql.statements.transaction import (
+    Begin,
+    Commit,
+    ReleaseSavepoint,
+    Rollback,
+    RollbackToSavepoint,
+    Savepoint,
+    SetTransaction,
+)
 from headwater.sql.statements.truncate import Truncate
 from headwater.sql.statements.update import Assignment, Update
 from headwater.sql.statements.user import AlterUser, CreateUser
 from headwater.sql.statements.verify import VerifyView
 
 __all__ = [
-    "Advance",
-    "AlterQueryResetLandmark",
-    "AlterTableAddColumns",
-    "AlterTableDropColumns",
-    "AlterTableRename",
-    "AlterTableRenameColumn",
-    "AlterTableSetClock",
-    "AlterTableSetMaxClockAhead",
-    "AlterTableSetRange",
-    "AlterUser",
-    "AlterViewRefreshStatic",
-    "Assignment",
-    "Begin",
-    "Call",
-    "Column",
-    "Commit",
-    "ControlQuery",
-    "ControlSink",
-    "ControlSource",
-    "Copy",
-    "CreateContinuousQuery",
-    "CreateFunction",
-    "CreateIndex",
-    "CreateMaterializedView",
-    "CreateProcedure",
-    "CreateSink",
-    "CreateSource",
-    "CreateStreamingTable",
-    "CreateTable",
-    "CreateToken",
-    "CreateUser",
-    "CreateView",
-    "Delete",
-    "Describe",
-    "Drop",
-    "Explain",
-    "ExplainObject",
-    "Flush",
-    "Insert",
-    "InsertFromStream",
-    "Merge",
-    "MergeClause",
-    "Parameter",
-    "Query",
-    "ResetSetting",
-    "Rollback",
-    "SetSetting",
-    "Show",
-    "ShowSetting",
-    "Statement",
-    "Subscribe",
-    "Truncate",
-    "Update",
-    "VerifyView",
-]
+    "Advance", "AlterQueryResetLandmark", "AlterTableAddColumns", "AlterTableDropColumns",
+    "AlterTableRename", "AlterTableRenameColumn", "AlterTableSetClock",
+    "AlterTableSetMaxClockAhead", "AlterTableSetRange", "AlterUser", "AlterViewRefreshStatic",
+    "Assignment", "Begin", "Call", "CloseCursor", "Column", "Commit", "ControlQuery", "ControlSink",
+    "ControlSource", "Copy", "CreateContinuousQuery", "CreateFunction", "CreateIndex",
+    "CreateMaterializedView", "CreateProcedure", "CreateSink", "CreateSource",
+    "CreateStreamingTable", "CreateTable", "CreateToken", "CreateUser", "CreateView", "Deallocate",
+    "DeclareCursor", "Delete", "Describe", "Discard", "Drop", "Explain", "ExplainObject",
+    "Fetch", "Flush", "Insert", "InsertFromStream", "Merge", "MergeClause", "Parameter",
+    "Query", "ReleaseSavepoint", "ResetSetting", "Rollback", "RollbackToSavepoint", "Savepoint",
+    "SetSetting", "SetTransaction", "Show", "ShowSetting", "Statement", "Subscribe", "Truncate",
+    "Unlisten", "Update", "VerifyView",
+]  # fmt: skip

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any, Self, TypeVar
 
 import pyarrow as pa
 
@@ -18,10 +19,23 @@ from headwater.sql.type_parser import check_distinct, parse_type
 
 OptionValue = str | int | float | bool | Duration
 Options = Mapping[str, OptionValue]
+T = TypeVar("T")
+
+
+class Remembering:
+    """Keeps what follows from it alone, as long as it is kept itself (`sql.scripts`)."""
+
+    def fact(self, make: Callable[[Self], T]) -> T:
+        """What `make` says of it, made once; it must depend on nothing else."""
+        facts: dict[object, Any] = self.__dict__.setdefault("_facts", {})
+        if make not in facts:
+            facts[make] = make(self)
+        found: T = facts[make]
+        return found
 
 
 @dataclass(frozen=True)
-class Statement:
+class Statement(Remembering):
     """One statement; `text` is all of it, and every span is a place in this text."""
 
     text: str

@@ -29,16 +29,24 @@ class CreateSource(Statement):
 
 def parse(cursor: Cursor, replace: bool) -> CreateSource:
     """The rest after CREATE SOURCE."""
-    refuse_replace(cursor, replace, "source")
+    return CreateSource(*parse_ends(cursor, replace, "source", ("INTO", "a table", "FROM")))
+
+
+def parse_ends(
+    cursor: Cursor, replace: bool, what: str, ends: tuple[str, str, str]
+) -> tuple[str, Name, Name, str, Options, bool]:
+    """What a source or sink connects: a name, a word, what is inside, a word, and the address outside."""
+    refuse_replace(cursor, replace, what)
     unless = if_not_exists(cursor)
-    name = cursor.new_name("the name of a source")
-    cursor.expect("INTO")
-    table = cursor.path("a table")
-    cursor.expect("FROM")
+    name = cursor.new_name(f"the name of a {what}")
+    first, inside, second = ends
+    cursor.expect(first)
+    connected = cursor.path(inside)
+    cursor.expect(second)
     url = parse_url(cursor)
     options = parse_with_options(cursor)
     cursor.finish()
-    return CreateSource(cursor.text, name, table, url, options, unless)
+    return cursor.text, name, connected, url, options, unless
 
 
 def parse_url(cursor: Cursor) -> str:

@@ -1,11 +1,19 @@
-"""`SET name = value`, `RESET name`; SHOW name stands with SHOW."""
+"""`SET name = value`, `RESET name`; SHOW name stands with SHOW.
+
+Sessions of PostgreSQL's protocol have parameters of their own. A statement says under which name one of
+these would be meant (`parameter`): `SET TIME ZONE` is our `time_zone` and their `timezone`.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from headwater.sql.cursor import Cursor
-from headwater.sql.lexer import Kind
+from headwater.sql.lexer import Kind, Token
+from headwater.sql.literals import string_value
+from headwater.sql.statements import transaction
 from headwater.sql.statements.base import OptionValue, Statement, option_value
 from headwater.sql.text import Name
 
@@ -16,6 +24,8 @@ class SetSetting(Statement):
 
     name: Name
     value: OptionValue
+    parameter: str
+    parts: tuple[str, ...]  # what stands between the commas, without quotes
 
 
 @dataclass(frozen=True)
@@ -23,37 +33,48 @@ class ResetSetting(Statement):
     """Give a setting its default again; all settings if there is no name."""
 
     name: Name | None
+    parameter: str  # "all" for RESET ALL, "" for RESET alone
+    sets: bool = False  # written as SET … DEFAULT
 
 
-def parse_set(cursor: Cursor) -> SetSetting | ResetSetting:
+def parse_set(cursor: Cursor) -> SetSetting | ResetSetting | transaction.SetTransaction:
     """SET …"""
     cursor.expect("SET")
+    modes = cursor.at("TRANSACTION") and cursor.peek(1).upper not in ("=", "TO")
+    if modes or cursor.at("SESSION", "CHARACTERISTICS"):
+        return transaction.parse_set(cursor)
     if cursor.peek(1).is_name:
         cursor.accept_any(("SESSION", "LOCAL"))
     if cursor.at("TIME", "ZONE"):
         start = cursor.start
         cursor.expect("TIME", "ZONE")
-        name = Name("time_zone", cursor.span_from(start))
+        name, parameter = Name("time_zone", cursor.span_from(start)), "timezone"
     else:
         name = setting_name(cursor)
+        parameter = name.lower()
         if not cursor.accept("=") and not cursor.accept("TO"):
             cursor.fail("=", hint=f"SHOW {name} shows a setting")
-    if cursor.accept("DEFAULT"):
+    if cursor.accept("DEFAULT") or (parameter == "timezone" and cursor.accept("LOCAL")):
         cursor.finish()
-        return ResetSetting(cursor.text, name)
+        return ResetSetting(cursor.text, name, parameter, sets=True)
+    first = cursor.index
     value = _value(cursor, name)
+    parts = _parts(cursor.tokens[first : cursor.index])
     cursor.finish()
-    return SetSetting(cursor.text, name, value)
+    return SetSetting(cursor.text, name, value, parameter, parts)
 
 
 def parse_reset(cursor: Cursor) -> ResetSetting:
     """RESET name | ALL"""
     cursor.expect("RESET")
-    name = None
-    if not cursor.accept("ALL") and not cursor.at_end:
+    name, parameter = None, ""
+    if cursor.accept("ALL"):
+        parameter = "all"
+    elif not cursor.at_end:
         name = setting_name(cursor)
+        parameter = name.lower()
     cursor.finish()
-    return ResetSetting(cursor.text, name)
+    return ResetSetting(cursor.text, name, parameter)
 
 
 def setting_name(cursor: Cursor) -> Name:
@@ -72,3 +93,23 @@ def _value(cursor: Cursor, name: Name) -> OptionValue:
         cursor.index = start
     span = cursor.expression("a value", ";")
     return span.of(cursor.text)
+
+
+def _parts(tokens: Sequence[Token]) -> tuple[str, ...]:
+    """What stands between commas: the value of a string, else the words."""
+    found: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text == ",":
+            found.append([])
+        else:
+            found[-1].append(token)
+    return tuple(map(_part, found))
+
+
+def _part(tokens: Sequence[Token]) -> str:
+    if len(tokens) == 1 and tokens[0].kind is Kind.STRING:
+        return string_value(tokens[0].text) or ""
+    words = [token.name for token in tokens[:1]]
+    for before, token in pairwise(tokens):
+        words += [" " * (before.end < token.start), token.text]
+    return "".join(words)

@@ -13,6 +13,12 @@ KINDS = (
     "TABLES", "STREAMS", "VIEWS", "QUERIES", "SOURCES", "SINKS", "INDEXES", "FUNCTIONS",
     "PROCEDURES", "SETTINGS", "USERS", "TOKENS",
 )  # fmt: skip
+# Names of several words: the setting, and the parameter of a session.
+_LONG = {
+    ("TIME", "ZONE"): ("time_zone", "timezone"),
+    ("TRANSACTION", "ISOLATION", "LEVEL"): ("transaction_isolation", "transaction_isolation"),
+    ("SESSION", "AUTHORIZATION"): ("session_authorization", "session_authorization"),
+}
 
 
 @dataclass(frozen=True)
@@ -24,9 +30,10 @@ class Show(Statement):
 
 @dataclass(frozen=True)
 class ShowSetting(Statement):
-    """The value of a setting."""
+    """The value of a setting; `parameter`: of which parameter of a session, if it is one's."""
 
     name: Name
+    parameter: str
 
 
 def parse(cursor: Cursor) -> Show | ShowSetting:
@@ -36,18 +43,16 @@ def parse(cursor: Cursor) -> Show | ShowSetting:
         kind = "views" if cursor.tokens[cursor.index - 1].upper == "VIEWS" else "settings"
         cursor.finish()
         return Show(cursor.text, kind)
-    if cursor.accept("TIME", "ZONE"):
-        cursor.finish()
-        return ShowSetting(cursor.text, Name("time_zone"))
-    if cursor.accept("TRANSACTION", "ISOLATION", "LEVEL"):
-        cursor.finish()
-        return ShowSetting(cursor.text, Name("transaction_isolation"))
+    for words, (name, parameter) in _LONG.items():
+        if cursor.accept(*words):
+            cursor.finish()
+            return ShowSetting(cursor.text, Name(name), parameter)
     if cursor.peek().upper in KINDS:
         kind = cursor.take().text.lower()
         cursor.finish()
         return Show(cursor.text, kind)
     if not cursor.peek().is_name:
         cursor.fail("TABLES, STREAMS, VIEWS, … or the name of a setting")
-    name = setting_name(cursor)
+    setting = setting_name(cursor)
     cursor.finish()
-    return ShowSetting(cursor.text, name)
+    return ShowSetting(cursor.text, setting, setting.lower())

@@ -9,8 +9,10 @@ from headwater.errors import SqlSyntaxError
 from headwater.sql.clauses import EMITS
 from headwater.sql.cursor import Cursor
 from headwater.sql.extensions import Emit
+from headwater.sql.lexer import Kind
 from headwater.sql.statements.base import Statement
-from headwater.sql.statements.query import Query, take_parenthesised_query
+from headwater.sql.statements.query import Query, at_query, take_parenthesised_query
+from headwater.sql.statements.query import parse as parse_query
 from headwater.sql.text import Name
 
 
@@ -53,6 +55,16 @@ def parse(cursor: Cursor) -> Subscribe:
         start is True,
         cast(tuple[Name, ...], found.get("conflate", ())),
     )
+
+
+def parse_target(text: str) -> str | Query:
+    """What a program subscribes to by a text: a continuous select, or else a query's name."""
+    cursor = Cursor(text)
+    if at_query(cursor):
+        return parse_query(cursor)
+    token = cursor.peek()
+    alone = cursor.peek(1).kind is Kind.END and token.is_name
+    return token.name if alone else text.strip()
 
 
 def _option(cursor: Cursor) -> tuple[str, object]:

@@ -1,4 +1,4 @@
-"""`BEGIN [TRANSACTION]`, `START TRANSACTION`, `COMMIT`, `ROLLBACK` (and PostgreSQL's spellings)."""
+"""`BEGIN`, `COMMIT`, `ROLLBACK [TO s]`, `SAVEPOINT s`, `RELEASE s`, `SET TRANSACTION …` and the like."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from headwater.sql.cursor import Cursor
 from headwater.sql.statements.base import Statement
+from headwater.sql.text import Name
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,32 @@ class Rollback(Statement):
     """End a transaction and drop its changes."""
 
 
+@dataclass(frozen=True)
+class RollbackToSavepoint(Statement):
+    """Drop the changes of a transaction since a savepoint."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class Savepoint(Statement):
+    """Mark a place in a transaction."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class ReleaseSavepoint(Statement):
+    """Forget a savepoint and those behind it."""
+
+    name: Name
+
+
+@dataclass(frozen=True)
+class SetTransaction(Statement):
+    """Modes of transactions: they are read and mean nothing."""
+
+
 def parse_begin(cursor: Cursor) -> Begin:
     """BEGIN [TRANSACTION | WORK] or START TRANSACTION; modes are read and mean nothing."""
     if cursor.accept("START"):
@@ -30,16 +57,30 @@ def parse_begin(cursor: Cursor) -> Begin:
     else:
         cursor.expect("BEGIN")
         cursor.accept_any(("TRANSACTION", "WORK"))
+    _modes(cursor)
+    return Begin(cursor.text)
+
+
+def parse_set(cursor: Cursor) -> SetTransaction:
+    """The rest of SET [SESSION CHARACTERISTICS AS] TRANSACTION …"""
+    cursor.accept("SESSION", "CHARACTERISTICS", "AS")
+    cursor.expect("TRANSACTION")
+    _modes(cursor)
+    return SetTransaction(cursor.text)
+
+
+def _modes(cursor: Cursor) -> None:
     while not cursor.at_end:
         _mode(cursor)
         cursor.accept(",")
     cursor.finish()
-    return Begin(cursor.text)
 
 
 def _mode(cursor: Cursor) -> None:
     if cursor.accept("READ"):
         cursor.choice("ONLY", "WRITE")
+    elif cursor.accept("NOT", "DEFERRABLE") or cursor.accept("DEFERRABLE"):
+        return
     elif cursor.accept("ISOLATION"):
         cursor.expect("LEVEL")
         if cursor.choice("SERIALIZABLE", "REPEATABLE", "READ") != "SERIALIZABLE":
@@ -56,11 +97,35 @@ def parse_commit(cursor: Cursor) -> Commit:
     return Commit(cursor.text)
 
 
-def parse_rollback(cursor: Cursor) -> Rollback:
-    """ROLLBACK [TRANSACTION | WORK] or ABORT"""
+def parse_rollback(cursor: Cursor) -> Rollback | RollbackToSavepoint:
+    """ROLLBACK [TRANSACTION | WORK] [TO [SAVEPOINT] s] or ABORT"""
     cursor.choice("ROLLBACK", "ABORT")
     cursor.accept_any(("TRANSACTION", "WORK"))
-    if cursor.at("TO"):
-        cursor.refuse("savepoints are not supported")
+    if cursor.accept("TO"):
+        return RollbackToSavepoint(cursor.text, _savepoint(cursor))
     cursor.finish()
     return Rollback(cursor.text)
+
+
+def parse_savepoint(cursor: Cursor) -> Savepoint:
+    """SAVEPOINT s"""
+    cursor.expect("SAVEPOINT")
+    return Savepoint(cursor.text, _name(cursor))
+
+
+def parse_release(cursor: Cursor) -> ReleaseSavepoint:
+    """RELEASE [SAVEPOINT] s"""
+    cursor.expect("RELEASE")
+    return ReleaseSavepoint(cursor.text, _savepoint(cursor))
+
+
+def _savepoint(cursor: Cursor) -> Name:
+    if cursor.peek(1).is_name:
+        cursor.accept("SAVEPOINT")
+    return _name(cursor)
+
+
+def _name(cursor: Cursor) -> Name:
+    name = cursor.name("the name of a savepoint")
+    cursor.finish()
+    return name

@@ -6,7 +6,7 @@ minute. The oracle reads 40 000 reports in about a second.
 
 from __future__ import annotations
 
-from headwater.sources.linearroad import Scenario, historical_tolls, reports
+from headwater.examples.linearroad.traffic import Scenario, historical_tolls, reports
 
 SMALL = Scenario(duration_s=540, start_s=9000, segments=5, accidents_per_hour=40, accident_s=180)
 TWO_ROADS = Scenario(

@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
+from headwater.examples.linearroad.demo.figures import Accident
+from headwater.examples.linearroad.demo.page import page_of
+from headwater.examples.linearroad.demo.screen import Lane, Moment, RoadState, Toll
 
 import headwater
-from headwater.cli.road_figures import Accident
-from headwater.cli.road_page import page_of
-from headwater.cli.road_screen import Lane, Moment, RoadState, Toll
 from headwater.server.console.live import SHOWN_ROWS, TICK_S
 from headwater.server.http.server import HttpOptions, HttpServer
 from tests.server.live import Live

@@ -16,6 +16,7 @@ from headwater.server.wire import types
 from headwater.server.wire.inference import cast_types, parameter_types
 from headwater.server.wire.parameters import array_elements, parameter_text, sample
 from headwater.server.wire.values import array_text
+from headwater.sql import scripts
 from headwater.sql.literals import literal
 
 psycopg = pytest.importorskip("psycopg", reason="psycopg is the oracle here")
@@ -124,7 +125,9 @@ SCHEMA = pa.schema(
 )
 def test_types_are_guessed(text: str, expected: tuple[int, ...]) -> None:
     """The place of a parameter says what it is; what nothing is known of is text."""
-    found = parameter_types(text, (), lambda name: SCHEMA if name == "t" else None)
+    found = parameter_types(
+        scripts.read_one(text), (), lambda name: SCHEMA if name == "t" else None
+    )
     assert found == expected
 
 
@@ -146,14 +149,21 @@ def test_casts_in_the_words_of_the_client(written: str, expected: tuple[int, ...
 
 def test_casts_do_not_contradict_the_client() -> None:
     assert cast_types("SELECT $1::timestamptz, $2::int", (25, 0)) == (25, 23)
-    assert parameter_types("SELECT $99999999999, $1", (), lambda _: None) == (25,)
+    assert parameter_types(scripts.read_one("SELECT $99999999999, $1"), (), lambda _: None) == (25,)
+
+
+def test_a_column_that_has_the_name_of_a_table() -> None:
+    """Types come from the tables that are read, not from what has the name of one."""
+    other = pa.schema([("id", pa.string())])
+    tables = {"t": SCHEMA, "orders": other}
+    for text in ("SELECT orders FROM t WHERE id = $1", "UPDATE t SET orders = 1 WHERE id = $1"):
+        assert parameter_types(scripts.read_one(text), (), tables.get) == (20,)
 
 
 def test_what_the_client_says_comes_first() -> None:
     """A type that the client gives is not guessed over; 0 is."""
-    assert parameter_types(
-        "SELECT id FROM t WHERE id = $1 AND x = $2", (21, 0), lambda _: SCHEMA
-    ) == (21, 701)
+    text = "SELECT id FROM t WHERE id = $1 AND x = $2"
+    assert parameter_types(scripts.read_one(text), (21, 0), lambda _: SCHEMA) == (21, 701)
 
 
 def test_decimals_keep_their_scale() -> None:

@@ -9,7 +9,6 @@ import contextlib
 import sqlite3
 import threading
 import time
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -20,10 +19,10 @@ from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation
 from headwater.server.wire.catalog import tables
 from headwater.server.wire.catalog.functions import Asking, elements, register
-from headwater.server.wire.catalog.rewrite import Question, question
+from headwater.server.wire.catalog.rewrite import Question, question_of
 from headwater.server.wire.commands import DEFAULTS, Commands
+from headwater.sql.scripts import Asked
 
-SHORT = 20_000  # characters; longer texts are no questions about the catalog
 LONGEST_S = 30.0  # of one question: all clients wait for it
 MOST_ROWS = 1_000_000
 STEPS = 10_000  # of SQLite's machine between two looks at the clock
@@ -31,11 +30,6 @@ STEPS = 10_000  # of SQLite's machine between two looks at the clock
 
 # Of columns in SQLite: a number compares with a text that holds one, as in PostgreSQL.
 _AFFINITIES = dict.fromkeys(("bool", "oid", "int2", "int4", "int8"), "INTEGER") | {"float4": "REAL"}
-
-
-@lru_cache(maxsize=512)
-def _remembered(text: str) -> Question | None:
-    return question(text)
 
 
 class CatalogEngine:
@@ -62,30 +56,27 @@ class CatalogEngine:
         with self._lock:
             self._connection.close()
 
-    def wants(self, text: str) -> bool:
+    def wants(self, asked: Asked) -> bool:
         """Whether a statement is a question about the catalog, and not about a user's table."""
-        asked = _remembered(text) if len(text) <= SHORT else None
-        return asked is not None and not any(map(self._database.relation, asked.unknown))
+        found = asked.fact(question_of)
+        return found is not None and not any(map(self._database.relation, found.unknown))
 
     def columns(self, name: str) -> pa.Schema | None:
         """The columns of a table, view or query; None if there is none of that name."""
         found = self._database.relation(name)
         return None if found is None else found.schema
 
-    def described(self, text: str) -> pa.Schema:
+    def described(self, asked: Asked) -> pa.Schema:
         """The columns of the answer to a question."""
-        asked = _remembered(text)
-        assert asked is not None
-        return _table(asked.columns, []).schema
+        return _table(_question(asked).columns, []).schema
 
-    def run(self, text: str, commands: Commands, cancellation: Cancellation) -> pa.Table:
+    def run(self, asked: Asked, commands: Commands, cancellation: Cancellation) -> pa.Table:
         """The rows that answer a question; others wait meanwhile, so it may not take long."""
-        asked = _remembered(text)
-        assert asked is not None
+        question = _question(asked)
         with self._lock:
             self._fill(commands)
-            rows = self._rows(asked.sql, cancellation, time.monotonic() + LONGEST_S)
-        return _table(asked.columns, rows)
+            rows = self._rows(question.sql, cancellation, time.monotonic() + LONGEST_S)
+        return _table(question.columns, rows)
 
     def _rows(self, sql: str, cancellation: Cancellation, end: float) -> list[tuple[Any, ...]]:
         connection = self._connection
@@ -155,6 +146,12 @@ class CatalogEngine:
                 return relation
         schema = self._plain_views.get(key, relation.schema)
         return RelationColumns(relation.id, relation.name, relation.kind, schema, relation.text)
+
+
+def _question(asked: Asked) -> Question:
+    found = asked.fact(question_of)
+    assert found is not None
+    return found
 
 
 def _too_much(detail: str) -> OverloadError:

@@ -5,28 +5,31 @@ Owns which statements are such questions, how they are rewritten, and what their
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ErrorLevel, SqlglotError
 
+from headwater.errors import Error
 from headwater.server.wire.catalog import functions, tables
 from headwater.server.wire.catalog.columns import columns_of, function_name, name_of, table_name
+from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.scripts import Asked
+from headwater.sql.statements.query import Query
+from headwater.sql.text import EditedText
 
-HINTS = re.compile(
-    r"pg_|information_schema|\bversion\s*\(|\bcurrent_(schema|database|user|setting|role|catalog)|"
-    r"\bsession_user\b|\bset_config\b|\bformat_type\b|\bhas_\w+_privilege\b|::\s*reg|\bto_reg|"
-    r"^\s*select\s+('[^']*'|\d+|null|true|false)(\s+(as\s+)?\w+)?\s*;?\s*$",
-    re.IGNORECASE,
-)
-_CATALOG = re.compile(r"""('(?:[^']|'')*')|"?\bpg_catalog\b"?\s*\.\s*""", re.IGNORECASE)
-_OPERATOR = re.compile(r"\bOPERATOR\s*\(\s*([^)\s]+)\s*\)", re.IGNORECASE)
-_COLLATE = re.compile(r"\bCOLLATE\s+\"?(default|C|POSIX)\"?", re.IGNORECASE)
-_ARRAYS = re.compile(r"""::\s*["\w]+\s*\[\s*\]""")
-_INFORMATION_TYPES = re.compile(r"::\s*information_schema\.\w+", re.IGNORECASE)
+LONGEST = 20_000  # characters; longer texts are no questions about the catalog
+# Names of which a question has one, at least; or it is of one constant, as drivers ask to see who is there.
+HINTS = frozenset(
+    {"information_schema", "version", "session_user", "set_config", "format_type"}
+)  # fmt: skip
+HINT_PREFIXES = (
+    "pg_", "current_schema", "current_database", "current_user", "current_setting", "current_role",
+    "current_catalog", "has_", "reg", "to_reg",
+)  # fmt: skip
 _NAMES = frozenset(functions.functions(functions.Asking())) | frozenset(functions.AGGREGATES)
 PLAIN = frozenset(
     {"count", "sum", "min", "max", "coalesce", "nullif", "upper", "lower", "length", "substring",
@@ -59,11 +62,15 @@ class Question:
     unknown: frozenset[str] = frozenset()  # tables that only look like the catalog's
 
 
-def question(text: str) -> Question | None:
-    """The question that a text is; None if it is none."""
-    if HINTS.search(text) is None:
+def question_of(asked: Asked) -> Question | None:
+    """The question that a statement is, by its tables and functions; None if it is none."""
+    try:
+        statement = asked.statement()
+    except Error:  # whoever runs it says what is wrong
         return None
-    tree = _parsed(text)
+    if not isinstance(statement, Query) or not _may_ask(statement):
+        return None
+    tree = _parsed(asked.original())
     if tree is None or not _is_question(tree):
         return None
     columns = columns_of(tree)
@@ -73,16 +80,53 @@ def question(text: str) -> Question | None:
     return Question(sql, columns, frozenset(unknown))
 
 
+def _may_ask(query: Query) -> bool:
+    """Whether a look at a query as PostgreSQL reads it is worth while."""
+    if len(query.text) > LONGEST:
+        return False
+    names = query.identifiers
+    if not names.isdisjoint(HINTS) or any(name.startswith(HINT_PREFIXES) for name in names):
+        return True
+    tree = None if query.relations else query.tree
+    if not isinstance(tree, exp.Select) or len(tree.expressions) != 1:
+        return False
+    bare = not any(value for name, value in tree.args.items() if name != "expressions")
+    return bare and isinstance(tree.expressions[0].unalias(), exp.Literal | exp.Null | exp.Boolean)
+
+
 def _parsed(text: str) -> exp.Expr | None:
-    plain = _CATALOG.sub(lambda m: m.group(1) or "", text)
-    plain = _ARRAYS.sub("", _INFORMATION_TYPES.sub("", plain))
-    plain = _COLLATE.sub("", _OPERATOR.sub(r" \1 ", plain))
     try:
-        found = sqlglot.parse(plain.strip().rstrip(";"), read="postgres")
+        found = sqlglot.parse(_readable(text), read="postgres")
     except (SqlglotError, RecursionError):
         return None
     tree = found[0] if len(found) == 1 else None
     return tree if isinstance(tree, exp.Query) else None
+
+
+def _readable(text: str) -> str:
+    """A text without what only PostgreSQL reads: its schema, OPERATOR(…), COLLATE, casts to arrays."""
+    edited = EditedText(text)
+    for token, after in pairwise(tokenize(text)):
+        if _word(token) == "pg_catalog" and after.text == ".":
+            edited.replace(token.start, after.end, "")
+    edited, tokens = EditedText(edited.text), tokenize(edited.text)
+    for index, token in enumerate(tokens):
+        match [_word(each) for each in tokens[index : index + 4]]:
+            case ["::", "information_schema", ".", _] | ["::", _, "[", "]"]:
+                edited.replace(token.start, tokens[index + 3].end, "")
+            case ["collate", "default" | "c" | "posix", *_]:
+                edited.replace(token.start, tokens[index + 1].end, "")
+            case ["operator", "(", *_]:
+                edited.replace(token.start, tokens[index + 1].end, " ")
+                close = next((t for t in tokens[index:] if t.text == ")"), token)
+                edited.replace(close.start, close.end, " ")
+    return edited.text
+
+
+def _word(token: Token) -> str:
+    """A name or symbol in lower case; strings in double quotes are names to PostgreSQL."""
+    quoted = token.kind is Kind.STRING and token.text[0] == '"'
+    return token.text[1:-1] if quoted else token.name.lower()
 
 
 def _is_question(tree: exp.Expr) -> bool:

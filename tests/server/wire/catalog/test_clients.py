@@ -8,7 +8,7 @@ import pytest
 
 from headwater.server.wire.catalog.engine import CatalogEngine
 from tests.server.wire.catalog.clients import ALL
-from tests.server.wire.catalog.test_engine import asked, database, engine
+from tests.server.wire.catalog.test_engine import asked, database, engine, read
 
 __all__ = ["database", "engine"]  # fixtures
 
@@ -16,5 +16,5 @@ __all__ = ["database", "engine"]  # fixtures
 @pytest.mark.parametrize(("text", "expected"), list(ALL.values()), ids=list(ALL))
 def test_clients(engine: CatalogEngine, text: str, expected: list[tuple[Any, ...]]) -> None:
     """Every question is one about the catalog, and its rows and types are those that the client expects."""
-    assert engine.wants(text)
+    assert engine.wants(read(text))
     assert asked(engine, text) == expected

@@ -16,6 +16,9 @@ from headwater.kernel.kernel import Cancellation
 from headwater.server.wire import encode
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands
+from headwater.server.wire.spelling import spelled
+from headwater.sql import scripts
+from headwater.sql.scripts import Asked
 
 ORDERS = pa.schema(
     [
@@ -61,10 +64,16 @@ def engine(database: FakeDatabase) -> Iterator[CatalogEngine]:
 COMMANDS = Commands({"application_name": "test"}, "me", "headwater")
 
 
+def read(text: str) -> Asked:
+    """The one statement of a text that a client of PostgreSQL's wrote."""
+    (found,) = scripts.read(text, spelled)
+    return found
+
+
 def asked(engine: CatalogEngine, text: str) -> list[tuple[Any, ...]]:
-    assert engine.wants(text), "not taken for a question about the catalog"
-    rows = engine.run(text, COMMANDS, Cancellation())
-    assert rows.schema.types == engine.described(text).types
+    assert engine.wants(read(text)), "not taken for a question about the catalog"
+    rows = engine.run(read(text), COMMANDS, Cancellation())
+    assert rows.schema.types == engine.described(read(text)).types
     return list(zip(*(column.to_pylist() for column in rows.columns), strict=True))
 
 
@@ -86,19 +95,19 @@ def asked(engine: CatalogEngine, text: str) -> list[tuple[Any, ...]]:
 )
 def test_what_is_no_question_about_the_catalog(engine: CatalogEngine, text: str) -> None:
     """Statements about users' tables, and expressions, are the database's to answer."""
-    assert not engine.wants(text)
+    assert not engine.wants(read(text))
 
 
 def test_a_table_of_a_user_that_looks_like_one_of_the_catalog(
     engine: CatalogEngine, database: FakeDatabase
 ) -> None:
     """It is the user's if there is one of that name; the catalog's own names stay the catalog's."""
-    assert engine.wants("SELECT a FROM pg_notes")
+    assert engine.wants(read("SELECT a FROM pg_notes"))
     for name in ("pg_notes", "pg_class", "tables"):
         database.found.append(RelationColumns(9, name, "table", pa.schema([("a", pa.int32())])))
-    assert not engine.wants("SELECT a FROM pg_notes")
-    assert engine.wants("SELECT relname FROM pg_class")
-    assert engine.wants("SELECT table_name FROM information_schema.tables")
+    assert not engine.wants(read("SELECT a FROM pg_notes"))
+    assert engine.wants(read("SELECT relname FROM pg_class"))
+    assert engine.wants(read("SELECT table_name FROM information_schema.tables"))
 
 
 LARGE = "SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f"
@@ -110,7 +119,7 @@ def test_a_question_can_be_cancelled(engine: CatalogEngine) -> None:
     timer = threading.Timer(0.2, cancellation.cancel)
     timer.start()
     with pytest.raises(CancelledError):
-        engine.run(LARGE, COMMANDS, cancellation)
+        engine.run(read(LARGE), COMMANDS, cancellation)
     timer.join()
     assert asked(engine, "SELECT current_user") == [("me",)]
 
@@ -119,10 +128,10 @@ def test_a_question_is_bounded(engine: CatalogEngine, monkeypatch: pytest.Monkey
     """In time, because all clients wait for it, and in rows."""
     monkeypatch.setattr("headwater.server.wire.catalog.engine.MOST_ROWS", 3)
     with pytest.raises(OverloadError, match="too much"):
-        engine.run("SELECT typname FROM pg_type", COMMANDS, Cancellation())
+        engine.run(read("SELECT typname FROM pg_type"), COMMANDS, Cancellation())
     monkeypatch.setattr("headwater.server.wire.catalog.engine.LONGEST_S", 0.0)
     with pytest.raises(OverloadError, match="too much"):
-        engine.run(LARGE, COMMANDS, Cancellation())
+        engine.run(read(LARGE), COMMANDS, Cancellation())
 
 
 def test_columns_as_psql_asks_for_them(engine: CatalogEngine) -> None:
@@ -198,7 +207,9 @@ def test_questions(engine: CatalogEngine, text: str, expected: list[tuple[Any, .
 
 def test_oids_and_names_have_their_own_types(engine: CatalogEngine) -> None:
     """Columns of pg_catalog are oid and name, not integer and text."""
-    schema = engine.described("SELECT oid, relname, relkind, relnatts, relhasindex FROM pg_class")
+    schema = engine.described(
+        read("SELECT oid, relname, relkind, relnatts, relhasindex FROM pg_class")
+    )
     assert [f.oid for f in encode.fields_of(schema)] == [26, 19, 18, 21, 16]
 
 
@@ -216,5 +227,5 @@ def test_the_catalog_follows_the_database(engine: CatalogEngine, database: FakeD
 def test_what_the_catalog_does_not_have(engine: CatalogEngine) -> None:
     """A catalog of PostgreSQL's that we lack is an undefined table, not a crash."""
     with pytest.raises(BindError) as caught:
-        engine.run("SELECT * FROM pg_catalog.pg_largeobject", COMMANDS, Cancellation())
+        engine.run(read("SELECT * FROM pg_catalog.pg_largeobject"), COMMANDS, Cancellation())
     assert caught.value.sqlstate == "42P01"

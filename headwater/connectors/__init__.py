@@ -1,0 +1,1 @@
+"""What sources and sinks share: addresses, options, runs with pauses between attempts, and who keeps them."""
