@@ -58,6 +58,8 @@ def common_type(operands: Iterable[Bound]) -> pa.DataType | None:
     """The type that comparisons, CASE, COALESCE, IN and arithmetic convert operands to."""
     typed = [operand for operand in operands if operand.type != NULL]
     types = {operand.type for operand in typed}
+    if any(pa.types.is_nested(type_) for type_ in types):
+        return None
     if len(types) == 1:
         return next(iter(types))
     if types and all(is_integer(type_) for type_ in types):

@@ -32,8 +32,8 @@ class Compiled:
 
 
 def compiled(expression: Bound) -> Compiled | None:
-    """The expression as a closure; None if its value has a type that no column has."""
-    if expression.type in (NULL, INTERVAL):
+    """The expression as a closure; None if its value has a type that is only met within one."""
+    if expression.type in (NULL, INTERVAL) or pa.types.is_nested(expression.type):
         return None
     return _compiled(operand_of(expression))
 

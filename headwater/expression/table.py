@@ -84,7 +84,7 @@ def folded(made: Bound) -> Bound | None:
     """The expression, or the constant that it is."""
     if not isinstance(made, BoundCall):
         return made
-    if not all(isinstance(argument, BoundConstant) for argument in made.arguments):
+    if not all(map(_is_constant, made.arguments)):
         return made
     if pa.types.is_nested(made.type) or any(a.type == NULL for a in made.arguments):
         return made
@@ -94,6 +94,13 @@ def folded(made: Bound) -> Bound | None:
     except (DataError, ValueError, OverflowError):  # the latter: a time that Python cannot hold
         return None
     return BoundConstant(value, made.type)
+
+
+def _is_constant(argument: Bound) -> bool:
+    """Whether it has one value for all rows; an array of constants stays a call."""
+    if isinstance(argument, BoundCall):
+        return pa.types.is_nested(argument.type) and all(map(_is_constant, argument.arguments))
+    return isinstance(argument, BoundConstant)
 
 
 def spanned(expression: Bound, span: Any) -> Bound:

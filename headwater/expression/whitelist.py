@@ -47,6 +47,66 @@ _PRODUCTS = tuple(pair for pair in _EXACT if set(pair) not in _TOO_LONG)
 
 _MOMENTS = (("TIMESTAMP", "TIMESTAMP"), ("TIMESTAMP_NTZ", "TIMESTAMP_NTZ"))
 
+_CASTS: tuple[tuple[str, Types, bool], ...] = (
+    *((type_, INTEGERS, True) for type_ in INTEGERS),
+    *((type_, (*FLOATS, *DECIMALS, "STRING"), True) for type_ in INTEGERS),
+    *((type_, ("BOOLEAN",), False) for type_ in INTEGERS),
+    ("DOUBLE", (*NUMBERS, *DECIMALS), False),
+    ("DOUBLE", ("STRING",), True),
+    ("FLOAT", (*INTEGERS, "DOUBLE"), False),
+    ("STRING", TYPES, False),
+    ("BOOLEAN", NUMBERS, False),
+    ("BOOLEAN", ("STRING",), True),
+    ("DATE", ("TIMESTAMP", "TIMESTAMP_NTZ"), False),
+    ("DATE", ("STRING",), True),
+    ("TIMESTAMP", ("DATE", "TIMESTAMP_NTZ"), False),
+    ("TIMESTAMP_NTZ", ("DATE", "TIMESTAMP"), False),
+    ("DECIMAL(10,2)", (*INTEGERS, "DOUBLE", "DECIMAL(20,0)", "STRING"), True),
+    ("DECIMAL(38,20)", (*INTEGERS, "DOUBLE", *DECIMALS, "STRING"), True),
+    ("DECIMAL(3,1)", (*INTEGERS, "DOUBLE", *DECIMALS, "STRING"), True),
+)
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """What stands between bars."""
+    return tuple(part.strip() for line in text.strip().split("\n") for part in line.split(" ¦ "))
+
+
+_OF_TEXT = _listed(r"""
+length({a}) ¦ octet_length({a}) ¦ bit_length({a}) ¦ reverse({a}) ¦ ascii({a}) ¦ upper({a}) ¦ lower({a})
+trim({a}) ¦ ltrim({a}) ¦ rtrim({a}) ¦ btrim({a}, 'ab') ¦ trim(LEADING 'ab' FROM {a})
+trim(TRAILING 'b' FROM {a}) ¦ substring({a}, 2, 3) ¦ substring({a}, -2) ¦ substring({a}, -3, 2)
+substring({a}, -1, -1) ¦ substring({a}, 2, -1) ¦ left({a}, 2) ¦ right({a}, 2) ¦ right({a}, -1)
+locate('b', {a}, 2) ¦ locate('', {a}, 2) ¦ instr({a}, 'b') ¦ position('b', {a})
+replace({a}, 'b', 'xy') ¦ replace({a}, '', 'x') ¦ replace({a}, 'b') ¦ lpad({a}, 5, 'xy')
+rpad({a}, 5, '😀y') ¦ lpad({a}, 2) ¦ rpad({a}, 4) ¦ lpad({a}, 1, '') ¦ rpad({a}, -1, 'x')
+repeat({a}, 3) ¦ repeat({a}, 0) ¦ repeat({a}, -1) ¦ startswith({a}, 'a') ¦ endswith({a}, 'b')
+contains({a}, 'b') ¦ contains({a}, '') ¦ split_part({a}, 'b', 1) ¦ split_part({a}, 'b', -1)
+split_part({a}, '', 1) ¦ substring_index({a}, 'b', 1) ¦ substring_index({a}, 'b', -1)
+translate({a}, 'abä', 'xy') ¦ concat_ws('-', {a}, 'x', {a}) ¦ concat_ws({a}, 'x', 'y')
+""")
+_OF_TEXTS = _listed(r"""
+concat({a}, {b}, {a}) ¦ concat_ws({a}, {b}, {b}) ¦ concat_ws(',', {a}, {b}) ¦ startswith({a}, {b})
+endswith({a}, {b}) ¦ contains({a}, {b}) ¦ instr({a}, {b}) ¦ locate({a}, {b}) ¦ locate({a}, {b}, 2)
+replace({a}, {b}, 'x') ¦ replace({a}, 'b', {b}) ¦ split_part({a}, {b}, 2) ¦ lpad({a}, 5, {b})
+substring_index({a}, {b}, 1)
+""")
+_LIKES = _listed(r"""
+'%b%' ¦ '_b%' ¦ 'a\\%' ¦ '%\\%' ¦ 'xb_z\\%' ¦ 'a%' ESCAPE '/' ¦ '%/%' ESCAPE '/'
+""")
+EMPTY_PATTERNS = _listed("^ ¦ $ ¦ b* ¦ (a|)b? ¦ ^$ ¦ a?$")  # they can match nothing
+PATTERNS = (
+    *_listed(r"""
+b ¦ a.b ¦ [ab] ¦ ^a ¦ b$ ¦ ^a.*b$ ¦ a|b ¦ [^a] ¦ [a-z]+ ¦ a?b ¦ (ab|b) ¦ b.z ¦ a{{1,2}} ¦ [a-c]{{2}} ¦ \\w
+\\d+ ¦ \\s ¦ [\\w%]+ ¦ \\. ¦ .+?b ¦ z%$ ¦ (?:ab)+ ¦ ä ¦ 😀
+"""),
+    *EMPTY_PATTERNS,
+)
+_UNITS = (
+    *("YEAR", "YYYY", "QUARTER", "MONTH", "MM", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"),
+    *("MILLISECOND", "MICROSECOND"),
+)
+
 WHITELIST: tuple[Entry, ...] = (
     Entry("column", "{a}", _each(TYPES)),
     *(
@@ -87,26 +147,112 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("floor", "floor({a})", _each(NUMBERS), can_raise=True),
     Entry("ceil", "ceil({a})", _each(NUMBERS), can_raise=True),
     *(
-        Entry(f"CAST AS {type_}", f"CAST({{a}} AS {type_})", _each(INTEGERS), can_raise=True)
-        for type_ in INTEGERS
+        Entry(f"CAST AS {type_}", f"CAST({{a}} AS {type_})", _each(types), can_raise=raises)
+        for type_, types, raises in _CASTS
     ),
-    Entry("CAST AS INT", "CAST({a} AS INT)", _each(("DOUBLE",)), can_raise=True),
-    Entry("CAST AS BIGINT", "CAST({a} AS BIGINT)", _each(("DOUBLE",)), can_raise=True),
-    Entry("CAST AS DOUBLE", "CAST({a} AS DOUBLE)", _each(NUMBERS)),
-    Entry("CAST AS DATE", "CAST({a} AS DATE)", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
-    Entry("CAST AS STRING", "CAST({a} AS STRING)", _each((*INTEGERS, "STRING"))),
-    Entry("length", "length({a})", _each(("STRING",))),
+    *(Entry(template.partition("(")[0], template, _each(("STRING",))) for template in _OF_TEXT),
     Entry("||", "{a} || {b}", _pairs(("STRING",))),
-    Entry("concat", "concat({a}, {b}, {a})", _pairs(("STRING",))),
-    Entry("substring", "substring({a}, 2, 3)", _each(("STRING",))),
-    Entry("LIKE", "{a} LIKE '%b%'", _each(("STRING",))),
-    Entry("NOT LIKE", "{a} NOT LIKE '_b%'", _each(("STRING",))),
+    *(Entry(template.partition("(")[0], template, _pairs(("STRING",))) for template in _OF_TEXTS),
     *(
-        Entry(name, f"{name}({{a}})", _each(("DATE", "TIMESTAMP_NTZ")))
-        for name in ("year", "month", "day", "dayofmonth", "weekofyear")
+        Entry(template.partition("(")[0], template, (("STRING", "INT"), ("STRING", "SMALLINT")))
+        for template in ("left({a}, {b})", "right({a}, {b})", "substring({a}, {b})")
+    ),
+    Entry("substring", "substring({a}, {b}, 2)", (("STRING", "INT"), ("STRING", "TINYINT"))),
+    Entry("split_part", "split_part({a}, 'b', {b})", (("STRING", "INT"),), can_raise=True),
+    Entry("substring_index", "substring_index({a}, 'b', {b})", (("STRING", "TINYINT"),)),
+    *(Entry("LIKE", f"{{a}} LIKE {p}", _each(("STRING",))) for p in _LIKES),
+    *(Entry("ILIKE", f"{{a}} ILIKE {p}", _each(("STRING",))) for p in ("'%B%'", "'ÄB'", "'_b'")),
+    *(Entry("RLIKE", f"{{a}} RLIKE '{p}'", _each(("STRING",))) for p in PATTERNS),
+    *(
+        Entry("regexp_extract", f"regexp_extract({{a}}, '{p}', 0)", _each(("STRING",)))
+        for p in PATTERNS
     ),
     *(
-        Entry(name, f"{name}({{a}})", _each(("TIMESTAMP_NTZ",)))
+        Entry("regexp_replace", f"regexp_replace({{a}}, '{p}', '<>')", _each(("STRING",)))
+        for p in PATTERNS
+        if p not in EMPTY_PATTERNS
+    ),
+    *(
+        Entry("split", f"size(split({{a}}, '{p}'))", _each(("STRING",)))
+        for p in PATTERNS
+        if p not in EMPTY_PATTERNS
+    ),
+    Entry("split", "split({a}, 'b')[0]", _each(("STRING",))),
+    *(
+        Entry(name, f"{name}({{a}})", _each(TIMES))
+        for name in ("year", "quarter", "month", "day", "dayofmonth", "weekofyear", "dayofweek")
+    ),
+    *(Entry(name, f"{name}({{a}})", _each(TIMES)) for name in ("dayofyear", "weekday")),
+    *(
+        Entry(name, f"{name}({{a}})", _each(("TIMESTAMP", "TIMESTAMP_NTZ")))
         for name in ("hour", "minute", "second")
     ),
+    *(
+        Entry("extract", f"extract({part} FROM {{a}})", _each(TIMES))
+        for part in ("YEAR", "QUARTER", "MONTH", "WEEK", "DAY", "DOW", "DOY")
+    ),
+    Entry("extract", "extract(HOUR FROM {a})", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
+    Entry("date_part", "date_part('MINUTE', {a})", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
+    *(
+        Entry("date_trunc", f"date_trunc('{unit}', {{a}})", _each(("TIMESTAMP",)))
+        for unit in _UNITS
+    ),
+    *(
+        Entry("trunc", f"trunc({{a}}, '{unit}')", _each(("DATE",)))
+        for unit in ("YEAR", "YYYY", "QUARTER", "MONTH", "MM", "WEEK")
+    ),
+    *(
+        Entry(template.partition("(")[0], template, (("DATE", "TINYINT"), ("DATE", "SMALLINT")))
+        for template in ("date_add({a}, {b})", "date_sub({a}, {b})", "add_months({a}, {b})")
+    ),
+    Entry("date_add", "date_add({a}, 40)", _each(("DATE",))),
+    Entry("date_sub", "date_sub({a}, 40)", _each(("DATE",))),
+    Entry("add_months", "add_months({a}, -13)", _each(("DATE",))),
+    Entry("DATE + number", "{a} + {b}", (("DATE", "TINYINT"), ("DATE", "SMALLINT"))),
+    Entry("DATE + number", "{a} + 1", _each(("DATE",))),
+    Entry("DATE - number", "{a} - 366", _each(("DATE",))),
+    Entry("datediff", "datediff({a}, {b})", (("DATE", "DATE"),)),
+    Entry("last_day", "last_day({a})", _each(("DATE",))),
+    Entry("make_date", "make_date({a}, {b}, {b})", (("INT", "TINYINT"),), can_raise=True),
+    Entry("make_date", "make_date({b} + 2000, 2, {a})", (("TINYINT", "TINYINT"),), can_raise=True),
+    *(
+        Entry(name, f"{name}({{a}})", _each(("TIMESTAMP",)))
+        for name in ("unix_timestamp", "unix_seconds", "unix_millis", "unix_micros")
+    ),
+    Entry("unix_date", "unix_date({a})", _each(("DATE",))),
+    Entry("date_from_unix_date", "date_from_unix_date({a})", _each(("SMALLINT", "TINYINT"))),
+    *(
+        Entry(name, f"{name}({{a}})", _each(("INT", "SMALLINT")), can_raise=True)
+        for name in ("timestamp_seconds", "timestamp_millis", "timestamp_micros")
+    ),
+    *(
+        Entry(
+            "time + interval", f"{{a}} + INTERVAL {length}", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))
+        )
+        for length in ("'1' DAY", "36 HOURS", "'90' SECOND", "'0.5' SECOND", "40 MINUTES")
+    ),
+    Entry("time - interval", "{a} - INTERVAL '3' DAY", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
+    Entry("to_date", "to_date({a})", _each(("STRING",)), can_raise=True),
+    Entry("round", "round({a})", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
+    Entry("round", "round({a}, 1)", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
+    Entry("bround", "bround({a}, 1)", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
+    Entry("bround", "bround({a})", _each(("DOUBLE", *DECIMALS))),
+    Entry("sqrt", "sqrt({a})", _each(NUMBERS)),
+    Entry("power", "power({a}, 2)", _each(NUMBERS)),
+    Entry("sign", "sign({a})", _each(NUMBERS)),
+    Entry("pmod", "pmod({a}, {b})", _pairs(INTEGERS), can_raise=True),
+    Entry("isnan", "isnan({a})", _each(FLOATS)),
+    *(Entry(symbol, f"{{a}} {symbol} {{b}}", _pairs(INTEGERS)) for symbol in ("&", "|", "^")),
+    Entry("~", "~{a}", _each(INTEGERS)),
+    Entry("nvl2", "nvl2({a}, {b}, {a})", COMMON),
+    Entry("decode", "decode({a}, {b}, 1, NULL, 2, 3)", COMMON),
+    Entry("zeroifnull", "zeroifnull({a})", _each((*NUMBERS, *DECIMALS))),
+    Entry("nullifzero", "nullifzero({a})", _each((*NUMBERS, *DECIMALS))),
+    Entry("isnull", "isnull({a})", _each(TYPES)),
+    Entry("isnotnull", "isnotnull({a})", _each(TYPES)),
+    Entry("array_contains", "array_contains(array({a}, {b}, {a}), {b})", _pairs(("STRING",))),
+    Entry("array", "array({a}, {b})[1]", COMMON),
+    Entry("array", "size(array({a}, {b}))", COMMON),
+    Entry("element_at", "element_at(array({a}, {b}), -2)", COMMON),
+    Entry("get", "get(array({a}, {b}), 2)", COMMON),
 )

@@ -103,7 +103,9 @@ def _starts_at(node: exp.Expr, start: int) -> bool:
 
 
 def _own(node: exp.Expr) -> tuple[int | None, int | None]:
-    start, end = node.meta.get(SPAN, (None, None))
+    known = node.meta.get(SPAN, (None, None))
+    # A node that sqlglot put into the tree twice has its span already.
+    start, end = (known.start, known.end) if isinstance(known, Span) else known
     if "start" in node.meta:
         named = node.meta["start"], node.meta["end"] + 1
         start = named[0] if start is None else min(start, named[0])

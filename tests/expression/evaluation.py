@@ -61,6 +61,9 @@ def bound(text: str, schema: pa.Schema, terms: Terms = PLAIN) -> Bound | None:
 
 def shown(values: pa.Array | pa.ChunkedArray) -> list[str]:
     """Values as text that tells -0.0 from 0.0 and makes NaN equal to itself."""
+    if pa.types.is_date(values.type) or pa.types.is_timestamp(values.type):
+        bits = pa.int32() if pa.types.is_date(values.type) else pa.int64()
+        values = values.cast(bits)  # Python has no year 0 and none after 9999
     return [repr(value) for value in values.to_pylist()]
 
 

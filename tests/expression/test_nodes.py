@@ -24,6 +24,7 @@ from headwater.expression.nodes import (
     BoundConstant,
     from_plain,
     to_plain,
+    walk,
 )
 from headwater.sql.text import Span
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
@@ -106,6 +107,20 @@ assert not any(name.split(".")[0] in ("sqlglot", "pyspark") for name in sys.modu
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[False, True]"
+
+
+def test_the_text_of_a_part_means_that_part() -> None:
+    """What Spark is given of an expression is the user's own text, by its place."""
+    checked = 0
+    for text in [short(text) for text in with_constants()]:
+        whole = bound(text, ROWS.schema)
+        for part in walk(whole) if whole is not None else ():
+            if part.span is None or not isinstance(part, BoundCall) or part.function == "widen":
+                continue
+            own = Span(part.span.start - len("SELECT "), part.span.end - len("SELECT ")).of(text)
+            assert bound(own, ROWS.schema) == part, (text, own)
+            checked += 1
+    assert checked > 250
 
 
 SPACES = st.sampled_from([" ", "  ", "\n", "\t", " -- x\n", " /* (' */ ", "/**/ "])

@@ -131,6 +131,11 @@ class Grammar:
             f"({one} NOT IN ({consts}, {LITERALS[kind][0]}))",
             f"({one} BETWEEN {other} AND {self.make(kind, depth)})",
             f"({self.make('s', depth)} LIKE '{r.choice(['a%', '%a', '%A%', '_', 'a_%', '%'])}')",
+            f"({self.make('s', depth)} RLIKE '{r.choice(['a|b', '^a', 'b$', '[äA]+', '.b'])}')",
+            f"({self.make('s', depth)} ILIKE '{r.choice(['a%', '%Ä%', '_'])}')",
+            f"{r.choice(['contains', 'startswith'])}({self.make('s', depth)}, {self.make('s', depth)})",
+            f"isnan({self.make('d', depth)})",
+            f"array_contains(split({self.make('s', depth)}, 'a'), {self.make('s', depth)})",
         ]
         return r.choice(forms)
 
@@ -145,6 +150,14 @@ class Grammar:
             f"abs({self.make(kind, depth)})",
             f"(- {self.make(kind, depth)})",
             f"CAST({self.make(r.choice('yild'), depth)} AS INT)",
+            f"length({self.make('s', depth)})",
+            f"{r.choice(['year', 'month', 'dayofweek'])}({self.make(r.choice('etz'), depth)})",
+            f"datediff({self.make('e', depth)}, {self.make('e', depth)})",
+            f"locate({self.make('s', depth)}, {self.make('s', depth)})",
+            f"size(split({self.make('s', depth)}, 'b'))",
+            f"get(array({self.make('i', depth)}, {self.make('i', depth)}), {r.randrange(3)})",
+            f"({self.make('i', depth)} {r.choice('&^|')} {self.make('i', depth)})",
+            f"nvl2({self.make('s', depth)}, {self.make('i', depth)}, {self.make('i', depth)})",
             f"({self.make(kind, depth)} % NULLIF({self.make(kind, depth)}, 0))",
             f"IF({(b := self.make(kind, depth))} = 0, NULL, {self.make(kind, depth)} % {b})",
         ]
@@ -156,6 +169,7 @@ class Grammar:
         forms = [
             f"({self.make(kind, depth)} {r.choice('+-*')} {self.make(r.choice('yil'), depth)})",
             f"CAST({self.make(r.choice('yil'), depth)} AS BIGINT)",
+            f"unix_seconds({self.make('t', depth)})",
             f"floor({self.make(r.choice('yilm'.replace('m', 'f')), depth)})",
             f"({self.make(r.choice('yil'), depth)} DIV NULLIF({self.make('i', depth)}, 0))",
         ]
@@ -169,6 +183,10 @@ class Grammar:
             f"({self.number(depth)} / NULLIF({self.number(depth)}, 0))",
             f"CAST({self.number(depth)} AS DOUBLE)",
             f"abs({self.make('d', depth)})",
+            f"round({self.make('d', depth)}, {r.randrange(3)})",
+            f"sqrt({self.make('d', depth)})",
+            f"pow({self.make('d', depth)}, 2)",
+            f"sign({self.make('d', depth)})",
             f"(- {self.make('d', depth)})",
             f"({self.make('d', depth)} % NULLIF({self.make('d', depth)}, 0))",
             f"({self.make('d', depth)} * {r.choice(LITERALS['m'])})",
@@ -192,7 +210,38 @@ class Grammar:
             f"({self.make('s', depth)} || {self.make('s', depth)})",
             f"concat({self.make('s', depth)}, {self.make('s', depth)})",
             f"substring({self.make('s', depth)}, {r.randrange(4)}, {r.randrange(4)})",
-            f"CAST({self.make(r.choice('yil'), depth)} AS STRING)",
+            f"CAST({self.make(r.choice('yildbmetz'), depth)} AS STRING)",
+            f"{r.choice(['upper', 'lower', 'trim', 'reverse'])}({self.make('s', depth)})",
+            f"replace({self.make('s', depth)}, 'a', {self.make('s', depth)})",
+            f"concat_ws(',', {self.make('s', depth)}, {self.make('s', depth)})",
+            f"{r.choice(['lpad', 'rpad'])}({self.make('s', depth)}, 4, '-+')",
+            f"{r.choice(['left', 'right', 'substring'])}({self.make('s', depth)}, {self.make('i', depth)})",
+            f"regexp_replace({self.make('s', depth)}, '[ab]+', '.')",
+            f"split_part({self.make('s', depth)}, 'a', {r.choice([1, 2, -1])})",
+        ]
+        return r.choice(forms)
+
+    def make_e(self, _: str, depth: int) -> str:
+        """A date."""
+        r = self.random
+        forms = [
+            f"date_add({self.make('e', depth)}, {self.make('y', depth)})",
+            f"({self.make('e', depth)} - 3)",
+            f"last_day({self.make('e', depth)})",
+            f"trunc({self.make('e', depth)}, '{r.choice(['MM', 'WEEK', 'YEAR'])}')",
+            f"add_months({self.make('e', depth)}, {self.make('y', depth)})",
+            f"CAST({self.make(r.choice('tz'), depth)} AS DATE)",
+        ]
+        return r.choice(forms)
+
+    def make_t(self, _: str, depth: int) -> str:
+        """A moment."""
+        r = self.random
+        forms = [
+            f"date_trunc('{r.choice(['HOUR', 'WEEK', 'MONTH'])}', {self.make('t', depth)})",
+            f"({self.make('t', depth)} + INTERVAL '{r.randrange(9)}' HOUR)",
+            f"CAST({self.make(r.choice('ez'), depth)} AS TIMESTAMP)",
+            f"timestamp_seconds({self.make('i', depth)})",
         ]
         return r.choice(forms)
 

@@ -4,8 +4,25 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from headwater.expression.whitelist import COMMON, NUMBERS, TYPES, WHITELIST, Entry
 from headwater.settings import TABLE, Setting
 
+INLINE_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "in-line.md"
+INLINE_HEAD = """# What is evaluated without Spark
+
+Expressions of these forms, over these types, are evaluated by Headwater itself: in the pipelines of
+continuous queries and views over chunks of a few thousand rows, without a Spark job. Each was compared with
+Spark value by value, type by type and error by error. Anything else is evaluated by Spark and gives the same
+answers, later. A form stands for all like it; *comparable* types are two of one type, any two numbers, and
+integers with decimals. Functions of a TIMESTAMP (its fields, its text, its day) are on the list where the
+session's time zone is UTC. Of a struct, an array or a map, parts are taken: `s.f`, `a[i]`, `m['k']`.
+
+[How it is done and proven](../internals/inline.md). This page is made from
+`headwater/expression/whitelist.py` by `python -m tests.harness.reference`.
+
+| function | forms | types |
+|---|---|---|
+"""
 SETTINGS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 HEAD = """# Settings
 
@@ -49,5 +66,43 @@ def _allowed(setting: Setting) -> str:
     return ", ".join(bounds) or ("text" if isinstance(setting.default, str) else "any number")
 
 
+def inline_page() -> str:
+    """docs/reference/in-line.md."""
+    entries: dict[str, list[Entry]] = {}
+    for entry in WHITELIST:
+        entries.setdefault(entry.operator, []).append(entry)
+    return INLINE_HEAD + "".join(_function(name, known) for name, known in entries.items())
+
+
+def _function(name: str, entries: list[Entry]) -> str:
+    forms = dict.fromkeys(entry.template.format(a="a", b="b") for entry in entries)
+    types = dict.fromkeys(_types(entry) for entry in entries)
+    shown = ", ".join(f"<code>{_escaped(form)}</code>" for form in list(forms)[:8])
+    return f"| {_escaped(name)} | {shown} | {'; '.join(types)} |\n"
+
+
+def _escaped(text: str) -> str:
+    signs = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "|": "&#124;", "*": "&#42;", "_": "&#95;"}
+    signs |= {"[": "&#91;", "~": "&#126;", "\\": "&#92;", "$": "&#36;"}
+    return "".join(signs.get(character, character) for character in text)
+
+
+def _types(entry: Entry) -> str:
+    if entry.types == COMMON:
+        return "comparable"
+    names = [
+        dict.fromkeys(_plain(part) for part in types) for types in zip(*entry.types, strict=True)
+    ]
+    sides = [", ".join(side) for side in names]
+    known = {", ".join(NUMBERS): "number", ", ".join(dict.fromkeys(map(_plain, TYPES))): "any"}
+    sides = [known.get(side, side) for side in sides]
+    return sides[0] if len(set(sides)) == 1 else " with ".join(sides)
+
+
+def _plain(type_: str) -> str:
+    return type_.partition("(")[0]
+
+
 if __name__ == "__main__":
     SETTINGS_PAGE.write_text(settings_page())
+    INLINE_PAGE.write_text(inline_page())

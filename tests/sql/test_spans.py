@@ -27,6 +27,7 @@ PLAIN = [
     "HAVING sum(v) > 3 AND NOT bool_or(w) ORDER BY d DESC",
     "SELECT transform(xs, x -> x + 1), aggregate(xs, 0, (a, b) -> a + b) FROM t LATERAL VIEW explode(xs) e "
     "AS x",
+    "SELECT struct(a, b), named_struct('x', a) FROM t",
     "SELECT a /* why */ + b -- because\n FROM t TABLESAMPLE (10 PERCENT) x",
 ]
 

@@ -4,12 +4,28 @@ from __future__ import annotations
 
 from headwater.expression.functions import (
     arithmetic,
+    casing,
     casts,
     compare,
     logic,
+    mathematics,
+    nested,
+    patterns,
     text,
     times,
 )
 from headwater.expression.table import OPERATIONS
 
-__all__ = ["OPERATIONS", "arithmetic", "casts", "compare", "logic", "text", "times"]
+__all__ = [
+    "OPERATIONS",
+    "arithmetic",
+    "casing",
+    "casts",
+    "compare",
+    "logic",
+    "mathematics",
+    "nested",
+    "patterns",
+    "text",
+    "times",
+]

@@ -70,7 +70,7 @@ def kernel(symbol: str, type_: pa.DataType) -> Compare:
 def _comparison(symbol: str, left: Bound, right: Bound) -> Bound | None:
     """`left symbol right`; None if it takes an implicit conversion that is not ours."""
     type_ = common_type([left, right])
-    if type_ is None or pa.types.is_nested(type_):
+    if type_ is None:
         return None
     return called(symbol, (convert(left, type_), convert(right, type_)), BOOLEAN)
 
@@ -97,7 +97,7 @@ for _symbol in (*KERNELS, "<=>"):
 def _membership(operand: Bound, *choices: Bound) -> Bound | None:
     """`operand IN (constants)`: unknown if it is NULL, or if only a NULL of the list may match."""
     type_ = common_type([operand, *choices])
-    if type_ is None or operand.type == NULL or pa.types.is_nested(type_):
+    if type_ is None or operand.type == NULL:
         return None
     if not all(isinstance(choice, BoundConstant) for choice in choices):
         return None
@@ -147,7 +147,7 @@ choosing("in", _membership, _build_membership)
 def _extreme(name: str, *operands: Bound) -> Bound | None:
     """GREATEST or LEAST: NULLs are skipped, the first of equal values stays."""
     type_ = common_type(operands)
-    if type_ is None or len(operands) < 2 or pa.types.is_nested(type_):
+    if type_ is None or len(operands) < 2:
         return None
     return called(name, [convert(operand, type_) for operand in operands], type_)
 

@@ -1,0 +1,314 @@
+"""How each kind of sqlglot's nodes is read: one line per kind in `RULES`.
+
+Owns: operators, literals, casts and conditionals; `function_rules` has the functions. Must never: decide on
+types; the table of functions does.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.expression.binder import (
+    AND,
+    BITS,
+    COMPARISON,
+    NOT,
+    NOTES,
+    OR,
+    PREDICATE,
+    PRIMARY,
+    PRODUCT,
+    RULES,
+    SUM,
+    UNARY,
+    Binder,
+    Read,
+    Refused,
+    Rule,
+)
+from headwater.expression.coercion import BOOLEAN, DATE, STRING, is_integer, supported
+from headwater.expression.functions import logic
+from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundColumn, BoundConstant
+from headwater.sql import literals
+from headwater.sql.types import SIMPLE
+
+LONGEST_CHAIN = 1000  # parts of AND or OR
+
+
+def _column(binder: Binder, node: exp.Expr) -> Bound | None:
+    """A column, or a field of one that is a struct."""
+    found = binder.resolve(node) if isinstance(node, exp.Column) else None
+    if found is not None:
+        fine = supported(found[1]) or pa.types.is_nested(found[1])
+        return BoundColumn(*found) if fine else None
+    parts = list(node.parts) if isinstance(node, exp.Column) else []
+    if len(parts) < 2 or not all(isinstance(part, exp.Identifier) for part in parts):
+        return None
+    outer = exp.Column(**dict(zip(("this", "table", "db"), reversed(parts[:-1]), strict=False)))
+    return binder.call("field", binder.bound(outer), field=parts[-1].name)
+
+
+def _literal(_: Binder, node: exp.Expr) -> Bound | None:
+    if node.args.get("is_string"):
+        return BoundConstant(node.this, STRING)
+    return _number(node.this)
+
+
+def _number(text: str, sign: str = "") -> Bound | None:
+    found = literals.number(text, sign)
+    if found is None:
+        return None
+    whole = isinstance(found.value, int) and text.isdecimal()
+    return BoundConstant(found.value, found.type, len(str(abs(found.value))) if whole else None)  # type: ignore[arg-type]
+
+
+def _negative(binder: Binder, node: exp.Expr) -> Bound | None:
+    inner = node.this
+    if type(inner) is exp.Literal and not inner.args.get("is_string"):
+        return _number(inner.this, "-")
+    return binder.call("negative", binder.bound(inner))
+
+
+def _sum(symbol: str) -> Read:
+    """`+` and `-`, of numbers, of dates and days, of times and intervals."""
+    sign = 1 if symbol == "+" else -1
+
+    def read(binder: Binder, node: exp.Expr) -> Bound | None:
+        left, right = binder.argument(node, "this"), binder.argument(node, "expression")
+        if right.type == INTERVAL and left.type != INTERVAL:
+            return binder.call("shift", left, right, sign=sign)
+        if left.type == DATE and right.type != DATE:
+            return binder.call("add_days", left, right, sign=sign)
+        return binder.call(symbol, left, right)
+
+    return read
+
+
+def _interval(_: Binder, node: exp.Expr) -> Bound | None:
+    value, unit = node.this, node.args.get("unit")
+    if type(value) is not exp.Literal or type(unit) is not exp.Var:
+        return None
+    found = literals.interval(value.this, unit.name)
+    return None if found is None else BoundConstant(found, INTERVAL)
+
+
+def pair(name: str) -> Read:
+    return lambda binder, node: binder.call(
+        name, binder.argument(node, "this"), binder.argument(node, "expression")
+    )
+
+
+def _chain(name: str) -> Read:
+    """A chain of AND, or of OR, of any length without a stack of the same height."""
+
+    def read(binder: Binder, node: exp.Expr) -> Bound | None:
+        kind, rule, parts = type(node), RULES[type(node)], []
+        while type(node) is kind:
+            binder.check(node, rule)
+            parts.append(node.expression)
+            node = node.this
+        parts.append(node)
+        if len(parts) > LONGEST_CHAIN:
+            raise Refused(f"{name} has more than {LONGEST_CHAIN} parts")
+        return binder.call(name, *(binder.bound(part) for part in reversed(parts)))
+
+    return read
+
+
+def single(name: str) -> Read:
+    return lambda binder, node: binder.call(name, binder.argument(node, "this"))
+
+
+def listed(name: str) -> Read:
+    """`this`, if the node has one, and the list of expressions."""
+
+    def read(binder: Binder, node: exp.Expr) -> Bound | None:
+        first = [binder.argument(node, "this")] if node.args.get("this") else []
+        return binder.call(name, *first, *binder.arguments(node))
+
+    return read
+
+
+def _distinct(binder: Binder, node: exp.Expr) -> Bound | None:
+    same = pair("<=>")(binder, node)
+    return None if same is None else binder.call("not", same)
+
+
+def _is(binder: Binder, node: exp.Expr) -> Bound | None:
+    asked = node.expression
+    if type(asked) is exp.Null:
+        return binder.call("is null", binder.argument(node, "this"))
+    if type(asked) is exp.Boolean:
+        return logic.is_truth(binder.argument(node, "this"), bool(asked.this))
+    return None
+
+
+def _in(binder: Binder, node: exp.Expr) -> Bound | None:
+    choices = binder.arguments(node)
+    return binder.call("in", binder.argument(node, "this"), *choices) if choices else None
+
+
+def _between(binder: Binder, node: exp.Expr) -> Bound | None:
+    operand, low, high = (binder.argument(node, name) for name in ("this", "low", "high"))
+    above, below = binder.call(">=", operand, low), binder.call("<=", operand, high)
+    return None if above is None or below is None else binder.call("and", above, below)
+
+
+def _case(binder: Binder, node: exp.Expr) -> Bound | None:
+    asked = binder.argument(node, "this") if node.args.get("this") else None
+    parts: list[Bound] = []
+    for branch in node.args["ifs"]:
+        condition: Bound | None = binder.argument(branch, "this")
+        if asked is not None and condition is not None:
+            condition = binder.call("=", asked, condition)
+        if condition is None:
+            return None
+        parts += [condition, binder.argument(branch, "true")]
+    nothing = BoundConstant(None, NULL)
+    parts.append(binder.argument(node, "default") if node.args.get("default") else nothing)
+    return binder.call("case", *parts)
+
+
+def _if(binder: Binder, node: exp.Expr) -> Bound | None:
+    return binder.call("case", *(binder.argument(node, name) for name in ("this", "true", "false")))
+
+
+def _cast(binder: Binder, node: exp.Expr) -> Bound | None:
+    if node.args.get("safe"):
+        return None  # TRY_CAST
+    type_ = _type(node.args["to"])
+    if type_ is None:
+        return None
+    operand = binder.argument(node, "this")
+    if isinstance(operand, BoundConstant):
+        found = _constant_cast(operand, type_, binder.terms.time_zone)
+        if found is not None:
+            return found
+    return binder.call("cast", operand, to=type_)
+
+
+def _constant_cast(operand: BoundConstant, type_: pa.DataType, time_zone: str) -> Bound | None:
+    """What sqlglot makes of DATE '…', 1.5D, 1.5F and 1.5BD."""
+    value = operand.value
+    if operand.type == STRING and type_ != STRING:
+        return _typed_text(value, type_, time_zone)
+    if value is None or (not pa.types.is_decimal(operand.type) and not is_integer(operand.type)):
+        return None
+    if type_ == pa.float64():
+        return BoundConstant(float(value), type_)
+    near = literals.exact_float(Decimal(value)) if type_ == pa.float32() else None
+    return None if near is None else BoundConstant(near, type_)
+
+
+def _typed_text(value: str | None, type_: pa.DataType, time_zone: str) -> Bound | None:
+    """DATE '…', TIMESTAMP '…', TIMESTAMP_NTZ '…' and 1.5BD, which sqlglot reads as casts of text."""
+    if value is None:
+        return BoundConstant(None, type_)
+    word = _WORDS.get(type_, "X")
+    found = literals.number(value + "BD") if pa.types.is_decimal(type_) else None
+    if found is not None:
+        return BoundConstant(found.value, type_) if found.type == type_ else None
+    typed = None if word == "X" else literals.typed(word, value, time_zone)
+    return None if typed is None else BoundConstant(typed.value, typed.type)
+
+
+_WORDS = {SIMPLE[name]: name for name in ("DATE", "TIMESTAMP", "TIMESTAMP_NTZ")}
+_CAST_TYPES = {
+    exp.DType.BOOLEAN: "BOOLEAN",
+    exp.DType.TINYINT: "TINYINT",
+    exp.DType.SMALLINT: "SMALLINT",
+    exp.DType.INT: "INT",
+    exp.DType.BIGINT: "BIGINT",
+    exp.DType.FLOAT: "FLOAT",
+    exp.DType.DOUBLE: "DOUBLE",
+    exp.DType.TEXT: "STRING",
+    exp.DType.DATE: "DATE",
+    exp.DType.TIMESTAMPTZ: "TIMESTAMP",
+    exp.DType.TIMESTAMPLTZ: "TIMESTAMP",
+    exp.DType.TIMESTAMPNTZ: "TIMESTAMP_NTZ",
+}
+
+
+def _type(node: exp.Expr) -> pa.DataType | None:
+    given = {name for name, value in node.args.items() if value not in (None, False, [])}
+    parameters = node.expressions
+    if given == {"this", "expressions"} and node.this is exp.DType.DECIMAL:
+        if len(parameters) != 2:
+            return None
+        digits, scale = (int(parameter.name) for parameter in parameters)
+        return pa.decimal128(digits, scale) if 0 <= scale <= digits <= 38 else None
+    name = _CAST_TYPES.get(node.this)
+    return SIMPLE[name] if given == {"this"} and name is not None else None
+
+
+def named(name: str, *arguments: str) -> Read:
+    """The node's arguments of these names, as far as it has them, in this order."""
+
+    def read(binder: Binder, node: exp.Expr) -> Bound | None:
+        given = [argument for argument in arguments if node.args.get(argument) is not None]
+        return binder.call(name, *(binder.argument(node, argument) for argument in given))
+
+    return read
+
+
+def _like(binder: Binder, node: exp.Expr) -> Bound | None:
+    found = pair("like")(binder, node)
+    return found if found is None or not node.args.get("negate") else binder.call("not", found)
+
+
+def rule(read: Read, arguments: str, level: int = PRIMARY, names: str = "") -> Rule:
+    return Rule(read, frozenset(arguments.split()) | NOTES, level, frozenset(names.split()))
+
+
+_TYPE_NAMES = (
+    "boolean tinyint smallint int bigint float double string date timestamp timestamp_ntz "
+    "timestamp_ltz decimal binary to_timestamp date_to_date_str time_to_time_str"
+)
+TWO = "this expression"
+
+RULES |= {
+    exp.Paren: rule(lambda binder, node: binder.bound(node.this), "this"),
+    exp.Column: rule(_column, "this table db catalog"),
+    exp.Literal: rule(_literal, "this is_string"),
+    exp.Interval: rule(_interval, "this unit"),
+    exp.Boolean: rule(lambda _, node: BoundConstant(bool(node.this), BOOLEAN), "this"),
+    exp.Null: rule(lambda _, __: BoundConstant(None, NULL), ""),
+    exp.Neg: rule(_negative, "this", UNARY),
+    exp.Mul: rule(pair("*"), TWO, PRODUCT),
+    exp.Div: rule(pair("/"), TWO, PRODUCT),
+    exp.Mod: rule(pair("%"), TWO, PRODUCT, "mod"),
+    exp.IntDiv: rule(pair("div"), TWO, PRODUCT, "div"),
+    exp.Add: rule(_sum("+"), TWO, SUM),
+    exp.Sub: rule(_sum("-"), TWO, SUM),
+    exp.BitwiseAnd: rule(pair("&"), TWO, BITS),
+    exp.BitwiseOr: rule(pair("|"), TWO, BITS),
+    exp.BitwiseXor: rule(pair("^"), TWO, BITS),
+    exp.BitwiseNot: rule(single("~"), "this", UNARY),
+    exp.DPipe: rule(pair("concat"), TWO, SUM),
+    exp.EQ: rule(pair("="), TWO, COMPARISON),
+    exp.NEQ: rule(pair("<>"), TWO, COMPARISON),
+    exp.LT: rule(pair("<"), TWO, COMPARISON),
+    exp.LTE: rule(pair("<="), TWO, COMPARISON),
+    exp.GT: rule(pair(">"), TWO, COMPARISON),
+    exp.GTE: rule(pair(">="), TWO, COMPARISON),
+    exp.NullSafeEQ: rule(pair("<=>"), TWO, COMPARISON),
+    exp.NullSafeNEQ: rule(_distinct, TWO, COMPARISON),
+    exp.Is: rule(_is, TWO, PREDICATE),
+    exp.In: rule(_in, "this expressions", PREDICATE),
+    exp.Between: rule(_between, "this low high", PREDICATE),
+    exp.Like: rule(_like, "this expression negate", PREDICATE, "like"),
+    exp.Not: rule(single("not"), "this", NOT),
+    exp.And: rule(_chain("and"), TWO, AND, "and"),
+    exp.Or: rule(_chain("or"), TWO, OR, "or"),
+    exp.Case: rule(_case, "this ifs default"),
+    exp.If: rule(_if, "this true false", names="if iif"),
+    exp.Coalesce: rule(listed("coalesce"), "this expressions", names="coalesce nvl ifnull"),
+    exp.Nullif: rule(pair("nullif"), TWO, names="nullif"),
+    exp.Greatest: rule(listed("greatest"), "this expressions", names="greatest"),
+    exp.Least: rule(listed("least"), "this expressions", names="least"),
+    exp.Cast: rule(_cast, "this to _type", names=_TYPE_NAMES),
+    exp.TryCast: rule(_cast, "this to _type", names=_TYPE_NAMES),
+}
