@@ -137,6 +137,9 @@ class StaticSource:
     condition: tuple[Piece, ...]  # the conjuncts of ON
     using: tuple[str, ...]
     schema: pa.Schema | None  # None: only Spark knows
+    asked: Piece | None = (
+        None  # the condition that the join is: Spark is asked it, rows in line are joined
+    )
 
 
 @dataclass(frozen=True)

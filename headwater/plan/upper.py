@@ -2,9 +2,10 @@
 
 `SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` becomes `SELECT avg(t) FROM headwater_upper_0`:
 the inner block is a fold, and what is left can be computed in line as any block over one table and probes.
-A block may read others: from FROM or a CTE as a relation, `x IN (SELECT …)` as a semi join, an aggregate in
-the place of a value as a column of one value, and a correlated aggregate over a stream as a left join with
-its groups. Must never: look at types; the engine finds out whether it can compute a block.
+A block may read others: from FROM or a CTE as a relation, `x IN (SELECT …)` as a semi join, EXISTS over a
+relation as it stands, an aggregate in the place of a value as a column of one value, and a correlated
+aggregate over a stream as a left join with its groups. Must never: look at types; what compiles a block finds
+out whether it can be computed in line.
 """
 
 from __future__ import annotations
@@ -198,8 +199,11 @@ class _Reader:
     def _expression(self, block: Block, child: Block, edits: _Edits) -> None:
         """A block inside an expression of another."""
         subquery = child.node.parent
+        if isinstance(subquery, exp.Exists):
+            self._existence(child, edits)
+            return
         if not isinstance(subquery, exp.Subquery) or not has_span(subquery):
-            raise _NotPlain  # EXISTS, ANY
+            raise _NotPlain  # ANY, ALL
         user = subquery.parent
         if isinstance(user, exp.In):
             self._membership(block, child, user, edits)
@@ -216,6 +220,15 @@ class _Reader:
             raise _NotPlain
         edits.scalars[name] = self.block(child) if fold is None else self._one_row(fold)
         edits.replaced.append(Stand(whole, spark_text(name)))
+
+    def _existence(self, child: Block, edits: _Edits) -> None:
+        """`EXISTS (SELECT … FROM r WHERE …)` stays: over a relation it is a join, like over a table."""
+        if child.unknown is not None or len(child.sources) != 1:
+            raise _NotPlain
+        taken = [s.subquery for s in child.sources if s.subquery is not None]
+        if self._children(child, taken) or child.span in self._folds:
+            raise _NotPlain
+        self._source(child.sources[0], edits)
 
     def _membership(self, block: Block, child: Block, user: exp.In, edits: _Edits) -> None:
         """`x IN (SELECT y …)` as a conjunct: a semi join."""

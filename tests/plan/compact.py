@@ -1,8 +1,8 @@
 """Plans in a compact form, a line for each fold: what the pairs of `rules/*.sql` say of a query.
 
-A fold's line has its kind, its windows and what it does, in the order in which it is done. Where the finish of
-the one fold is not the result, the upper text follows. A query that is evaluated again has its reason, and of
-a view the rule behind it.
+A fold's line has its kind, its windows and what it does, in the order in which it is done. Where the finish
+of the one fold is not the result, the upper text follows. A query that is evaluated again has its reason, and
+of a view the rule behind it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ TABLES = FixedTables()
 
 
 def plan_lines(text: str, show: str = "") -> list[str]:
-    """What the planner makes of a query; `show` may ask for `whole` and `types`, `at insert`, `rows at hand`."""
+    """What the planner makes of a query; `show` may ask for `whole`, `types`, `at insert`, `rows at hand`."""
     try:
         query = make_query(text)
         view = _view(query, show)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.blocks import Bound, BoundBlock, Unfit
 from headwater.plan.calls import AGGREGATES, Call
 from headwater.plan.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
 from headwater.plan.pieces import (
@@ -23,8 +23,6 @@ from headwater.plan.pieces import (
     number,
     value,
 )
-from headwater.plan.rules.probe import check_probe
-from headwater.plan.rules.pushdown import split_conditions
 from headwater.plan.scope import Scope, inside, within
 from headwater.plan.shape import Block, Item
 from headwater.sql.spans import has_span, span_of
@@ -36,13 +34,28 @@ EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev
 }
 
 
-def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPlan:
+def is_grouped(bound: Bound, block: Block) -> bool:
+    """Whether a block groups its rows: GROUP BY, DISTINCT, or an aggregate over all of them."""
+    if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
+        kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
+        return not (block.distinct and not block.group and kept)
+    pieces = [item.span for item in block.items] + [o.span for o in block.order]
+    pieces += [] if block.having is None else [block.having]
+    deeper = [b.span for b in bound.nested(block.span)]
+    return any(
+        call.name in bound.aggregates and not call.windowed
+        for piece in pieces
+        for call in bound.calls_in(piece)
+        if not any(within(call.span, d) for d in deeper)
+    )
+
+
+def fold_groups(one: BoundBlock) -> FoldPlan | None:
     """The split of a block with GROUP BY or aggregates, or with DISTINCT alone."""
-    check_probe(scope)
-    bound.check_subqueries(block)
-    direct = bound.direct(scope)
-    below, above = split_conditions(bound, block)
-    if above:
+    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
+    if not is_grouped(bound, block):
+        return None
+    if one.above:
         raise Unfit("a condition below the grouping changes from instant to instant")
     grouped = _Grouped(bound, block, scope)
     outputs = tuple(grouped.output(item) for item in block.items)
@@ -52,14 +65,14 @@ def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPla
     if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
         raise Unfit("first, last and distinct values do not cross a join of streams")
     return FoldPlan(
-        number=place,
+        number=one.number,
         kind="join" if joined else "aggregate",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(source for source, _ in direct),
-        statics=bound.statics(scope),
+        statics=one.statics,
         from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in one.below),
         join_on=bound.join_conditions(scope),
         keys=tuple(grouped.key_pieces),
         aggregates=tuple(grouped.aggregates),

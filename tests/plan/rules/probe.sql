@@ -50,7 +50,6 @@ tables below: t, u
 
 SELECT m, sum(v) FROM s [INTERVAL 1 MINUTE] JOIN (SELECT k, max(x) AS m FROM t GROUP BY k) b ON s.k = b.k GROUP BY m SAMPLE INTERVAL 10 SECONDS;
 fold 0: aggregate of s [60 s] | inner (SELECT k, max(x) AS m FROM t GROUP BY k) b s.k = b.k; | by m | sum(v) | gives _k0 AS m, _a0 AS sum(v)
-upper: SELECT _k0 AS m, _a0 AS `sum(v)` FROM fold_0
 tables below: t
 
 SELECT a.k, sum(v) FROM s [INTERVAL 1 MINUTE] a JOIN (SELECT k, max(b) AS m FROM r [INTERVAL 1 MINUTE] GROUP BY k) b ON a.k = b.k GROUP BY a.k SAMPLE INTERVAL 10 SECONDS;

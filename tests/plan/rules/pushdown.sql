@@ -14,7 +14,6 @@ again: a condition below the grouping changes from instant to instant
 
 SELECT k, v FROM s [INTERVAL 1 MINUTE] WHERE v > (SELECT avg(x) FROM t) SAMPLE INTERVAL 10 SECONDS;
 fold 0: rows of s [60 s] | where v > (SELECT avg(x) FROM t) | keeps 0.k, 0.v | gives _c0 AS k, _c1 AS v
-upper: SELECT _c0 AS k, _c1 AS v FROM fold_0
 tables below: t
 
 SELECT k, v FROM s [INTERVAL 1 MINUTE] WHERE v > (SELECT avg(b) FROM r [INTERVAL 1 MINUTE]) SAMPLE INTERVAL 10 SECONDS;

@@ -42,4 +42,4 @@ SELECT name FROM t WHERE EXISTS (SELECT 1 FROM (SELECT k, sum(v) AS total FROM s
 fold 0: aggregate of s [60 s] | by k | sum(v) | gives _k0 AS k, _a0 AS total
 upper: SELECT name FROM t WHERE EXISTS (SELECT 1 FROM (SELECT _k0 AS k, _a0 AS total FROM fold_0) a WHERE a.k = t.k AND a.total > t.x)
 fold 0 in line gives STRING, BIGINT
-upper on Spark
+upper in line gives STRING
