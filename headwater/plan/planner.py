@@ -7,7 +7,7 @@ look at rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
@@ -18,6 +18,7 @@ from headwater.errors import BindError, NotSupportedError
 from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Tables, Unfit, leaf_edits
 from headwater.plan.blocks import Sampling as Sampled
 from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.common import fold_form
 from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
@@ -94,6 +95,7 @@ def plan_query(
     found = ContinuousPlan(
         leaves=bound.leaves,
         folds=(),
+        split=(),
         reason=None,
         upper=None,
         whole=whole,
@@ -110,15 +112,17 @@ def plan_query(
         return replace(found, reason="the query is not understood well enough to be split")
     found = replace(found, whole_fold=_whole_fold(bound))
     try:
-        folds = _split(bound)
+        split = _split(bound)
     except Unfit as unfit:
         return replace(found, reason=unfit.reason)
     upper = bound.rendering.of(whole_span, bound.replaced)
+    folds = _distinct(split)
     single = len(folds) == 1 and _is_whole(bound, folds[0].block)
-    below = _below(bound, folds)
+    below = _below(bound, split)
     return replace(
         found,
         folds=folds,
+        split=split,
         upper=upper,
         single=single,
         stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
@@ -417,8 +421,9 @@ def _key_names(leaf: Leaf) -> set[str]:
 
 
 def _split(bound: Bound) -> tuple[FoldPlan, ...]:
-    """All folds; inner blocks first, so that an outer one can hold their replacements."""
+    """The fold of each block; inner ones first, so that an outer one can hold their replacements."""
     folds: list[FoldPlan] = []
+    known: dict[Hashable, int] = {}
     order = sorted(range(len(bound.blocks)), key=lambda n: len(bound.blocks[n].span))
     for place in order:
         block, scope = bound.blocks[place], bound.scopes[place]
@@ -428,10 +433,19 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
             raise Unfit(f"{block.unknown} is not split")
         if star_in_expression(block):
             raise Unfit("* stands in an expression")
-        fold = fold_block(BoundBlock(bound, block, scope, len(folds)))
+        fold = fold_block(BoundBlock(bound, block, scope, len(known)))
+        fold = replace(fold, number=known.setdefault(fold_form(bound, fold), len(known)))
         folds.append(fold)
         bound.replaced.append(Stand(block.span, _replacement(bound, fold)))
     return tuple(folds)
+
+
+def _distinct(split: Sequence[FoldPlan]) -> tuple[FoldPlan, ...]:
+    """Each fold once, as the first block in the text has it."""
+    first: dict[int, FoldPlan] = {}
+    for fold in sorted(split, key=lambda fold: fold.block.span.start):
+        first.setdefault(fold.number, fold)
+    return tuple(first[number] for number in sorted(first))
 
 
 def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:

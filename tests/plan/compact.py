@@ -8,6 +8,7 @@ of a view the rule behind it.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import pyarrow as pa
 
@@ -20,6 +21,7 @@ from headwater.plan.folds import ContinuousPlan, FoldPlan, Leaf, StaticSource
 from headwater.plan.leaves import cut_by
 from headwater.plan.planner import ViewTimes, plan_query
 from headwater.plan.view_rules import broken_rule
+from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.types import name_of
 from tests.plan.catalog import FixedTables
@@ -30,11 +32,10 @@ TABLES = FixedTables()
 def plan_lines(text: str, show: str = "") -> list[str]:
     """What the planner makes of a query; `show` may ask for `whole`, `types`, `at insert`, `rows at hand`."""
     try:
-        query = make_query(text)
-        view = _view(query, show)
-        plan = plan_query(query, TABLES, _sampling(query), FOLDABLE, text, view)
+        query, plan = plan_of(text, show)
     except Error as error:
         return [f"refused: {error.message}"]
+    view = _view(query, show)
     lines = [_fold(fold) for fold in plan.folds]
     if plan.reason is not None:
         rule = None if view is None else broken_rule(query, TABLES, plan.reason)
@@ -48,6 +49,13 @@ def plan_lines(text: str, show: str = "") -> list[str]:
     if "types" in show:
         lines += _types(query, plan)
     return lines
+
+
+def plan_of(text: str, show: str = "") -> tuple[Query, ContinuousPlan]:
+    """A query and its plan; an Error if it is refused."""
+    query = make_query(text)
+    view = _view(query, show)
+    return query, plan_query(query, TABLES, _sampling(query), FOLDABLE, text, view)
 
 
 def _view(query: Query, show: str) -> ViewTimes | None:
@@ -66,8 +74,12 @@ def _sampling(query: Query) -> Sampling:
 
 
 def _plain(text: object) -> str:
-    """A text in one line, the names of ours shortened."""
-    return " ".join(str(text).replace("headwater_", "").split())
+    """A text in one line without comments, the names of ours shortened."""
+    tokens = tokenize(str(text))
+    gaps = (" " if after.start > one.end else "" for one, after in pairwise(tokens))
+    words = (token.text for token in tokens)
+    line = "".join(part for pair in zip(words, gaps, strict=False) for part in pair)
+    return line.replace("headwater_", "").strip()
 
 
 def _fold(fold: FoldPlan) -> str:

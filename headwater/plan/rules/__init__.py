@@ -6,8 +6,8 @@ the query, cannot be split. The first fold counts. What no rule takes is never l
 
 Where others belong: whatever turns subqueries into joins of the block (of a scalar, of LATERAL) stands
 beside `join_members`; what makes other keys of a grouping (grouping sets, `window()`, `session_window()`)
-stands before `fold_groups`, as a rewrite; a row number that is asked to be small stands before `fold_rows`, as
-a fold of its own. Equal blocks become one fold after all rules.
+stands before `fold_groups`, as a rewrite; a row number that is asked to be small stands before `fold_rows`,
+as a fold of its own. Equal blocks become one fold after all rules (`plan/common`).
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ SELECT k, avg(v), stddev(w), var_pop(w) FROM s [INTERVAL 1 MINUTE] GROUP BY k SA
 fold 0: aggregate of s [60 s] | by k | avg(v), stddev(w), var_pop(w) | gives _k0 AS k, _a0 AS avg(v), _a1 AS stddev(w), _a2 AS var_pop(w)
 
 SELECT k, sum(v) + sum(v) * 2, sum( V ) FROM s [INTERVAL 1 MINUTE] GROUP BY k SAMPLE INTERVAL 10 SECONDS;
-fold 0: aggregate of s [60 s] | by k | sum(v), sum(V) | gives _k0 AS k, _a0 + _a0 * 2, _a1 AS sum(V)
+fold 0: aggregate of s [60 s] | by k | sum(v) | gives _k0 AS k, _a0 + _a0 * 2, _a0 AS sum(V)
 
 SELECT sum(v) / count(v) AS mean FROM s [INTERVAL 1 MINUTE] SAMPLE INTERVAL 10 SECONDS;
 fold 0: aggregate of s [60 s] | sum(v), count(v) | gives _a0 / _a1 AS mean

@@ -15,4 +15,4 @@ again: aggregate any_value has no fold
 -- show whole
 SELECT k, first(v), last(w) FILTER (WHERE w > 0) AS l FROM s [INTERVAL 1 MINUTE] GROUP BY k SAMPLE INTERVAL 10 SECONDS;
 again: last with FILTER has no fold
-whole: SELECT k, min_by(v, struct(s.ts, s._seq)), max_by(w, struct(s.ts, s._seq)) FILTER (WHERE (w > 0)) AS l FROM window_0 AS s GROUP BY k
+whole: SELECT k, min_by(v, struct(s.ts, s._seq)) AS `first(v)`, max_by(w, struct(s.ts, s._seq)) FILTER (WHERE (w > 0)) AS l FROM window_0 AS s GROUP BY k

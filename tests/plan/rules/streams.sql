@@ -4,7 +4,7 @@ SELECT a.k, v, b FROM s [INTERVAL 1 MINUTE] a JOIN r [INTERVAL 30 SECONDS] c ON 
 fold 0: join of s a [60 s] and r c [30 s] | on a.k = c.k | keeps 0.k, 0.v, 1.b | gives _c0 AS k, _c1 AS v, _c2 AS b
 
 SELECT a.k, sum(v * b) FROM s [INTERVAL 1 MINUTE] a JOIN r [INTERVAL 1 MINUTE] c ON a.k = c.k AND v > 1 WHERE b < 9 GROUP BY a.k SAMPLE INTERVAL 10 SECONDS;
-fold 0: join of s a [60 s] and r c [60 s] | on a.k = c.k, v > 1 | where b < 9 | by a.k | sum(v * b) | gives _k0 AS k, _a0 AS sum(v * b)
+fold 0: join of s a [60 s] and r c [60 s] | on a.k = c.k, v > 1 | where b < 9 | by a.k | sum(v * b) | gives _k0 AS k, _a0
 
 SELECT a.k, count(*) FROM s [INTERVAL 1 MINUTE] a, r [INTERVAL 1 MINUTE] c WHERE a.k = c.k GROUP BY a.k SAMPLE INTERVAL 10 SECONDS;
 fold 0: join of s a [60 s] and r c [60 s] | where a.k = c.k | by a.k | count(*) | gives _k0 AS k, _a0 AS count(1)
