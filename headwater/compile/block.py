@@ -33,6 +33,7 @@ from headwater.sql.types import TIMESTAMP
 PLACE, TICK, SEQUENCE = "headwater_place", "headwater_tick", "headwater_sequence"
 CARRIED = (PLACE, TICK, SEQUENCE)  # columns that go through a pipeline beside the block's own
 INNER = (",", "inner", "cross")
+_ROW = "headwater_row"
 
 
 class NotInLine(Exception):
@@ -90,8 +91,11 @@ class InlinePipeline:
         self.plan, self._functions = plan, functions
         self.source = plan.leaf_sources[0]
         self._schemas = source_schemas(plan)
+        self._behind = frozenset(n for n, static in plan.statics if static.join in ("semi", "anti"))
         statics, reordered = self._statics()
-        conditions = list(plan.where)
+        members = [(number, static) for number, static in plan.statics if static.asked is not None]
+        asked = [static.asked for _, static in members]
+        conditions = [piece for piece in plan.where if piece not in asked]
         if reordered:  # ON of an inner join says the same in WHERE
             conditions += [*plan.join_on, *(c for _, s in statics for c in s.condition)]
             statics = [(number, replace(s, condition=())) for number, s in statics]
@@ -106,6 +110,8 @@ class InlinePipeline:
             number, static = statics.pop(place)
             if static.join not in ("semi", "anti"):
                 available.add(number)
+        for member in members:
+            self._next([member], available, conditions)
         for piece in conditions:  # over a table whose rows may be missing: after all joins
             if not self._reads(piece) <= available:
                 raise NotInLine(str(piece))
@@ -118,7 +124,7 @@ class InlinePipeline:
         Where the stream is not the first, all joins must be inner: then it may go first.
         """
         plan, source = self.plan, self.plan.block.sources[self.source]
-        found = [(n, replace(s, join=s.join or ",")) for n, s in plan.statics]
+        found = [(n, replace(s, join=s.join or ",")) for n, s in plan.statics if s.asked is None]
         if all(number > self.source for number, _ in found):
             return found, False
         asked = bool(source.on)
@@ -153,7 +159,7 @@ class InlinePipeline:
         """A column of any source of the block."""
         if node.name == INSTANT_COLUMN and not node.table:
             return INSTANT_COLUMN, instant_type(self.plan.leaves[0].columns.time_type)
-        return resolve_column(self._schemas, node)
+        return resolve_column(self._schemas, node, self._behind)
 
     def _reads(self, piece: Piece) -> set[int]:
         found = compiled(piece, self.resolve, self._functions)
@@ -188,13 +194,16 @@ class InlinePipeline:
             key = self._key(piece, number)
             if key is not None:
                 keys.append(key)
-            elif inner:
+            elif inner or number in self._behind:
                 rest.append(condition(piece, self.resolve, self._functions))
             else:
                 raise NotInLine(str(piece))
         if not keys:
             raise NotInLine("a join without an equality")
-        shown = () if static.join in ("semi", "anti") else tuple(static.schema.names)
+        shown = tuple(static.schema.names)
+        if number in self._behind:
+            asked = {name for one in rest for name in one.columns}
+            shown = tuple(name for name in shown if f"{number}.{name}" in asked)
         kind = "inner" if inner else static.join
         return _ProbeStep(
             number,
@@ -258,14 +267,8 @@ class InlinePipeline:
         for predicate in self._filters:
             chunk = filter_rows(chunk, predicate)
         for step in self._steps:
-            keys = [key.evaluate(chunk) for key in step.stream_keys]
             probe = probes[probe_name(step.table, step.table_keys)]
-            width = chunk.num_columns
-            chunk = probe.join(chunk, keys, step.columns, step.kind)
-            renamed = [f"{step.source}.{name}" for name in step.columns]
-            chunk = chunk.rename_columns([*chunk.column_names[:width], *renamed])
-            for predicate in step.filters:
-                chunk = filter_rows(chunk, predicate)
+            chunk = _probed(chunk, step, probe)
         for predicate in self._last:
             chunk = filter_rows(chunk, predicate)
         return chunk
@@ -274,6 +277,28 @@ class InlinePipeline:
     def probes(self) -> list[tuple[str, tuple[str, ...]]]:
         """The tables probed and their keys."""
         return [(step.table, step.table_keys) for step in self._steps]
+
+
+def _probed(chunk: pa.Table, step: _ProbeStep, probe: Probe) -> pa.Table:
+    """The rows of a chunk joined with a table."""
+    keys = [key.evaluate(chunk) for key in step.stream_keys]
+    if step.kind not in ("semi", "anti") or not step.filters:
+        return _filtered(probe.join(chunk, keys, step.columns, step.kind), step)
+    numbered = chunk.append_column(_ROW, pa.array(np.arange(chunk.num_rows)))
+    pairs = _filtered(probe.join(numbered, keys, step.columns, "inner"), step)
+    there = np.zeros(chunk.num_rows, bool)
+    there[pairs.column(_ROW).to_numpy()] = True
+    return chunk.filter(pa.array(there if step.kind == "semi" else ~there))
+
+
+def _filtered(chunk: pa.Table, step: _ProbeStep) -> pa.Table:
+    """The pairs that a join's other conditions take; its table's columns are named by their source."""
+    own = chunk.column_names[: chunk.num_columns - len(step.columns)]
+    if step.columns:
+        chunk = chunk.rename_columns([*own, *(f"{step.source}.{name}" for name in step.columns)])
+    for predicate in step.filters:
+        chunk = filter_rows(chunk, predicate)
+    return chunk
 
 
 def probe_name(table: str, keys: Sequence[str]) -> str:
@@ -294,12 +319,24 @@ def source_schemas(plan: FoldPlan) -> dict[int, tuple[str, pa.Schema]]:
 
 
 def resolve_column(
-    schemas: Mapping[int, tuple[str, pa.Schema]], column: exp.Column
+    schemas: Mapping[int, tuple[str, pa.Schema]],
+    column: exp.Column,
+    behind: frozenset[int] = frozenset(),
 ) -> tuple[str, pa.DataType] | None:
-    """The column that a reference means, as `source.column`."""
-    found = []
+    """The column that a reference means, as `source.column`; sources `behind` others are seen last."""
     if column.args.get("db"):
         return None  # t.p.x: a field of a column
+    front = {place: schema for place, schema in schemas.items() if place not in behind}
+    if behind and not column.table and (known := _named(front, column)):
+        return known[0] if len(known) == 1 else None
+    found = _named(schemas, column)
+    return found[0] if len(found) == 1 else None
+
+
+def _named(
+    schemas: Mapping[int, tuple[str, pa.Schema]], column: exp.Column
+) -> list[tuple[str, pa.DataType]]:
+    found: list[tuple[str, pa.DataType]] = []
     for place, (alias, schema) in schemas.items():
         if column.table and column.table.casefold() != alias.casefold():
             continue
@@ -308,7 +345,7 @@ def resolve_column(
             for field in schema
             if field.name.casefold() == column.name.casefold()
         ]
-    return found[0] if len(found) == 1 else None
+    return found
 
 
 class InlineFinish:

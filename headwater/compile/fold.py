@@ -80,7 +80,7 @@ def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
         aggregation=aggregation,
         kept=tuple(found[count:]),
         schema=schema,
-        finish=_finish(plan, schema, functions),
+        finish=make_finish(plan, schema, functions),
     )
 
 
@@ -156,7 +156,8 @@ def _aggregation(
     return Aggregation(keys, aggregates)
 
 
-def _finish(plan: FoldPlan, schema: pa.Schema, functions: Terms) -> InlineFinish | None:
+def make_finish(plan: FoldPlan, schema: pa.Schema, functions: Terms) -> InlineFinish | None:
+    """What is left of a block above its fold, or None where only Spark can compute it."""
     if plan.finish is None:
         return None
     try:

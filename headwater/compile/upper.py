@@ -11,8 +11,8 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.compile.block import constant_column, probe_name
-from headwater.compile.fold import FOLDABLE, FoldSpec, has_edges, make_spec
+from headwater.compile.block import InlineFinish, constant_column, probe_name
+from headwater.compile.fold import FOLDABLE, FoldSpec, has_edges, make_finish, make_spec
 from headwater.errors import Error, NotSupportedError
 from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
@@ -20,7 +20,7 @@ from headwater.fold.probe import Probe
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.blocks import StateFunction, Tables
-from headwater.plan.folds import ContinuousPlan, StreamColumns
+from headwater.plan.folds import ContinuousPlan, FoldPlan, StreamColumns
 from headwater.plan.planner import plan_query
 from headwater.plan.upper import (
     VALUE,
@@ -201,7 +201,7 @@ def make_upper(
     functions: Terms,
 ) -> UpperBlock | None:
     """The upper part in line, or None where only Spark can compute it."""
-    if not specs or plan.single or any(spec.finish is None for spec in specs):
+    if not specs or plan.single or any(fold.finish is None for fold in plan.split):
         return None
     text = upper_text(query, plan)
     if text is None:
@@ -244,7 +244,7 @@ class _Maker:
     def _relation(self, part: Part) -> _Relation:
         """Rows under a name of FROM, their columns named."""
         if isinstance(part, FoldGroups):
-            return self._groups(part.fold)
+            return self._groups(part)
         if isinstance(part, Members):
             return self._rows(part.of).named([VALUE])
         found = self._rows(part)
@@ -267,18 +267,25 @@ class _Maker:
         if isinstance(part, UpperText):
             block = self.block(part)
             return _Relation(_schema(block.names, block.types), block.rows)
-        finish, number = self.specs[part.fold].finish, part.fold
-        assert finish is not None
+        number, finish = part.fold.number, self._finish(part.fold)
         return _Relation(
             _schema(finish.names, finish.types),
             lambda moment: finish.result(moment.merged[number], moment.instant),
         )
 
-    def _groups(self, number: int) -> _Relation:
+    def _finish(self, fold: FoldPlan) -> InlineFinish:
+        """How a block finishes its fold, which may be that of others too."""
+        spec = self.specs[fold.number]
+        own = fold.finish == spec.plan.finish
+        found = spec.finish if own else make_finish(fold, spec.schema, self.functions)
+        if found is None:
+            raise _NotInLine
+        return found
+
+    def _groups(self, part: FoldGroups) -> _Relation:
         """The keys of a fold's groups and the value of each."""
+        number, finish = part.fold.number, self._finish(part.fold)
         spec = self.specs[number]
-        finish = spec.finish
-        assert finish is not None
         keys = [name for name in spec.schema.names if name.startswith("_k")]
         fields = [*(spec.schema.field(name) for name in keys), pa.field(VALUE, finish.types[0])]
 

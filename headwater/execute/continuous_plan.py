@@ -149,6 +149,7 @@ class Made:
             self.plan = replace(
                 self.plan,
                 folds=(),
+                split=(),
                 single=False,
                 reason=reason,
                 stream_tables=(),

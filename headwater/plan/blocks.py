@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, Call
-from headwater.plan.folds import Leaf, Life, StaticSource, StreamColumns
+from headwater.plan.folds import FoldPlan, Leaf, Life, StaticSource, StreamColumns
 from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, inside, within
 from headwater.plan.shape import Block
@@ -21,6 +21,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 
+OUTSIDE = "a subquery depends on the rows outside it"
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
 
 
@@ -127,23 +128,13 @@ class Bound:
             return False
         return not self.streams_in(span)
 
-    def check_subqueries(self, block: Block) -> None:
-        """Unfit if a subquery of a block reads the block's own columns."""
-        for inner in self.nested(block.span):
-            scope = self.scopes[self.blocks.index(inner)]
-            names = {item.name.casefold() for item in inner.items if item.name is not None}
-            for use in self.own_uses(inner, inner.span):
-                known = scope.resolve(use) is not None
-                if not known and not (use.table is None and use.name.casefold() in names):
-                    raise Unfit("a subquery depends on the rows outside it")
-
     def check_independent(self, block: Block, scope: Scope) -> None:
         """Unfit if a block inside another reads a row outside it: it cannot be folded by itself."""
         if all(block.span == b.span or not within(block.span, b.span) for b in self.blocks):
             return
         names = {item.name.casefold() for item in block.items if item.name is not None}
         if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
-            raise Unfit("a subquery depends on the rows outside it")
+            raise Unfit(OUTSIDE)
 
     def check_ctes(self, block: Block, scope: Scope) -> None:
         """Unfit if the stream pipeline of a block reads a CTE, which stands outside of its text."""
@@ -193,6 +184,53 @@ class Bound:
             static = StaticSource(info.alias, text, source.join, condition, using, info.schema)
             found.append((number, static))
         return tuple(found)
+
+
+@dataclass(frozen=True)
+class BoundBlock:
+    """One block with windowed tables in its own FROM, as the rules see it and rewrite it."""
+
+    query: Bound
+    block: Block
+    scope: Scope
+    number: int  # of the fold that it becomes
+    members: tuple[Member, ...] = ()  # subqueries of WHERE that are joins
+    below: tuple[Span, ...] = ()  # conjuncts of WHERE in the stream pipeline
+    above: tuple[Span, ...] = ()  # and those that are asked at each instant
+
+    @property
+    def direct(self) -> list[tuple[int, Leaf]]:
+        """The windowed tables that stand in the block's own FROM."""
+        return self.query.direct(self.scope)
+
+    @property
+    def statics(self) -> tuple[tuple[int, StaticSource], ...]:
+        """The sources without a stream, then those that subqueries of WHERE are."""
+        first = len(self.scope.sources)
+        joined = ((first + n, member.source) for n, member in enumerate(self.members))
+        return (*self.query.statics(self.scope), *joined)
+
+    def check_subqueries(self) -> None:
+        """Unfit if a subquery reads the block's own columns, and is not one of its joins."""
+        query, known = self.query, [member.block for member in self.members]
+        for inner in query.nested(self.block.span):
+            scope = query.scopes[query.blocks.index(inner)]
+            names = {item.name.casefold() for item in inner.items if item.name is not None}
+            for use in query.own_uses(inner, inner.span) if inner not in known else ():
+                own = scope.resolve(use) is not None
+                if not own and not (use.table is None and use.name.casefold() in names):
+                    raise Unfit(OUTSIDE)
+
+
+@dataclass(frozen=True)
+class Member:
+    """A subquery of WHERE that is a semi or anti join: its block, and the source that it is."""
+
+    block: Block
+    source: StaticSource
+
+
+Rule = Callable[[BoundBlock], FoldPlan | BoundBlock | None]
 
 
 def leaf_edits(leaf: Leaf, query: Query, rows: Rows) -> list[Stand]:

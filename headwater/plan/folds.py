@@ -137,6 +137,9 @@ class StaticSource:
     condition: tuple[Piece, ...]  # the conjuncts of ON
     using: tuple[str, ...]
     schema: pa.Schema | None  # None: only Spark knows
+    asked: Piece | None = (
+        None  # the condition that the join is: Spark is asked it, rows in line are joined
+    )
 
 
 @dataclass(frozen=True)
@@ -153,7 +156,6 @@ class AggregateCall:
 
     function: str
     argument: Piece | None
-    name: str  # what Spark calls the column if the user does not: sum(x)
 
 
 @dataclass(frozen=True)
@@ -204,6 +206,7 @@ class ContinuousPlan:
 
     leaves: tuple[Leaf, ...]
     folds: tuple[FoldPlan, ...]  # none: the query is re-evaluated over its windows
+    split: tuple[FoldPlan, ...]  # the fold of each block; equal ones have one number
     reason: str | None  # why there is no fold
     upper: SparkText | None  # the query over its folds' results, for Spark
     whole: SparkText  # the query over its windows' rows, for Spark

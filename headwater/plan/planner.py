@@ -7,7 +7,7 @@ look at rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Literal as OneOf
 
@@ -15,9 +15,10 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.blocks import AddedUse, Bound, Tables, Unfit, leaf_edits
+from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Tables, Unfit, leaf_edits
 from headwater.plan.blocks import Sampling as Sampled
 from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.common import fold_form
 from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
@@ -35,16 +36,16 @@ from headwater.plan.pieces import (
     instant,
     is_not_null,
 )
-from headwater.plan.rules.correlated import fold_correlated, lookup_text
+from headwater.plan.rules import AT_HAND, fold_block
+from headwater.plan.rules.correlated import lookup_text
 from headwater.plan.rules.first_last import (
     WAYS,
     edge_calls,
     edge_edits,
     ordered_leaf,
 )
-from headwater.plan.rules.grouping import fold_groups
-from headwater.plan.rules.ring import fold_ring
-from headwater.plan.rules.rows import block_text, fold_rows
+from headwater.plan.rules.grouping import is_grouped
+from headwater.plan.rules.rows import block_text
 from headwater.plan.scope import (
     ColumnUse,
     Scope,
@@ -94,6 +95,7 @@ def plan_query(
     found = ContinuousPlan(
         leaves=bound.leaves,
         folds=(),
+        split=(),
         reason=None,
         upper=None,
         whole=whole,
@@ -110,15 +112,17 @@ def plan_query(
         return replace(found, reason="the query is not understood well enough to be split")
     found = replace(found, whole_fold=_whole_fold(bound))
     try:
-        folds = _split(bound)
+        split = _split(bound)
     except Unfit as unfit:
         return replace(found, reason=unfit.reason)
     upper = bound.rendering.of(whole_span, bound.replaced)
-    single = len(bound.blocks) == 1 and len(folds) == 1
-    below = _below(bound, folds)
+    folds = _distinct(split)
+    single = len(folds) == 1 and _is_whole(bound, folds[0].block)
+    below = _below(bound, split)
     return replace(
         found,
         folds=folds,
+        split=split,
         upper=upper,
         single=single,
         stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
@@ -417,8 +421,9 @@ def _key_names(leaf: Leaf) -> set[str]:
 
 
 def _split(bound: Bound) -> tuple[FoldPlan, ...]:
-    """All folds; inner blocks first, so that an outer one can hold their replacements."""
+    """The fold of each block; inner ones first, so that an outer one can hold their replacements."""
     folds: list[FoldPlan] = []
+    known: dict[Hashable, int] = {}
     order = sorted(range(len(bound.blocks)), key=lambda n: len(bound.blocks[n].span))
     for place in order:
         block, scope = bound.blocks[place], bound.scopes[place]
@@ -428,10 +433,19 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
             raise Unfit(f"{block.unknown} is not split")
         if star_in_expression(block):
             raise Unfit("* stands in an expression")
-        fold = _fold(bound, block, scope, len(folds))
+        fold = fold_block(BoundBlock(bound, block, scope, len(known)))
+        fold = replace(fold, number=known.setdefault(fold_form(bound, fold), len(known)))
         folds.append(fold)
         bound.replaced.append(Stand(block.span, _replacement(bound, fold)))
     return tuple(folds)
+
+
+def _distinct(split: Sequence[FoldPlan]) -> tuple[FoldPlan, ...]:
+    """Each fold once, as the first block in the text has it."""
+    first: dict[int, FoldPlan] = {}
+    for fold in sorted(split, key=lambda fold: fold.block.span.start):
+        first.setdefault(fold.number, fold)
+    return tuple(first[number] for number in sorted(first))
 
 
 def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
@@ -446,69 +460,22 @@ def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
     return bound.rendering.of(fold.block.span, extra)
 
 
-def _fold(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
-    direct = bound.direct(scope)
-    for call in [call for _, leaf in direct for call in leaf.calls]:
-        raise Unfit(f"function {call.name} keeps state for the {call.life}")
-    if len(direct) == 1 and not direct[0][1].newest and direct[0][1].window.kind != "rows":
-        correlated = fold_correlated(bound, block, scope, number)
-        if correlated is not None:
-            return correlated
-    bound.check_independent(block, scope)
-    if len(direct) > 2:
-        raise Unfit("three or more streams are joined in one SELECT")
-    if len(direct) < 2 and any(leaf.newest for _, leaf in direct):
-        raise Unfit("PAIR NEWEST of one stream is asked of the chunks at hand")
-    by_position = bound.sampling == "rows"
-    rings = [leaf for _, leaf in direct if leaf.in_ring]
-    counted = by_position and not any(leaf.window.keys or leaf.columns.ranged for leaf in rings)
-    if rings and not counted:
-        if len(direct) > 1:
-            raise Unfit("a window of last rows is joined with another stream")
-        return fold_ring(bound, block, scope, number)
-    if any(leaf.window.kind == "chunks" and leaf.columns.ranged for _, leaf in direct):
-        raise Unfit("RANGE may end within a kept chunk")
-    if any(leaf.previous for _, leaf in direct):
-        raise Unfit("PREV depends on where the window begins")
-    if by_position and any(leaf.window.kind == "interval" for _, leaf in direct):
-        raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
-    if len(direct) == 2 and any(leaf.window.kind == "landmark" for _, leaf in direct):
-        raise Unfit("a join with a landmark window keeps every row")
-    bound.check_ctes(block, scope)
-    if _is_grouped(bound, block):
-        return fold_groups(bound, block, scope, number)
-    return fold_rows(bound, block, scope, number)
-
-
-def _is_grouped(bound: Bound, block: Block) -> bool:
-    if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
-        kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
-        return not (block.distinct and not block.group and kept)
-    pieces = [item.span for item in block.items] + [o.span for o in block.order]
-    pieces += [] if block.having is None else [block.having]
-    deeper = [b.span for b in bound.nested(block.span)]
-    return any(
-        call.name in bound.aggregates and not call.windowed
-        for piece in pieces
-        for call in bound.calls_in(piece)
-        if not any(within(call.span, d) for d in deeper)
-    )
-
-
 def _whole_fold(bound: Bound) -> FoldPlan | None:
     """The one block of a query over one stream, as if its rows were all there: for rows in line."""
-    if len(bound.blocks) != 1 or len(bound.leaves) != 1 or bound.leaves[0].newest:
+    if not bound.blocks or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
     block, scope = bound.blocks[0], bound.scopes[0]
     if block.unknown is not None or not bound.direct(scope) or star_in_expression(block):
         return None
     plain = replace(bound, volatile=(), replaced=[])
     try:
-        if _is_grouped(plain, block):
-            return fold_groups(plain, block, scope, 0)
-        return replace(fold_rows(plain, block, scope, 0), kind="rows")
+        fold = fold_block(BoundBlock(plain, block, scope, 0), AT_HAND)
     except Unfit:
         return None
+    joined = sum(static.asked is not None for _, static in fold.statics)
+    if bound.query.tree is not block.node or len(bound.blocks) > 1 + joined:
+        return None
+    return fold if fold.kind == "aggregate" else replace(fold, kind="rows")
 
 
 def _order_counts(bound: Bound) -> bool:
@@ -520,7 +487,7 @@ def _order_counts(bound: Bound) -> bool:
     for block in sorted(around, key=lambda block: len(block.span)):
         if block.unknown is not None:
             return True
-        if _is_grouped(bound, block):
+        if is_grouped(bound, block):
             return False
         if block.limit is not None:
             return True
@@ -564,6 +531,15 @@ def _newest_only(block: Block, scope: Scope) -> list[Stand]:
         return [Stand(start, spark_text("(")), Stand(end, spark_text(") AND (", test, ")"))]
     after = Span(block.places["FROM"].end, block.places["FROM"].end)
     return [Stand(after, spark_text(" WHERE ", test))]
+
+
+def _is_whole(bound: Bound, block: Block) -> bool:
+    """Whether a block is the query, and its subqueries are all in the stream pipeline."""
+    pushed = [span for span in block.conjuncts if bound.is_pushable(span)]
+    places = [*pushed, *(source.span for source in block.sources)]
+    inner = bound.nested(block.span)
+    alone = bound.query.tree is block.node and len(inner) + 1 == len(bound.blocks)
+    return alone and all(any(within(one.span, place) for place in places) for one in inner)
 
 
 def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:

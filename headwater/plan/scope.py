@@ -57,8 +57,10 @@ class Scope:
         """The column that a reference means; None if it is not one of this block's, or not surely."""
         if not use.plain:
             return None
-        found = []
+        found: list[SourceColumn] = []
         for number, info in enumerate(self.sources):
+            if found and use.table is None and info.source.join in ("semi", "anti"):
+                continue  # its columns are seen in its ON alone
             if use.table is not None and info.alias.casefold() != use.table.casefold():
                 continue
             if info.schema is None:

@@ -32,6 +32,7 @@ _UNKNOWN = {
     "sample": "TABLESAMPLE",
 }
 _SETS = {"rollup": "ROLLUP", "cube": "CUBE", "grouping_sets": "GROUPING"}
+_GROUPS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 
 
 @dataclass(frozen=True)
@@ -232,6 +233,9 @@ class _Reader:
             if group.args.get(part):
                 plain = all(has_span(one) for one in group.args[part])
                 self._note(f"GROUP BY {name}" if plain else "GROUP BY … WITH")
+        for key, name in zip(_GROUPS, _SETS.values(), strict=True):
+            if any(isinstance(one, key) for one in group.expressions):
+                self._note(f"GROUP BY {name}")
         if group.args.get("totals"):
             self._note("GROUP BY … WITH")
         return tuple(span_of(key) for key in group.expressions), bool(group.args.get("all"))

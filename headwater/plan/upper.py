@@ -1,10 +1,11 @@
 """The upper part of a query as blocks over its folds' results, where each can be computed by itself.
 
-`SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` becomes `SELECT avg(t) FROM headwater_upper_0`:
+`SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` becomes `SELECT avg(t) FROM headwater_upper_1`:
 the inner block is a fold, and what is left can be computed in line as any block over one table and probes.
-A block may read others: from FROM or a CTE as a relation, `x IN (SELECT …)` as a semi join, an aggregate in
-the place of a value as a column of one value, and a correlated aggregate over a stream as a left join with
-its groups. Must never: look at types; the engine finds out whether it can compute a block.
+A block may read others: from FROM or a CTE as a relation, `x IN (SELECT …)` as a semi join, EXISTS over a
+relation as it stands, an aggregate in the place of a value as a column of one value, and a correlated
+aggregate over a stream as a left join with its groups. Must never: look at types; what compiles a block finds
+out whether it can be computed in line.
 """
 
 from __future__ import annotations
@@ -30,16 +31,16 @@ VALUE = "headwater_value"  # the column of a relation that has one
 
 @dataclass(frozen=True)
 class FoldRows:
-    """The finished rows of a fold."""
+    """The finished rows of a block that is a fold."""
 
-    fold: int
+    fold: FoldPlan
 
 
 @dataclass(frozen=True)
 class FoldGroups:
     """The keys of a fold (_k0, _k1, …) and the one value of each group, by the name of the relation."""
 
-    fold: int
+    fold: FoldPlan
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class _NotPlain(Exception):
 
 def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
     """The outermost block above the folds; None if some block is not of the shapes above."""
-    inner = {fold.block.span: fold for fold in plan.folds}
+    inner = {fold.block.span: fold for fold in plan.split}
     blocks = blocks_of(query)
     bodies = cte_bodies(query)
     outermost = [
@@ -166,7 +167,7 @@ class _Reader:
                 raise _NotPlain
             return source.relation.name.key
         part = self._relation(body)
-        name = f"headwater_upper_{part.fold}" if isinstance(part, FoldRows) else self._name("block")
+        name = self._name("upper" if isinstance(part, FoldRows) else "block")
         edits.relations[name] = part
         edits.replaced.append(self._in_place(source, name))
         return name
@@ -182,7 +183,7 @@ class _Reader:
             return self.block(tops[0])
         if fold.outside:
             raise _NotPlain
-        return FoldRows(fold.number)
+        return FoldRows(fold)
 
     @staticmethod
     def _in_place(source: Source, name: str) -> Stand:
@@ -198,8 +199,11 @@ class _Reader:
     def _expression(self, block: Block, child: Block, edits: _Edits) -> None:
         """A block inside an expression of another."""
         subquery = child.node.parent
+        if isinstance(subquery, exp.Exists):
+            self._existence(child, edits)
+            return
         if not isinstance(subquery, exp.Subquery) or not has_span(subquery):
-            raise _NotPlain  # EXISTS, ANY
+            raise _NotPlain  # ANY, ALL
         user = subquery.parent
         if isinstance(user, exp.In):
             self._membership(block, child, user, edits)
@@ -217,6 +221,15 @@ class _Reader:
         edits.scalars[name] = self.block(child) if fold is None else self._one_row(fold)
         edits.replaced.append(Stand(whole, spark_text(name)))
 
+    def _existence(self, child: Block, edits: _Edits) -> None:
+        """`EXISTS (SELECT … FROM r WHERE …)` stays: over a relation it is a join, like over a table."""
+        if child.unknown is not None or len(child.sources) != 1:
+            raise _NotPlain
+        taken = [s.subquery for s in child.sources if s.subquery is not None]
+        if self._children(child, taken) or child.span in self._folds:
+            raise _NotPlain
+        self._source(child.sources[0], edits)
+
     def _membership(self, block: Block, child: Block, user: exp.In, edits: _Edits) -> None:
         """`x IN (SELECT y …)` as a conjunct: a semi join."""
         if not has_span(user) or span_of(user) not in block.conjuncts:
@@ -227,7 +240,7 @@ class _Reader:
         if fold is not None and fold.outside:
             raise _NotPlain
         name = self._name("in")
-        rows = self.block(child) if fold is None else FoldRows(fold.number)
+        rows = self.block(child) if fold is None else FoldRows(fold)
         edits.relations[name] = Members(rows)
         left = self._rendering(()).of(span_of(user.this))
         edits.joined.append(spark_text(f" LEFT SEMI JOIN {name} ON (", left, f") = {name}.{VALUE}"))
@@ -238,7 +251,7 @@ class _Reader:
         if not is_null_over_nothing(fold):
             raise _NotPlain
         name = self._name("groups")
-        edits.relations[name] = FoldGroups(fold.number)
+        edits.relations[name] = FoldGroups(fold)
         sides = [
             spark_text(f"{name}._k{n} = (", outer.text, ")") for n, outer in enumerate(fold.outside)
         ]
@@ -250,7 +263,7 @@ class _Reader:
         finish = fold.finish
         if fold.keys or not fold.aggregates or finish is None or finish.condition or finish.limit:
             raise _NotPlain
-        return FoldRows(fold.number)
+        return FoldRows(fold)
 
     @staticmethod
     def _has_one_row(block: Block) -> bool:

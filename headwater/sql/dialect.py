@@ -130,6 +130,14 @@ class Headwater(Spark):
                 self._curr.start
             )
 
+        def _parse_group(self, skip_group_by_token: bool = False) -> exp.Group | None:
+            """GROUP BY; what follows ALL may be a clause of ours, and is then no expression."""
+            start = self._index
+            if self._match(TokenType.GROUP_BY) and self._match(TokenType.ALL) and self._at_clause():
+                return self.expression(exp.Group(all=True))
+            self._retreat(start)
+            return super()._parse_group(skip_group_by_token)
+
         def _parse_table_alias(self, *arguments: Any, **options: Any) -> exp.TableAlias | None:
             """An alias, unless one of our clauses begins here."""
             if self._at_clause():
@@ -234,6 +242,8 @@ def read_query(text: str, tokens: tuple[Token, ...]) -> Parsed | SqlSyntaxError:
     """
     if _depth(text) > DEPTH_KEPT:
         return SqlSyntaxError("the query is nested too deeply to be understood")
+    if any(token.text == "|>" for token in tokens):  # sqlglot makes other SELECTs of its steps
+        return SqlSyntaxError("a query in steps is left to Spark")
     try:
         parser = _DIALECT.parser(error_level=ErrorLevel.IMMEDIATE)
         assert isinstance(parser, Headwater.Parser)

@@ -27,7 +27,12 @@ VIEWS = 8  # over the tables of one history
 MOST_SEEDS = 20
 FOLDED = (
     *("aggregates", "derived table", "CTE", "DISTINCT", "UNION ALL", "two grouped streams"),
-    *("scalar subquery over a fold", "subquery over a table below the fold"),
+    *("scalar subquery over a fold", "subquery over a table below the fold", "a subquery twice"),
+    *(
+        "EXISTS (SELECT … FROM a table)",
+        "NOT EXISTS (SELECT … FROM a table)",
+        "EXISTS above the fold",
+    ),
     *("one table below and above the fold", "STREAM", "STREAMING TABLE", "split", "eager"),
     *("incremental", "integer time", "timestamp time", "arrival time", "RANGE", "WATERMARK"),
 )

@@ -10,9 +10,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.blocks import OUTSIDE, Bound, BoundBlock, Unfit
 from headwater.plan.folds import FoldPlan
 from headwater.plan.rules.grouping import fold_groups
+from headwater.plan.rules.probe import check_joins
+from headwater.plan.rules.pushdown import push_down
 from headwater.plan.scope import Scope
 from headwater.plan.shape import Block
 from headwater.plan.text import Rows, Slot, SparkText, Value, joined, spark_text
@@ -20,18 +22,19 @@ from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
-OUTSIDE = "a subquery depends on the rows outside it"
 _COUNTS = frozenset({"count", "count_distinct", "count_if", "regr_count"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren)
 
 
-def fold_correlated(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan | None:
+def fold_correlated(one: BoundBlock) -> FoldPlan | None:
     """The fold of a correlated block; None if it is not correlated, Unfit if it is in another way."""
+    bound, block, scope = one.query, one.block, one.scope
+    if len(one.direct) != 1 or one.direct[0][1].newest or one.direct[0][1].in_ring:
+        return None
     if all(block.span == b.span or block not in bound.nested(b.span) for b in bound.blocks):
         return None
     correlated = [span for span in block.conjuncts if _is_foreign(bound, block, scope, span)]
-    whole = _is_foreign(bound, block, scope, block.span)
-    if not whole:
+    if not _is_foreign(bound, block, scope, block.span):
         return None
     plain = not (block.group or block.group_all or block.having or block.order or block.limit)
     items = [i for i in block.items if _is_foreign(bound, block, scope, i.span)]
@@ -40,8 +43,10 @@ def fold_correlated(bound: Bound, block: Block, scope: Scope, number: int) -> Fo
     pairs = [_sides(bound, block, scope, span) for span in correlated]
     rest = tuple(span for span in block.conjuncts if span not in correlated)
     inner = replace(block, conjuncts=rest, group=tuple(own for own, _ in pairs))
-    fold = fold_groups(bound, inner, scope, number)
-    if not fold.aggregates:
+    grouped = replace(one, block=inner)
+    check_joins(grouped)
+    fold = fold_groups(push_down(grouped))
+    if fold is None or not fold.aggregates:
         raise Unfit(OUTSIDE)
     return replace(fold, outside=tuple(bound.rendering.piece(foreign) for _, foreign in pairs))
 

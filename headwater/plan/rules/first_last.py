@@ -16,10 +16,13 @@ from headwater.plan.pieces import Rendering, Stand, column
 from headwater.plan.scope import Scope, within
 from headwater.plan.shape import Block
 from headwater.plan.text import SparkText, conjunction, spark_text
+from headwater.sql.lexer import tokenize
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 WAYS = {"FIRST": "min_by", "FIRST_VALUE": "min_by", "LAST": "max_by", "LAST_VALUE": "max_by"}
+
+_TIGHT = frozenset("().,")
 
 
 def ordered_leaf(scope: Scope) -> Leaf | None:
@@ -54,10 +57,20 @@ def edge_edits(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
     for item in block.items:
         mine = [edit for edit in edits if within(edit.span, item.expression)]
         if mine and item.name is None:
-            shown = " ".join(item.expression.of(bound.text).split())
+            shown = _shown(item.expression.of(bound.text))
             text = bound.rendering.of(item.expression, mine)
-            edits.append(Stand(item.span, spark_text(text, f" AS {quoted(shown)}")))
+            named = Stand(item.span, spark_text(text, f" AS {quoted(shown)}"))
+            edits.insert(0, named)  # it may stand for just the call
     return edits
+
+
+def _shown(text: str) -> str:
+    """An expression as a name: without comments, blanks only where words need them."""
+    found = ""
+    for token in tokenize(text)[:-1]:
+        tight = token.text in _TIGHT or found[-1:] in ("", "(", ".")
+        found += token.text if tight else f" {token.text}"
+    return found
 
 
 def _by_order(rendering: Rendering, leaf: Leaf, call: Call) -> SparkText:

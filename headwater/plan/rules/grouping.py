@@ -7,13 +7,14 @@ columns _k0, _k1, … of the merged result, the aggregates _a0, _a1, …
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from sqlglot import exp
 
-from headwater.plan.blocks import Bound, Unfit
+from headwater.plan.blocks import Bound, BoundBlock, Unfit
 from headwater.plan.calls import AGGREGATES, Call
 from headwater.plan.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
+from headwater.plan.forms import form
 from headwater.plan.pieces import (
     Piece,
     Stand,
@@ -23,8 +24,6 @@ from headwater.plan.pieces import (
     number,
     value,
 )
-from headwater.plan.rules.probe import check_probe
-from headwater.plan.rules.pushdown import split_conditions
 from headwater.plan.scope import Scope, inside, within
 from headwater.plan.shape import Block, Item
 from headwater.sql.spans import has_span, span_of
@@ -36,13 +35,28 @@ EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev
 }
 
 
-def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPlan:
+def is_grouped(bound: Bound, block: Block) -> bool:
+    """Whether a block groups its rows: GROUP BY, DISTINCT, or an aggregate over all of them."""
+    if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
+        kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
+        return not (block.distinct and not block.group and kept)
+    pieces = [item.span for item in block.items] + [o.span for o in block.order]
+    pieces += [] if block.having is None else [block.having]
+    deeper = [b.span for b in bound.nested(block.span)]
+    return any(
+        call.name in bound.aggregates and not call.windowed
+        for piece in pieces
+        for call in bound.calls_in(piece)
+        if not any(within(call.span, d) for d in deeper)
+    )
+
+
+def fold_groups(one: BoundBlock) -> FoldPlan | None:
     """The split of a block with GROUP BY or aggregates, or with DISTINCT alone."""
-    check_probe(scope)
-    bound.check_subqueries(block)
-    direct = bound.direct(scope)
-    below, above = split_conditions(bound, block)
-    if above:
+    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
+    if not is_grouped(bound, block):
+        return None
+    if one.above:
         raise Unfit("a condition below the grouping changes from instant to instant")
     grouped = _Grouped(bound, block, scope)
     outputs = tuple(grouped.output(item) for item in block.items)
@@ -52,14 +66,14 @@ def fold_groups(bound: Bound, block: Block, scope: Scope, place: int) -> FoldPla
     if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
         raise Unfit("first, last and distinct values do not cross a join of streams")
     return FoldPlan(
-        number=place,
+        number=one.number,
         kind="join" if joined else "aggregate",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(source for source, _ in direct),
-        statics=bound.statics(scope),
+        statics=one.statics,
         from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in one.below),
         join_on=bound.join_conditions(scope),
         keys=tuple(grouped.key_pieces),
         aggregates=tuple(grouped.aggregates),
@@ -147,11 +161,25 @@ class _Grouped:
         uses = self.bound.own_uses(self.block, item.expression)
         if name is None and len(uses) == 1 and uses[0].whole == item.expression:
             name = uses[0].shown
-        piece = self.piece(item.expression, by_alias=False)
-        if name is None:
-            alone = (a.name for n, a in enumerate(self.aggregates) if piece == value(n))
-            name = next(alone, None)
-        return Output(piece, name)
+        for call in self.bound.calls_in(item.expression):
+            if name is None and call.span == item.expression:
+                name = self._shown(call)
+        return Output(self.piece(item.expression, by_alias=False), name)
+
+    def _shown(self, call: Call) -> str | None:
+        """What Spark calls the column of an aggregate without an alias; None if it is not a plain one."""
+        if call.name not in AGGREGATES or call.windowed or call.filter or call.ignore_nulls:
+            return None
+        words = ["1"] if call.star else []
+        for span in call.arguments:
+            uses, node = self.bound.own_uses(self.block, span), self.bound.rendering.node(span)
+            if len(uses) == 1 and uses[0].whole == span:
+                words.append(uses[0].name)
+            elif isinstance(node, exp.Literal) and not node.is_string:
+                words.append(node.name)
+            else:
+                return None
+        return f"{call.name.lower()}({'DISTINCT ' if call.distinct else ''}{', '.join(words)})"
 
     def having(self, span: Span) -> Piece:
         """HAVING over keys and aggregates: it becomes a WHERE, where an alias means nothing."""
@@ -196,11 +224,16 @@ class _Grouped:
 
     def _number(self, call: Call) -> int:
         aggregate = self._aggregate(call)
-        for place, other in enumerate(self.aggregates):
-            if (other.function, other.argument) == (aggregate.function, aggregate.argument):
-                return place
+        forms = [self._call_form(other) for other in self.aggregates]
+        found = self._call_form(aggregate)
+        if found in forms:
+            return forms.index(found)
         self.aggregates.append(aggregate)
         return len(self.aggregates) - 1
+
+    def _call_form(self, call: AggregateCall) -> Hashable:
+        node = None if call.argument is None else call.argument.node
+        return (call.function, call.argument if node is None else self._form(node))
 
     def _aggregate(self, call: Call) -> AggregateCall:
         bound, function = self.bound, call.name.lower()
@@ -211,7 +244,6 @@ class _Grouped:
         if bound.nested(call.span):
             raise Unfit("a subquery stands in an aggregate")
         pieces = [bound.rendering.piece(span) for span in call.arguments]
-        name = _shown(call, [span.of(bound.text) for span in call.arguments])
         if function == "count_if" and len(pieces) == 1:
             function, pieces = "count", [case_when(pieces[0], number(1))]
         if call.ignore_nulls:
@@ -231,7 +263,7 @@ class _Grouped:
             if function in _EDGES:
                 raise Unfit(f"{function} with FILTER has no fold")  # NULL is a value of it
             pieces = [self._filtered(call.filter, pieces)]
-        return AggregateCall(function, pieces[0] if pieces else None, name)
+        return AggregateCall(function, pieces[0] if pieces else None)
 
     def _filtered(self, condition: Span, pieces: list[Piece]) -> Piece:
         if not self.bound.is_pushable(condition) or self.bound.nested(condition):
@@ -272,38 +304,19 @@ class _Grouped:
         for part in node.iter_expressions():
             self._find_keys(part, forms, taken, found)
 
-    def _form(self, node: object) -> object:
-        """What makes two expressions the same: not the case of names, parentheses, or a table's name."""
-        if isinstance(node, exp.Paren):
-            return self._form(node.this)
-        if isinstance(node, exp.Column):
-            return self._column_form(node)
-        if isinstance(node, exp.Identifier):
-            return node.name.casefold()
-        if isinstance(node, exp.Expr):
-            said = ((k, v) for k, v in node.args.items() if v is not None and v is not False)
-            return (type(node), tuple((k, self._form(v)) for k, v in said))
-        return tuple(self._form(one) for one in node) if isinstance(node, list) else node
+    def _form(self, node: exp.Expr | None) -> Hashable:
+        return form(node, self._meant)
 
-    def _column_form(self, node: exp.Column) -> object:
-        if has_span(node):
-            place = span_of(node)
-            uses = [use for use in self.bound.uses if use.span == place]
-            known = self.scope.resolve(uses[0]) if uses else None
-            if known is not None:
-                return known
-        return (exp.Column, tuple(self._form(part) for part in node.parts))
+    def _meant(self, node: exp.Column) -> SourceColumn | None:
+        """The column that a name of the query means."""
+        if not has_span(node):
+            return None
+        place = span_of(node)
+        uses = [use for use in self.bound.uses if use.span == place]
+        return self.scope.resolve(uses[0]) if uses else None
 
     def _not_deeper(self, place: Span) -> bool:
         return not any(within(place, b.span) for b in self.bound.nested(self.block.span))
 
 
 _EDGES = {"first": "first", "last": "last", "first_value": "first", "last_value": "last"}
-
-
-def _shown(call: Call, arguments: list[str]) -> str:
-    """What Spark calls the column of an aggregate without an alias, for plain ones."""
-    if call.star:
-        return f"{call.name.lower()}(1)"
-    inner = ", ".join(argument.rpartition(".")[2].strip("`") for argument in arguments)
-    return f"{call.name.lower()}({'DISTINCT ' if call.distinct else ''}{inner})"

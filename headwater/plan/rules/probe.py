@@ -6,17 +6,16 @@ views; concatenation in DataCell's words).
 
 from __future__ import annotations
 
-from headwater.plan.blocks import Unfit
-from headwater.plan.scope import Scope
+from headwater.plan.blocks import BoundBlock, Unfit
 
 _WITH_TABLE = frozenset({",", "inner", "cross", "left", "semi", "anti"})
 _TABLE_WITH = frozenset({",", "inner", "cross", "right"})
 
 
-def check_probe(scope: Scope) -> None:
-    """Unfit unless every join distributes over the rows of the block's streams."""
+def check_joins(one: BoundBlock) -> None:
+    """Unfit unless every join, and every subquery, is one with each row of the block's streams."""
     seen = False
-    for number, info in enumerate(scope.sources):
+    for number, info in enumerate(one.scope.sources):
         if info.streaming and info.leaf is None:
             raise Unfit("a stream is joined with a subquery over streams")
         if number:
@@ -28,3 +27,4 @@ def check_probe(scope: Scope) -> None:
                 kind = f"a{'n' if info.source.join == 'anti' else ''} {info.source.join}"
                 raise Unfit(f"{kind} join keeps rows of a table that match no row yet")
         seen = seen or info.leaf is not None
+    one.check_subqueries()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from headwater.plan.blocks import Bound
-from headwater.plan.shape import Block
-from headwater.sql.text import Span
+from dataclasses import replace
+
+from headwater.plan.blocks import BoundBlock
 
 
-def split_conditions(bound: Bound, block: Block) -> tuple[list[Span], list[Span]]:
-    """The conjuncts of WHERE below the fold and above it."""
-    below = [span for span in block.conjuncts if bound.is_pushable(span)]
-    above = [span for span in block.conjuncts if not bound.is_pushable(span)]
-    return below, above
+def push_down(one: BoundBlock) -> BoundBlock:
+    """The block with the conjuncts of WHERE below the fold and above it."""
+    below = tuple(span for span in one.block.conjuncts if one.query.is_pushable(span))
+    above = tuple(span for span in one.block.conjuncts if span not in below)
+    return replace(one, below=below, above=above)

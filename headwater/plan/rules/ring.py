@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from headwater.plan.blocks import Bound
+from headwater.plan.blocks import Bound, BoundBlock, Unfit
 from headwater.plan.folds import FoldPlan
 from headwater.plan.scope import Scope
 from headwater.plan.shape import Block
@@ -17,18 +17,24 @@ from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 
 
-def fold_ring(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
-    """The ring of a block's one windowed table."""
-    bound.check_subqueries(block)
-    direct = bound.direct(scope)
+def fold_ring(one: BoundBlock) -> FoldPlan | None:
+    """The ring of a block's one windowed table; under SAMPLE n ROWS one without keys is made of panes."""
+    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
+    rings = [leaf for _, leaf in direct if leaf.in_ring]
+    keyed = any(leaf.window.keys or leaf.columns.ranged for leaf in rings)
+    if not rings or (bound.sampling == "rows" and not keyed):
+        return None
+    if len(direct) > 1:
+        raise Unfit("a window of last rows is joined with another stream")
+    one.check_subqueries()
     counted = bound.sampling in ("rows", "chunks")  # then a tick may have several instants
     return FoldPlan(
-        number=number,
+        number=one.number,
         kind="ring",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(place for place, _ in direct),
-        statics=bound.statics(scope),
+        statics=one.statics,
         from_text=spark_text(),
         where=(),
         join_on=(),

@@ -6,7 +6,7 @@ everything that depends on the instant is finished above. Concatenation in DC4's
 
 from __future__ import annotations
 
-from headwater.plan.blocks import AddedUse, Bound, Unfit
+from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Unfit
 from headwater.plan.folds import (
     Finish,
     FoldPlan,
@@ -14,8 +14,6 @@ from headwater.plan.folds import (
     SourceColumn,
 )
 from headwater.plan.pieces import Piece, Stand, all_of, column
-from headwater.plan.rules.probe import check_probe
-from headwater.plan.rules.pushdown import split_conditions
 from headwater.plan.scope import Scope, within
 from headwater.plan.shape import Block
 from headwater.plan.text import Rows, SparkText, joined, spark_text
@@ -23,30 +21,27 @@ from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
 
-def fold_rows(bound: Bound, block: Block, scope: Scope, number: int) -> FoldPlan:
+def fold_rows(one: BoundBlock) -> FoldPlan:
     """The split of a block without grouping."""
-    check_probe(scope)
-    bound.check_subqueries(block)
-    direct = bound.direct(scope)
+    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
     if any(leaf.window.kind == "landmark" for _, leaf in direct):
         raise Unfit("a landmark window keeps every row")
-    below, above = split_conditions(bound, block)
     kept = _Kept(bound, block, scope)
     outputs = _outputs(kept)
-    condition = all_of([kept.piece(span) for span in above]) if above else None
+    condition = all_of([kept.piece(span) for span in one.above]) if one.above else None
     order = tuple((kept.piece(item.expression, by_alias=True), item) for item in block.order)
     both = len(direct) == 2
     if block.having is not None:
         raise Unfit("HAVING without grouping")
     return FoldPlan(
-        number=number,
+        number=one.number,
         kind="join" if both else "rows",
         block=block,
         leaves=tuple(leaf for _, leaf in direct),
         leaf_sources=tuple(place for place, _ in direct),
-        statics=bound.statics(scope),
+        statics=one.statics,
         from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.piece(span, bound.replaced) for span in below),
+        where=tuple(bound.rendering.piece(span, bound.replaced) for span in one.below),
         join_on=bound.join_conditions(scope) if both else (),
         keys=(),
         aggregates=(),

@@ -395,11 +395,20 @@ class Writer:
         alias = self.alias()
         source = self.window(stream, alias)
         places = self.places(stream, alias)
-        self.note("IN (SELECT … FROM a table)")
-        where = f" WHERE {alias}.k IN (SELECT k FROM dim WHERE w > 1)"
+        where = f" WHERE {self.member(alias, 'dim')}"
         if self.random.random() < 0.5:
             return self.grouped(source, places, alias, where)
         return f"SELECT {self.named(self.items(places))} FROM {source}{where}"
+
+    def member(self, alias: str, table: str) -> str:
+        """A condition that asks whether the standard table has such a row."""
+        kind = self.turn(["EXISTS", "NOT EXISTS", "IN", "NOT IN"])
+        self.note(f"{kind} (SELECT … FROM a table)")
+        more = self.random.choice(["", " AND x.w > 1", f" AND x.w > {alias}.i"])
+        if kind.endswith("EXISTS"):
+            return f"{kind} (SELECT 1 FROM {table} x WHERE x.k = {alias}.k{more})"
+        there = f"{alias}.k IS NOT NULL AND " if kind == "NOT IN" else ""
+        return f"{there}{alias}.k {kind} (SELECT x.k FROM {table} x WHERE x.k IS NOT NULL{more})"
 
     def stream_join(self) -> str:
         """Two streams."""
@@ -455,11 +464,24 @@ class Writer:
             f" FROM {source}{where} GROUP BY {alias}.{by}"
         )
 
+    def twice(self) -> tuple[str, str]:
+        """The same grouped block two times, under two aliases."""
+        state, drawn = self.random.getstate(), self.drawn.copy()
+        one = self.simple_groups()
+        self.random.setstate(state)
+        self.drawn = drawn
+        self.note("a subquery twice")
+        return one, self.simple_groups()
+
     def derived(self) -> str:
-        """A query over a grouped derived table."""
-        inner = self.simple_groups()
+        """A query over a grouped derived table, or over two equal ones."""
+        kind = self.random.randint(0, 3)
         self.note("derived table")
-        kind = self.random.randint(0, 2)
+        if kind == 3:
+            one, other = self.twice()
+            shown = f"SELECT d.k, d.n, e.total FROM ({one}) d JOIN ({other}) e ON d.k = e.k"
+            return f"{shown} WHERE e.n > 1"
+        inner = self.simple_groups()
         if kind == 0:
             return f"SELECT d.k, d.n + 1 AS m FROM ({inner}) d WHERE d.n > 1"
         if kind == 1:
@@ -485,7 +507,10 @@ class Writer:
     def union(self) -> str:
         """UNION ALL of blocks."""
         self.note("UNION ALL")
-        if self.random.random() < 0.5:
+        kind = self.random.randint(0, 3)
+        if kind == 0:
+            return " UNION ALL ".join(self.twice())
+        if kind == 1:
             return f"{self.simple_groups()} UNION ALL {self.simple_groups()}"
         parts = []
         for _ in range(2):
@@ -556,8 +581,13 @@ class Writer:
 
     def above(self) -> str:
         """The standard table joined above the fold."""
-        kind = self.turn(["inner", "left", "semi", "anti"])
-        self.note(f"{kind} join with a table above the fold")
+        kind = self.turn(["inner", "left", "semi", "anti", "exists"])
         inner = self.simple_groups()
+        if kind == "exists":
+            self.note("EXISTS above the fold")
+            word = self.random.choice(["EXISTS", "NOT EXISTS"])
+            test = f"{word} (SELECT 1 FROM dim dd WHERE dd.k = d.k AND dd.w >= d.n)"
+            return f"SELECT d.k, d.n FROM ({inner}) d WHERE {test}"
+        self.note(f"{kind} join with a table above the fold")
         shown = "d.k, d.n" + (", dd.label" if kind in ("inner", "left") else "")
         return f"SELECT {shown} FROM ({inner}) d {self.text.join(kind)} dim dd ON d.k = dd.k"

@@ -93,7 +93,8 @@ class ViewWriter(Writer):
             self.groups, self.probe, self.derived, self.shared, self.scalar, self.both, self.above,
             self.breaks_r3, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
             self.breaks_r5, self.rows, self.cte, self.figure_2, self.groups, self.breaks_r2, self.shared,
-            self.correlated, self.static_cte, self.breaks_r4, self.clock, self.today,
+            self.correlated, self.static_cte, self.breaks_r4, self.clock, self.today, self.in_table,
+            self.exists_above,
         ]  # fmt: skip
         found = shapes[self.number % len(shapes)]()
         if "median(" in found or "sum(DISTINCT" in found:
@@ -209,7 +210,8 @@ class ViewWriter(Writer):
         dim = self.text.below()
         where = self.random.choice(
             [
-                f" WHERE {alias}.k IN (SELECT k FROM {dim} WHERE w > 1)",
+                f" WHERE {self.member(alias, dim)}",
+                f" WHERE {self.member(alias, dim)}",
                 f" WHERE {alias}.i > (SELECT min(w) FROM {dim})",
             ]
         )
@@ -249,6 +251,13 @@ class ViewWriter(Writer):
         join = f"{self.text.join(kind)} dim dd ON d.k = dd.k"
         return self.top(f"SELECT {shown} FROM ({self.small()}) d {join}", shown.count(" AS "))
 
+    def exists_above(self) -> str:
+        """The standard table asked for rows above the fold."""
+        self.note("EXISTS above the fold")
+        word = self.random.choice(["EXISTS", "NOT EXISTS"])
+        test = f"{word} (SELECT 1 FROM dim dd WHERE dd.k = d.k AND dd.w >= d.n)"
+        return self.top(f"SELECT d.k AS c0, d.n AS c1 FROM ({self.small()}) d WHERE {test}", 2)
+
     def both(self) -> str:
         """The standard table below the fold and above it: as of creation, and as of the read."""
         source, alias, _ = self.table()
@@ -268,7 +277,9 @@ class ViewWriter(Writer):
         self.note("two grouped streams")
         join = self.random.choice(["JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN"])
         on = "" if join == "CROSS JOIN" else " ON a.k = b.k"
-        text = f"({self.small()}) a {join} ({self.small()}) b{on}"
+        repeated = self.random.random() < 0.3
+        one, other = self.twice() if repeated else (self.small(), self.small())
+        text = f"({one}) a {join} ({other}) b{on}"
         shown = "a.k AS c0, a.n AS c1, b.total AS c2"
         if self.random.random() < 0.4 and join != "FULL JOIN":
             self.note("table above a join of streams")
