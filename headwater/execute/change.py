@@ -11,6 +11,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
@@ -20,15 +21,13 @@ import pyarrow.parquet as pq
 
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.execute.context import Context, Running, column_of
-from headwater.execute.query import check_tables
+from headwater.execute.query import check_tables, work_with_functions
 from headwater.execute.system_tables import columns as columns_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.assign import cast_text
 from headwater.result import Result
 from headwater.sql.assemble import Assembly
-from headwater.sql.identifiers import identifiers_in
-from headwater.sql.lexer import tokenize
 from headwater.sql.statements.delete import Delete
 from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.query import Query
@@ -252,14 +251,10 @@ def _value_types(running: Running, table: Target, statement: Update) -> list[str
 
 def _analysed(running: Running, table: Target, name: Name, text: Assembly) -> list[str]:
     context = running.context
-    with context.relations(_identifiers(text)) as relations:
-        relations[name.key] = Relation(table.schema, table.files, with_rows=True)
-        work = Work(text.text, relations, text.original, text.original_position)
+    with work_with_functions(context, text) as work:
+        itself = Relation(table.schema, table.files, with_rows=True)
+        work = replace(work, relations={**work.relations, name.key: itself})
         return [type_ for _, type_ in context.kernel.analyse(work)]
-
-
-def _identifiers(text: Assembly) -> frozenset[str]:
-    return identifiers_in(tokenize(text.original))
 
 
 def _new_values(
@@ -297,9 +292,9 @@ def _apply(running: Running, table: Target, name: Name, text: Assembly) -> int:
     actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
     make_folder(actions_folder.parent)
     try:
-        with context.relations(_identifiers(text)) as relations:
-            relations[name.key] = Relation(table.schema, table.files, with_rows=True)
-            work = Work(text.text, relations, text.original, text.original_position)
+        with work_with_functions(context, text) as work:
+            itself = Relation(table.schema, table.files, with_rows=True)
+            work = replace(work, relations={**work.relations, name.key: itself})
             paths = context.kernel.write(work, actions_folder, running.cancellation)
         changed, touched = _summary(paths, table.files)
         if changed:

@@ -22,6 +22,7 @@ from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Cancellation, Kernel
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.blocks import unknown_table
+from headwater.plan.calls import called_among
 from headwater.settings import Settings
 from headwater.sinks.manager import Sinks
 from headwater.sources.manager import Sources
@@ -132,6 +133,14 @@ class Context:
             return None
         return self.streams.find(found.id)
 
+    def columns_of(self, name: str) -> list[str] | None:
+        """The columns that a query may name of a streaming or standard table; None for others."""
+        stream, item = self.stream(name), self.find(name)
+        if stream is not None:
+            return stream.definition.stored_schema.names
+        table = None if item is None else self.tables.get(item.id)
+        return None if table is None else table.schema.names
+
     def streaming_table(self, name: Name | str, text: str | None = None) -> StreamingTable:
         """The streaming table or stream of that name; an error if it is something else."""
         found = self.find(name)
@@ -233,6 +242,13 @@ class Context:
             return ()
         names = self._with_those_of_functions(identifiers)
         return tuple(self.functions[name] for name in sorted(names & self.functions.keys()))
+
+    def functions_called(self, text: str) -> set[str]:
+        """The functions that a text may call, or that those may call."""
+        if not self.functions:
+            return set()
+        called = called_among(text, self.functions)
+        return self._with_those_of_functions(called) & self.functions.keys()
 
     def _with_those_of_functions(self, identifiers: Iterable[str]) -> set[str]:
         names: set[str] = set()

@@ -23,8 +23,9 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
-from headwater.execute.dependents import check_no_sinks, check_unread
-from headwater.execute.functions import check_registered
+from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
+from headwater.execute.expansion import expanding_continuous
+from headwater.execute.registered import check_registered
 from headwater.execute.streaming_tables import add_stream
 from headwater.execute.tables import fresh_number
 from headwater.execute.update_queries import (
@@ -103,17 +104,12 @@ def create_continuous_query(running: Running, statement: CreateContinuousQuery) 
         if context.find(statement.name) is not None and statement.if_not_exists:
             return Result("CREATE CONTINUOUS QUERY")
         context.catalog.check_free("continuous query", statement.name)
-        if is_update_query(statement.query):
-            _register_update(context, statement)
-            return Result("CREATE CONTINUOUS QUERY")
-        _register(
-            running,
-            str(statement.name),
-            statement.query,
-            statement.text,
-            _options(statement.options),
-            statement.from_beginning,
-        )
+        with expanding_continuous(context, statement.query, statement.text) as (query, text):
+            if is_update_query(query):
+                _register_update(context, statement, query, text)
+                return Result("CREATE CONTINUOUS QUERY")
+            options, name = _options(statement.options), str(statement.name)
+            _register(running, name, query, text, options, statement.from_beginning)
     return Result("CREATE CONTINUOUS QUERY")
 
 
@@ -180,9 +176,11 @@ def _add_to_catalog(
         raise
 
 
-def _register_update(context: Context, statement: CreateContinuousQuery) -> None:
+def _register_update(
+    context: Context, statement: CreateContinuousQuery, query: Query, text: str
+) -> None:
     """An update query: into the catalog, and to work."""
-    made = MadeUpdate(context, statement.query, statement.text)
+    made = MadeUpdate(context, query, text)
     refuse_twice(made.spec.shown)
     options = _options(statement.options)
     if options["mode"] != "auto" or options["budget"] is not None:
@@ -192,7 +190,7 @@ def _register_update(context: Context, statement: CreateContinuousQuery) -> None
         )
     definition = {
         "options": options,
-        "tables": sorted(context.names_read(statement.query)),
+        "tables": sorted(context.names_read(query)),
         "functions": made.functions,
         "beginning": beginning_of(made, statement.from_beginning).as_json(),
         "types": made.types,
@@ -285,22 +283,15 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
         refuse_update_query(statement.query, "a materialized view")
-        Checker(CatalogTables(context), statement.query, statement.text).check()
-        made = Made(context, statement.query, statement.text)
+        with expanding_continuous(context, statement.query, statement.text) as (query, text):
+            Checker(CatalogTables(context), query, text).check()
+            made = Made(context, query, text)
         definition = _view_definition(context, statement, made)
         saved = {"table": definition.as_json()}
         item = add_stream(context, "materialized view", statement.name, definition, saved)
         try:
-            _register(
-                running,
-                f"_{statement.name}",
-                statement.query,
-                statement.text,
-                options,
-                statement.from_beginning,
-                item.id,
-                made,
-            )
+            name, begins = f"_{statement.name}", statement.from_beginning
+            _register(running, name, query, text, options, begins, item.id, made)
         except BaseException:
             context.catalog.remove(item)
             _forget_view(context, item)
@@ -457,6 +448,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
                     hint=f"PAUSE QUERY {statement.name}, or DROP MATERIALIZED VIEW {statement.name}",
                 )
             check_no_sinks(context, item.name)
+            check_no_functions(context, item)
             context.catalog.remove(item)
             _forget(context, item)
             return Result("KILL QUERY")
@@ -523,6 +515,7 @@ def drop_query(running: Running, statement: Drop) -> Result:
                 hint=f"DROP MATERIALIZED VIEW {statement.name}",
             )
         check_no_sinks(context, item.name)
+        check_no_functions(context, item)
         context.catalog.remove(item)
         _forget(context, item)
     return Result("DROP QUERY")

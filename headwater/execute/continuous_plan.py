@@ -21,7 +21,8 @@ from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
-from headwater.execute.functions import registered
+from headwater.execute.expansion import refuse_reading
+from headwater.execute.registered import registered
 from headwater.execute.zones import WorldInZone
 from headwater.expression.terms import Terms
 from headwater.kernel.kernel import Work
@@ -133,6 +134,7 @@ class Made:
     def _type_all(self, context: Context, text: str) -> None:
         """The folds, the result's columns, and how results are made."""
         query = self.query
+        refuse_reading(context, query, text)
         functions = self.world.terms()
         self.whole = self._spec(self.plan.whole_fold, functions)
         self.specs: list[FoldSpec] = []

@@ -1,9 +1,10 @@
-"""What depends on what: a table that a continuous query reads cannot go."""
+"""What depends on what: a table that a query, view or function reads cannot go."""
 
 from __future__ import annotations
 
 from headwater.errors import BindError
 from headwater.execute.context import Context
+from headwater.execute.function_bodies import functions_reading
 from headwater.storage.catalog import CatalogObject
 
 
@@ -18,8 +19,20 @@ def check_no_sinks(context: Context, name: str) -> None:
         )
 
 
+def check_no_functions(context: Context, item: CatalogObject) -> None:
+    """BindError 2BP01 if a function reads a table, a view or the results of a query."""
+    functions = functions_reading(context, item.key)
+    if functions:
+        raise BindError(
+            f"{item.kind} {item.name} is read by function{'s' * (len(functions) > 1)} "
+            + ", ".join(functions),
+            sqlstate="2BP01",
+            hint=f"DROP FUNCTION {functions[0]} first",
+        )
+
+
 def check_unread(context: Context, item: CatalogObject) -> None:
-    """BindError 2BP01 if a continuous query or a view reads a table."""
+    """BindError 2BP01 if a continuous query, a view or a function reads a table."""
     views = [
         view.name
         for view in context.catalog.all("view")
@@ -32,6 +45,7 @@ def check_unread(context: Context, item: CatalogObject) -> None:
             sqlstate="2BP01",
             hint=f"DROP VIEW {views[0]} first",
         )
+    check_no_functions(context, item)
     readers: list[str] = []
     for query in context.catalog.all("continuous query"):
         streams = item.id in query.definition["reads"]

@@ -15,9 +15,9 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_plan import Made, MadeView
+from headwater.execute.expansion import expanding, expanding_continuous
 from headwater.execute.explain_updates import measured_update, update_lines
 from headwater.execute.update_queries import MadeUpdate
-from headwater.execute.view_text import with_views
 from headwater.execute.views import check_kept
 from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
@@ -41,12 +41,13 @@ def explain_select(running: Running, statement: Explain, query: Query) -> Result
             hint="CREATE CONTINUOUS QUERY q AS …, then EXPLAIN ANALYZE QUERY q",
         )
     context = running.context
-    if is_update_query(query):
-        spec = MadeUpdate(context, query, statement.text).spec
-        return Result("EXPLAIN", pa.table({"plan": update_lines(context, spec)}))
-    Checker(CatalogTables(context), query, statement.text).check()
-    made = Made(context, query, statement.text)
-    lines = [_when(query), *_plan_lines(context, made.plan, made.specs, None)]
+    with expanding_continuous(context, query, statement.text) as (whole, text):
+        if is_update_query(whole):
+            spec = MadeUpdate(context, whole, text).spec
+            return Result("EXPLAIN", pa.table({"plan": update_lines(context, spec)}))
+        Checker(CatalogTables(context), whole, text).check()
+        made = Made(context, whole, text)
+    lines = [_when(whole), *_plan_lines(context, made.plan, made.specs, None)]
     lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
@@ -79,12 +80,15 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
 def explain_view(running: Running, statement: CreateView) -> Result:
     """EXPLAIN CREATE VIEW: what would run at each insert and at each read."""
     context = running.context
-    query = with_views(context, statement.query)
-    if query.windows or not any(context.stream(str(r.name)) for r in query.table_references):
-        lines = ["plain view: its text stands in each query"]
-    else:
-        times: ViewTimes = "at insert" if (statement.options or {}).get("volatile") else "refused"
-        text = statement.text if query is statement.query else query.text
+    asked, text = statement.query, statement.text
+    with expanding(context, asked, text, functions="none") as (query, _):
+        names = [str(reference.name) for reference in query.table_references]
+        if query.windows or not any(context.stream(name) for name in names):
+            plain = ["plain view: its text stands in each query"]
+            return Result("EXPLAIN", pa.table({"plan": plain}))
+    with expanding(context, asked, text, functions="all") as (query, text):
+        at_insert = bool((statement.options or {}).get("volatile"))
+        times: ViewTimes = "at insert" if at_insert else "refused"
         made = MadeView(context, query, text, times)
         maintenance = str((statement.options or {}).get("maintenance", "split"))
         check_kept(context, query, made, {"maintenance": maintenance})

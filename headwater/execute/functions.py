@@ -6,15 +6,16 @@ a program registers them again after it connects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, get_args
 
 from headwater.engine.stateful import check_state
 from headwater.errors import BindError, Error
 from headwater.execute.context import Context, Running
+from headwater.execute.function_bodies import bodies_called, body_of, is_read
+from headwater.execute.query import work_to_check, work_with_functions
 from headwater.kernel.functions import PythonFunction, SqlFunction, check_function, table_columns
-from headwater.kernel.kernel import Work
-from headwater.plan.folds import Life, StateCall
+from headwater.plan.folds import Life
 from headwater.result import Result
 from headwater.sql.assemble import Assembly
 from headwater.sql.identifiers import identifiers_in
@@ -87,29 +88,6 @@ def _life(name: str, function: Any, kind: str, state: str) -> Life:
     return lives[state]
 
 
-def registered(context: Context, call: StateCall) -> Any:
-    """The function of a call as it is registered now; None if there is none that fits the query."""
-    found = context.functions.get(call.name)
-    if not isinstance(found, PythonFunction) or found.state != call.life:
-        return None
-    return found.function if parse_type(found.returns) == call.type else None
-
-
-def check_registered(context: Context, needed: Sequence[tuple[str, str | None, str]]) -> None:
-    """BindError unless each [name, life, type] is there: a query waits for its functions with state."""
-    for name, life, type_ in needed:
-        found = context.functions.get(name)
-        same = isinstance(found, PythonFunction) and found.state == life
-        if not same or name_of(parse_type(found.returns)) != type_:  # type: ignore[union-attr]
-            raise BindError(
-                f"function {name} is not registered as the query needs it",
-                sqlstate="42883",
-                hint=f'db.create_function("{name}", …, returns="{type_}"'
-                + ("" if life is None else f', state="{life}"')
-                + ") lets it go on",
-            )
-
-
 def create_function(running: Running, statement: CreateFunction) -> Result:
     """CREATE [OR REPLACE] FUNCTION f(x T, …) RETURNS T RETURN expression."""
     context = running.context
@@ -130,6 +108,8 @@ def create_function(running: Running, statement: CreateFunction) -> Result:
             frozenset(made["identifiers"]),
             made["kind"],
         )
+        if existing is not None:
+            _check_callers(context, statement, function)
         _check_with_spark(running, statement, function)
         old = context.catalog.find(statement.name, "function")
         if old is not None:
@@ -160,15 +140,35 @@ def _definition(statement: CreateFunction) -> dict[str, Any]:
     return {"text": text, "returns": returns, "kind": kind, "identifiers": sorted(names)}
 
 
+def _check_callers(context: Context, statement: CreateFunction, function: SqlFunction) -> None:
+    """BindError 2BP01 if a continuous query or view calls a function that is to read what changes."""
+    body = body_of(function)
+    inside = bodies_called(context, body.query.text)
+    if not inside and not is_read(context, body.query):
+        return
+    for item in context.catalog.all("continuous query", "view"):
+        kept = item.kind == "continuous query" or item.definition["continuous"]
+        if kept and function.name in context.functions_called(item.definition["text"]):
+            name = item.name.removeprefix("_")
+            way = "DROP VIEW" if item.kind == "view" else "KILL QUERY"
+            raise BindError(
+                f"{item.kind} {name} calls function {function.name}",
+                sqlstate="2BP01",
+                detail="it cannot keep the answers of a function that reads what changes",
+                hint=f"{way} {name} first",
+                place=statement.name.span.place(statement.text),
+            )
+
+
 def _check_with_spark(running: Running, statement: CreateFunction, function: SqlFunction) -> None:
     """Lets Spark read the function, so that a mistake shows at creation and not at first use."""
     context = running.context
-    with context.relations(function.identifiers) as relations:
-        try:
-            context.kernel.check_function(function, relations)
-        except Error as error:
-            error.place = statement.name.span.place(statement.text)
-            raise
+    try:
+        with work_to_check(context, function) as (read, work):
+            context.kernel.check_function(read, work)
+    except Error as error:
+        error.place = statement.name.span.place(statement.text)
+        raise
 
 
 def create_procedure(running: Running, statement: CreateProcedure) -> Result:
@@ -232,8 +232,8 @@ def _argument_texts(
         text = Assembly(statement.text).say("SELECT ")
         for index, (p, argument) in enumerate(zip(parameters, statement.arguments, strict=True)):
             text.say(", CAST(" if index else "CAST(").copy(argument).say(f" AS {p['type']})")
-        work = Work(text.text, {}, text.original, text.original_position)
-        table = running.context.kernel.run(work, running.cancellation)
+        with work_with_functions(running.context, text) as work:
+            table = running.context.kernel.run(work, running.cancellation)
         row = [column[0].as_py() for column in table.columns]
     else:
         row = [literal.value for literal in statement.values]

@@ -6,6 +6,7 @@ import contextlib
 import shutil
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
@@ -167,10 +168,9 @@ def _insert_work(
         names = ", ".join(f"c{i}" for i in range(len(types)))
         head = f"SELECT {insert_projection(types, targets, table.schema)} FROM ("
         mapped = work.original_position
-        yield Work(
-            f"{head}{work.sql}\n) AS rows_to_insert({names})",
-            work.relations,
-            original=work.original,
+        yield replace(
+            work,
+            sql=f"{head}{work.sql}\n) AS rows_to_insert({names})",
             original_position=lambda p: mapped(p - len(head)) if mapped else p,
         )
 

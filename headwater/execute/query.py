@@ -15,22 +15,30 @@ from headwater.execute import system_tables
 from headwater.execute.answers import LARGEST_ANSWER, Answer, Present
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running
+from headwater.execute.expansion import expanded
+from headwater.execute.function_bodies import bodies_among, bodies_called, body_of, is_read
 from headwater.execute.reading import (
     Reading,
+    function_edits,
+    names_in_functions,
     reading,
+    reading_bodies,
     relation_edits,
     star_edits,
     time_edits,
     windowed,
 )
 from headwater.expression.predicate import columns_of
+from headwater.kernel.functions import SqlFunction
 from headwater.kernel.kernel import Work
 from headwater.plan.blocks import unknown_table
 from headwater.plan.calls import VARYING, called
 from headwater.plan.scan import ScanPlan, plain_source, scan_plan
 from headwater.result import Result
 from headwater.sql import dialect
-from headwater.sql.statements.query import Query
+from headwater.sql.assemble import Assembly
+from headwater.sql.identifiers import identifiers
+from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText, Name
 from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
@@ -259,13 +267,48 @@ def work_for(found: Reading) -> Iterator[Work]:
     time_edits(found, edited)
     star_edits(found, edited)
     streams = relation_edits(found, edited)
-    with context.relations(query.identifiers) as relations:
+    functions, inside = function_edits(found)
+    with context.relations(query.identifiers | names_in_functions(found)) as relations:
         yield Work(
             edited.text,
-            {**relations, **streams},
+            {**relations, **streams, **inside},
             original=found.text,
             original_position=lambda p: query.offset + edited.original_position(p),
+            bodies=functions,
         )
+
+
+@contextlib.contextmanager
+def work_with_functions(context: Context, text: Assembly) -> Iterator[Work]:
+    """A text of ours over standard tables, with what its functions read."""
+    whole = expanded(context, make_query(text.text), views=False)
+    with reading_bodies(context, bodies_called(context, whole.query.text)) as found:
+        functions, inside = function_edits(found)
+        named = identifiers(text.original) | names_in_functions(found)
+        with context.relations(named) as relations:
+            yield Work(
+                whole.query.text,
+                {**relations, **inside},
+                original=text.original,
+                original_position=lambda p: text.original_position(whole.original_position(p)),
+                bodies=functions,
+            )
+
+
+@contextlib.contextmanager
+def work_to_check(context: Context, function: SqlFunction) -> Iterator[tuple[SqlFunction, Work]]:
+    """A function that is not known yet, as Spark would call it, and what its body needs."""
+    own = body_of(function)
+    names = context.functions_called(own.query.text) - {function.name}
+    bodies = bodies_among(context, names)
+    bodies += [own] if is_read(context, own.query) else []
+    with reading_bodies(context, bodies) as found:
+        functions, inside = function_edits(found)
+        named = own.query.identifiers | names_in_functions(found)
+        with context.relations(named) as relations:
+            read = functions.pop(function.name, function)
+            work = Work("SELECT 1", {**relations, **inside}, functions=named, bodies=functions)
+            yield read, work
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ user's own.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -17,14 +17,16 @@ from sqlglot import exp
 from headwater.engine.evaluation import instant_text
 from headwater.engine.merges import by_key, with_previous
 from headwater.engine.stateful import make_call, scanned
-from headwater.errors import BindError, DataError, Error
+from headwater.errors import BindError, DataError
 from headwater.execute import system_tables
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
-from headwater.execute.functions import registered
+from headwater.execute.expansion import expanded, expanding
+from headwater.execute.function_bodies import Body, bodies_called
 from headwater.execute.query_results import last_result
-from headwater.execute.view_text import with_views
+from headwater.execute.registered import registered
 from headwater.expression.predicate import Range, Ranges, common
+from headwater.kernel.functions import SqlFunction
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import time_ranges
@@ -34,7 +36,7 @@ from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
 from headwater.sql.extensions import TableReference, Valid, Window
 from headwater.sql.extensions import Version as ViewVersion
-from headwater.sql.statements.query import Query
+from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
 from headwater.storage.catalog import CatalogObject
@@ -42,6 +44,8 @@ from headwater.storage.streaming.definition import EPOCH_NUMBER, SEQUENCE, Defin
 from headwater.storage.streaming.read import StreamSnapshot, in_order
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import window_rows
+
+NOTHING = make_query("SELECT 1")  # reads no table
 
 
 @dataclass
@@ -58,6 +62,7 @@ class Reading:
     staged: list[Relation] = field(default_factory=list)
     views: dict[tuple[str, int | None], pa.Table] = field(default_factory=dict)  # one version each
     zone: str | None = None  # of a view or query that keeps its own
+    bodies: list[tuple[Body, Reading]] = field(default_factory=list)  # of functions that it calls
 
     @property
     def time_zone(self) -> str:
@@ -102,35 +107,53 @@ class Reading:
 @contextlib.contextmanager
 def reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
     """Holds every streaming table of a query at one instant; plain views are read as their text."""
-    whole = with_views(context, query)
-    if whole is query:
-        with _reading(context, query, text) as found:
+    with expanding(context, query, text) as (whole, whole_text):
+        bodies = bodies_called(context, whole.text)
+        with _reading(context, whole, whole_text, bodies) as found:
             yield found
-        return
-    try:
-        with _reading(context, whole, whole.text) as found:
-            yield found
-    except Error as error:
-        error.place = None  # it lies in a text that the user did not write here
-        raise
 
 
 @contextlib.contextmanager
-def _reading(context: Context, query: Query, text: str) -> Iterator[Reading]:
-    check_clauses(query, text)
+def reading_bodies(context: Context, bodies: Sequence[Body]) -> Iterator[Reading]:
+    """Holds what functions read, of a query that reads nothing else."""
+    with _reading(context, NOTHING, NOTHING.text, bodies) as found:
+        yield found
+
+
+@contextlib.contextmanager
+def _reading(
+    context: Context, query: Query, text: str, bodies: Sequence[Body]
+) -> Iterator[Reading]:
     with contextlib.ExitStack() as stack:
         snapshots: dict[str, StreamSnapshot] = {}
-        tables = _streams(context, query, text)
+        found = Reading(context, query, text, snapshots, None)
+        for body in bodies:
+            whole = expanded(context, body.query).query
+            inner = Reading(context, whole, whole.text, snapshots, None)
+            inner.staged, inner.views = found.staged, found.views
+            found.bodies.append((body, inner))
+        every = [found, *(inner for _, inner in found.bodies)]
+        tables: dict[str, StreamingTable] = {}
+        for one in every:
+            check_clauses(one.query, one.text)
+            tables |= _streams(context, one.query, one.text)
         with context.streams.visibility:
             for name, table in tables.items():
                 snapshots[name] = stack.enter_context(table.reading())
-        found = Reading(context, query, text, snapshots, None)
-        found.instant = _instant(found)
-        if query.previous or query.instants or context.has_state_functions:
-            found.edits, leaves = one_time_edits(query, CatalogTables(context), text)
-            found.leaves = {leaf.name.span.start: leaf for leaf in leaves}
+        instant = _instant(every)
+        for one in every:
+            one.instant = instant
+            _edit_functions(one)
         stack.callback(found.release)
         yield found
+
+
+def _edit_functions(found: Reading) -> None:
+    """What stands for PREV, CURRENT_INSTANT and calls with state."""
+    query, context = found.query, found.context
+    if query.previous or query.instants or context.has_state_functions:
+        found.edits, leaves = one_time_edits(query, CatalogTables(context), found.text)
+        found.leaves = {leaf.name.span.start: leaf for leaf in leaves}
 
 
 def check_clauses(query: Query, text: str) -> None:
@@ -186,22 +209,23 @@ def _streams(context: Context, query: Query, text: str) -> dict[str, StreamingTa
     return found
 
 
-def _instant(found: Reading) -> int | None:
+def _instant(every: Sequence[Reading]) -> int | None:
     """τ: the smallest clock of the windowed tables; their times must be of one kind."""
     windowed = [
-        (r, found.snapshots[r.name.key])
+        (found, r, found.snapshots[r.name.key])
+        for found in every
         for r in found.query.table_references
         if r.window is not None and r.name.key in found.snapshots
     ]
-    kinds = {pa.types.is_integer(s.definition.time_type) for _, s in windowed}
+    kinds = {pa.types.is_integer(s.definition.time_type) for _, _, s in windowed}
     if len(kinds) > 1:
         raise BindError(
             "windows over integer times and over timestamps cannot stand in one query",
             sqlstate="42804",
         )
-    for reference, snapshot in windowed:
+    for found, reference, snapshot in windowed:
         _check_window(found, reference, snapshot.definition)
-    clocks = [snapshot.clock for _, snapshot in windowed]
+    clocks = [snapshot.clock for _, _, snapshot in windowed]
     return None if not clocks or None in clocks else min(c for c in clocks if c is not None)
 
 
@@ -271,15 +295,20 @@ def star_edits(found: Reading, edited: EditedText) -> None:
         edited.replace(stand.span.start, stand.span.end, str(stand.text))
 
 
-def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
-    """Gives every streaming and system table of the text a name that Spark holds; its relations."""
+def relation_edits(
+    found: Reading, edited: EditedText, function: str | None = None
+) -> dict[str, Relation]:
+    """Gives every streaming and system table of the text a name that Spark holds; its relations.
+
+    `function`: the one whose body the text is; its names are its own.
+    """
     relations: dict[str, Relation] = {}
     trees = tree_tables(found.query)
     for number, reference in enumerate(found.query.table_references):
         relation = _relation(found, reference, trees.get(reference.name.span.start))
         if relation is None:
             continue
-        view = stream_view_name(number, reference)
+        view = stream_view_name(number, reference, function)
         relations[view] = relation
         alias = "" if reference.alias else f" AS {quoted(reference.name.rpartition('.')[2])}"
         span = reference.name.span
@@ -290,9 +319,28 @@ def relation_edits(found: Reading, edited: EditedText) -> dict[str, Relation]:
     return relations
 
 
-def stream_view_name(number: int, reference: TableReference) -> str:
+def stream_view_name(number: int, reference: TableReference, function: str | None = None) -> str:
     """The name under which Spark holds the rows of a reference."""
-    return f"headwater_{number}_{reference.name.key.rpartition('.')[2]}"
+    own = "" if function is None else f"{function}_"
+    return f"headwater_{own}{number}_{reference.name.key.rpartition('.')[2]}"
+
+
+def function_edits(found: Reading) -> tuple[dict[str, SqlFunction], dict[str, Relation]]:
+    """The functions as Spark calls them, and the relations that they read."""
+    functions: dict[str, SqlFunction] = {}
+    relations: dict[str, Relation] = {}
+    for body, inner in found.bodies:
+        edited = EditedText(inner.query.text)
+        time_edits(inner, edited)
+        star_edits(inner, edited)
+        relations |= relation_edits(inner, edited, body.function.name)
+        functions[body.function.name] = body.called_as(edited.text)
+    return functions, relations
+
+
+def names_in_functions(found: Reading) -> frozenset[str]:
+    """The names in the bodies of functions that are read, which may mean standard tables."""
+    return frozenset().union(*(inner.query.identifiers for _, inner in found.bodies))
 
 
 def view_rows(context: Context, item: CatalogObject, version: ViewVersion | None) -> pa.Table:

@@ -8,11 +8,11 @@ from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables, users
 from headwater.execute.context import Context, Running
 from headwater.execute.discretion import without_paths
+from headwater.execute.expansion import text_of
 from headwater.execute.explain_continuous import explain_select, explain_view
 from headwater.execute.query import PlainScan, plain_scan, work_of
 from headwater.execute.query_results import last_result
 from headwater.execute.reading import Reading, ranges_read, reading, tree_tables
-from headwater.execute.view_text import text_of
 from headwater.plan.blocks import unknown_table
 from headwater.result import Result
 from headwater.settings import BY_NAME, shown, unknown_setting

@@ -16,6 +16,7 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import beginning_of, find_query, release_streams
 from headwater.execute.continuous_plan import Made
+from headwater.execute.expansion import expanding_continuous
 from headwater.execute.query_results import (
     Subscription,
     fresh_name,
@@ -70,15 +71,20 @@ def subscribe(
 
 def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
     """A query that is in no catalog."""
+    with expanding_continuous(context, target, target.text) as (query, text):
+        return _passing_expanded(context, query, text)
+
+
+def _passing_expanded(context: Context, target: Query, text: str) -> ContinuousQuery | UpdateQuery:
     if is_update_query(target):
-        made = MadeUpdate(context, target, target.text)
+        made = MadeUpdate(context, target, text)
         for table in made.tables:
             table.kept = True
         begin, log = beginning_of(made, False), result_log(context, made, None)
         options = {"priority": 0, "max_wait": None}
         return update_query(made, Place(0, fresh_name(), log, begin, options))
-    Checker(CatalogTables(context), target, target.text).check()
-    return _passing_query(context, Made(context, target, target.text))
+    Checker(CatalogTables(context), target, text).check()
+    return _passing_query(context, Made(context, target, text))
 
 
 def _passing_query(context: Context, made: Made) -> ContinuousQuery:

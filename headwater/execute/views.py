@@ -21,10 +21,10 @@ from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import check_unread
+from headwater.execute.expansion import Functions, expanding
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import over_stored, verify
 from headwater.execute.view_static import forget_static, held_static, pin_static
-from headwater.execute.view_text import with_views
 from headwater.execute.zones import stored_zone
 from headwater.kernel.relation import HeldTables
 from headwater.plan.blocks import unknown_table
@@ -58,11 +58,22 @@ def create_view(running: Running, statement: CreateView) -> Result:
             context.catalog.check_free("view", statement.name)
             old = None
         options = _options(statement)
-        query = with_views(context, statement.query, None if old is None else old.key)
-        _check(context, query, statement)
-        if _is_continuous(context, query):
-            return _create_continuous(running, statement, query, options, old)
+        without = None if old is None else old.key
+        with _expanding(context, statement, "none", without) as (query, text):
+            _check(context, query, text)
+            continuous = _is_continuous(context, query)
+        if continuous:
+            with _expanding(context, statement, "all", without) as whole:
+                return _create_continuous(running, statement, whole, options, old)
         return _create_plain(running, statement, options, old)
+
+
+def _expanding(
+    context: Context, statement: CreateView, functions: Functions, without: str | None
+) -> contextlib.AbstractContextManager[tuple[Query, str]]:
+    """The query expanded; a view that reads streams by functions alone is a plain one, as they are."""
+    text = statement.text
+    return expanding(context, statement.query, text, functions=functions, without=without)
 
 
 def _options(statement: CreateView) -> dict[str, Any]:
@@ -80,9 +91,9 @@ def _options(statement: CreateView) -> dict[str, Any]:
     return found
 
 
-def _check(context: Context, query: Query, statement: CreateView) -> None:
+def _check(context: Context, query: Query, text: str) -> None:
     """Tables exist, and nothing of continuous queries stands in the text."""
-    check_tables(context, query, statement.text if query is statement.query else query.text)
+    check_tables(context, query, text)
     if query.sample is not None or query.emit is not None or query.cuts:
         raise BindError(
             "a view has no SAMPLE, EMIT or CUT",
@@ -157,11 +168,11 @@ def _put(
 def _create_continuous(
     running: Running,
     statement: CreateView,
-    query: Query,
+    expanded: tuple[Query, str],
     options: dict[str, Any],
     old: CatalogObject | None,
 ) -> Result:
-    context = running.context
+    context, (query, text) = running.context, expanded
     if any(_is_view(context, str(r.name)) for r in query.table_references):
         raise BindError(
             "a view over a stream cannot read a continuous view or query beside it",
@@ -170,7 +181,6 @@ def _create_continuous(
         )
     times: ViewTimes = "at insert" if options["volatile"] else "refused"
     names = None if statement.columns is None else [str(name) for name in statement.columns]
-    text = statement.text if query is statement.query else query.text
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
     notice = check_kept(context, query, made, options)

@@ -27,6 +27,7 @@ from headwater.kernel.functions import UserFunction
 from headwater.kernel.pyspark_state import master_of, running_session
 from headwater.kernel.relation import Relation, Staging
 from headwater.kernel.spark import FAILED, SparkProcess, SparkStatus, spark_process
+from headwater.plan.calls import called_among
 from headwater.settings import MEBIBYTE, Settings
 from headwater.sql.caller import current
 from headwater.sql.types import name_of, quoted, result_schema
@@ -133,6 +134,7 @@ class Work:
     original: str | None = None
     original_position: Mapper | None = None
     functions: frozenset[str] = frozenset()  # functions needed besides those in the text
+    bodies: Mapping[str, UserFunction] = field(default_factory=dict)  # functions as it calls them
     time_zone: str | None = None  # None: the one that is set
 
 
@@ -150,8 +152,9 @@ def needed_functions(
                 need(inside)
             found[name] = None
 
+    called = called_among(text, functions) if functions else set()
     for name in functions:
-        if name in text or name in also:
+        if name in called or name in also:
             need(name)
     return list(found)
 
@@ -347,10 +350,8 @@ class Kernel:
 
         return self._on_frame(work, None, act)
 
-    def check_function(self, function: UserFunction, relations: Mapping[str, Relation]) -> None:
-        """Lets Spark read a function's definition once, without keeping it."""
-        inside: frozenset[str] = getattr(function, "identifiers", frozenset())
-        work = Work("SELECT 1", relations, functions=inside)
+    def check_function(self, function: UserFunction, work: Work) -> None:
+        """Lets Spark read a function's definition once, without keeping it; `work` has what it needs."""
 
         def act(frame: DataFrame) -> None:
             function.register(frame.sparkSession)
@@ -404,7 +405,8 @@ class Kernel:
             if lane is None or lane.life != life:
                 lane = _Lane(process.new_session(session), life)
             with self._cancellable(lane.session, cancellation, process.owned):
-                lane.prepare(work, self._functions, self._session_settings(work.time_zone))
+                functions = {**self._functions, **work.bodies}
+                lane.prepare(work, functions, self._session_settings(work.time_zone))
                 frame = lane.session.sql(work.sql)
                 cancellation.check()
                 yield frame

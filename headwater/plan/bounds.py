@@ -1,8 +1,8 @@
 """Ranges of a table's time column that a query's WHERE leaves, for pruning before Spark runs.
 
 Only the WHERE that stands in the same SELECT as the table counts. A row that it takes has no NULL in a
-column that it compares, so pruning by it is right under any kind of join. What is not understood
-prunes nothing.
+column that it compares, so pruning by it is right under any kind of join. VALID is the time column. What
+is not understood prunes nothing.
 """
 
 from __future__ import annotations
@@ -46,10 +46,29 @@ def time_ranges(
         return time if plain else None
 
     try:
-        asked = _asked(where.this, resolve, terms)
+        asked = _asked(_without_valid(where.this, alias, time[0]), resolve, terms)
     except RecursionError:
         return EVERYTHING
     return ranges_of(asked, time[0], tick)
+
+
+def _without_valid(condition: exp.Expr, alias: str, time: str) -> exp.Expr:
+    """The condition with the table's time for its VALID, and BETWEEN for OVERLAPS PERIOD."""
+
+    def is_valid(node: exp.Expr) -> bool:
+        named = isinstance(node, exp.Anonymous) and node.name.upper() == "VALID"
+        return named and [part.name.casefold() for part in node.expressions] == [alias]
+
+    def plain(node: exp.Expr) -> exp.Expr:
+        if is_valid(node):
+            return exp.column(time, table=alias)
+        if not isinstance(node, exp.Overlaps) or not is_valid(node.this):
+            return node
+        low, high = node.expression.expressions
+        return exp.Between(this=exp.column(time, table=alias), low=low.copy(), high=high.copy())
+
+    has_valid = any(map(is_valid, condition.find_all(exp.Anonymous)))
+    return condition.transform(plain) if has_valid else condition
 
 
 def _asked(node: exp.Expr, resolve: Any, terms: Terms) -> Predicate:

@@ -150,6 +150,14 @@ def called(text: str) -> frozenset[str]:
     return frozenset(found)
 
 
+def called_among(text: str, names: Iterable[str]) -> set[str]:
+    """Those of some functions, named in lower case, that a text may call: at worst too many."""
+    calls = {name.lower() for name in called(text)}
+    if "identifier" in calls:  # a name may be computed
+        return {name for name in names if name in text.lower()}
+    return calls & set(names)
+
+
 def varying_calls(text: str) -> list[Call]:
     """The calls of functions of time and chance, however they are written.
 

@@ -1,4 +1,4 @@
-"""Our functions inside a query: PREV, VALID … OVERLAPS PERIOD, CURRENT_INSTANT.
+"""Our functions inside a query: PREV, VALID … OVERLAPS PERIOD, CURRENT_INSTANT, NEAR.
 
 Arguments that Spark must evaluate stay spans. A column named `prev` or `valid` is never touched.
 """
@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from headwater.sql.cursor import Cursor
-from headwater.sql.extensions import CurrentInstant, Previous, Valid
+from headwater.sql.extensions import CurrentInstant, Near, Previous, Valid
 from headwater.sql.text import Span
 
-NAMES = frozenset({"PREV", "VALID", "CURRENT_INSTANT"})
+NAMES = frozenset({"PREV", "VALID", "CURRENT_INSTANT", "NEAR"})
+OurCall = Previous | Valid | CurrentInstant | Near
 
 
 @dataclass(frozen=True)
@@ -22,9 +23,10 @@ class Calls:
     previous: tuple[Previous, ...] = ()
     valid: tuple[Valid, ...] = ()
     instants: tuple[CurrentInstant, ...] = ()
+    near: tuple[Near, ...] = ()
 
 
-def parse_call(cursor: Cursor) -> Previous | Valid | CurrentInstant | None:
+def parse_call(cursor: Cursor) -> OurCall | None:
     """The call of one of our functions that stands here; None if it is one of the user's."""
     match cursor.peek().upper:
         case "PREV":
@@ -35,16 +37,19 @@ def parse_call(cursor: Cursor) -> Previous | Valid | CurrentInstant | None:
             start = cursor.start
             cursor.expect("CURRENT_INSTANT", "(", ")")
             return CurrentInstant(cursor.span_from(start))
+        case "NEAR":
+            return _near(cursor)
     return None
 
 
-def gathered(calls: Iterable[Previous | Valid | CurrentInstant | None]) -> Calls:
+def gathered(calls: Iterable[OurCall | None]) -> Calls:
     """The calls of one query by kind."""
     found = list(calls)
     return Calls(
         tuple(call for call in found if isinstance(call, Previous)),
         tuple(call for call in found if isinstance(call, Valid)),
         tuple(call for call in found if isinstance(call, CurrentInstant)),
+        tuple(call for call in found if isinstance(call, Near)),
     )
 
 
@@ -55,6 +60,18 @@ def _previous(cursor: Cursor) -> Previous:
     steps = cursor.positive("a number of rows") if cursor.accept(",") else 1
     cursor.expect(")")
     return Previous(cursor.span_from(start), argument, steps)
+
+
+def _near(cursor: Cursor) -> Near | None:
+    """NEAR(x, y, distance); with other arguments it is a function of the user's."""
+    start, arguments = cursor.start, []
+    cursor.expect("NEAR", "(")
+    while not cursor.at(")"):
+        arguments.append(cursor.expression("an expression", ","))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return Near(cursor.span_from(start), *arguments) if len(arguments) == 3 else None
 
 
 def _valid(cursor: Cursor) -> Valid | None:

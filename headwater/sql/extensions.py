@@ -129,6 +129,16 @@ class CurrentInstant:
 
 
 @dataclass(frozen=True)
+class Near:
+    """`NEAR(x, y, distance)`: whether x lies within a distance of y; all three stay text."""
+
+    span: Span
+    value: Span
+    other: Span
+    distance: Span
+
+
+@dataclass(frozen=True)
 class Relation:
     """A name that stands where a table may stand, and what was written after it."""
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from headwater.sql.calls import NAMES, Calls, gathered, parse_call
+from headwater.sql.calls import NAMES, Calls, OurCall, gathered, parse_call
 from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
 from headwater.sql.cursor import CLOSING, Cursor
 from headwater.sql.cuts import parse_stream_call
-from headwater.sql.extensions import CurrentInstant, Previous, Relation, Valid
+from headwater.sql.extensions import Relation
 from headwater.sql.lexer import Kind, Token
 from headwater.sql.names import words
 from headwater.sql.text import Name
@@ -171,7 +171,7 @@ def _ends_operand(token: Token) -> bool:
 
 def _calls(cursor: Cursor) -> Calls:
     """All calls; also those inside the arguments of others."""
-    found: list[Previous | Valid | CurrentInstant | None] = []
+    found: list[OurCall | None] = []
     for index, token in enumerate(cursor.tokens[:-1]):
         called = token.upper in NAMES and cursor.tokens[index + 1].text == "("
         if called and not (index and cursor.tokens[index - 1].text == "."):

@@ -65,3 +65,52 @@ def test_a_union_of_ranges_reads_the_blocks_of_each(db: headwater.Database) -> N
     assert db.sql(query).rows() == [(len(wanted), sum(wanted))]
     plan = "\n".join(row[0] for row in db.sql(f"EXPLAIN {query}").rows())
     assert f"blocks of p: {BLOCKS} in all, 4 after the interval index" in plan
+
+
+WITNESSES = (
+    "CREATE FUNCTION witnesses(place INT, since INT, until INT) RETURNS TABLE (vid INT, v INT) "
+    "RETURN SELECT r.vid, r.v FROM p r WHERE VALID(r) OVERLAPS PERIOD(since, until) "
+    "AND NEAR(r.vid, place, 0)"
+)
+PERIODS = {
+    "SELECT v FROM p WHERE VALID(p) OVERLAPS PERIOD(5100, 6100) OR t BETWEEN 90000 AND 90999": 3,
+    "SELECT sum(v) FROM p r WHERE VALID(r) OVERLAPS PERIOD(5100, 6100) OR VALID(r) = 70000": 3,
+    "SELECT max(v) FROM p WHERE NEAR(t, 50000, 100) OR NEAR(t, 90500, 100)": 3,
+    "SELECT vid, v FROM p WHERE NEAR(t, 50500, 100) OR t BETWEEN 7000 AND 7100 AND vid = 7": 2,
+    "SELECT a.v FROM p a JOIN p b ON a.v = b.v WHERE a.t < 100 OR a.t BETWEEN 5000 AND 5100": 2,
+    "SELECT * FROM witnesses(7, 20000, 29999)": 10,
+    "SELECT count(*) FROM witnesses(7, 20000, 29999) x JOIN items USING (vid)": 10,
+}
+
+
+def test_periods_ask_for_their_blocks_alone(db: headwater.Database) -> None:
+    """VALID, NEAR and functions that read ask for time as BETWEEN does."""
+    filled(db)
+    db.sql(WITNESSES)
+    db.sql("CREATE TABLE items (vid INT)")
+    for query, blocks in PERIODS.items():
+        plan = "\n".join(row[0] for row in db.sql(f"EXPLAIN {query}").rows())
+        assert f"blocks of p: {BLOCKS} in all, {blocks} after the interval index" in plan, query
+
+
+def test_what_a_union_of_periods_does_not_need_is_not_opened(db: headwater.Database) -> None:
+    """The files of all other blocks are gone; neither the storage nor Spark misses them (ST8)."""
+    table = filled(db)
+    where = "t BETWEEN 5100 AND 6100 OR t BETWEEN 90000 AND 90999"
+    wanted = [*range(5100, 6101), *range(90000, 91000)]
+    others = [
+        b
+        for b in table.blocks
+        if b.high < 5100 or (b.low > 6100 and b.high < 90000) or b.low > 90999
+    ]
+    assert len(others) == BLOCKS - 3
+    for block in others:
+        path = table.folder / block.path
+        path.rename(path.with_suffix(".away"))
+    try:
+        assert [v for (v,) in db.sql(f"SELECT v FROM p WHERE {where}").rows()] == wanted
+        assert db.sql(f"SELECT sum(v + 0) FROM p WHERE {where}").rows() == [(sum(wanted),)]
+    finally:
+        for block in others:
+            path = table.folder / block.path
+            path.with_suffix(".away").rename(path)

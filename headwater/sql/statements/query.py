@@ -22,6 +22,7 @@ from headwater.sql.extensions import (
     CurrentInstant,
     Cut,
     EmitClause,
+    Near,
     PairNewest,
     Previous,
     Relation,
@@ -109,10 +110,15 @@ class Query(Statement):
         return self.calls.instants
 
     @property
+    def near(self) -> tuple[Near, ...]:
+        """All calls of NEAR."""
+        return self.calls.near
+
+    @property
     def spans(self) -> tuple[Span, ...]:
         """What must be taken out to leave a query in Spark's grammar, in the order of the text.
 
-        Functions are not among them: PREV, VALID and CURRENT_INSTANT are calls to any grammar, and
+        Functions are not among them: PREV, VALID, NEAR and CURRENT_INSTANT are calls to any grammar, and
         what replaces them (and OVERLAPS PERIOD) is the planner's choice.
         """
         windows = [window.span for window in self.windows]
