@@ -4,13 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
 
-.PHONY: help demo test test-all check format bench install clean
+.PHONY: help demo quick test test-all check format bench install clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 demo: $(VENV)/installed ## see Headwater at work
 	@$(BIN)/headwater demo
+
+quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a minute)
+	$(BIN)/pytest -q -m "not large" --quick -n 2
 
 test: $(VENV)/ready ## run the tests (about twenty minutes on two cores)
 	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder

@@ -31,6 +31,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
+from tests.harness import quick
 from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
@@ -47,6 +48,29 @@ LASTING_THREADS = (
 # Threads without names of their own, by the module that runs them: PySpark's and py4j's daemons
 # (gateway connections, the accumulator server) live as long as Spark.
 LASTING_MODULES = ("py4j", "pyspark", "socketserver")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="only tests without Spark and servers")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """A quick run does not even load the files that have no quick test."""
+    if not config.getoption("quick") or collection_path.suffix != ".py":
+        return None
+    return None if quick.quick_tests(collection_path) else True
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves the quick tests; from here on nothing may start a process, which is how Java would come."""
+    if config.getoption("quick"):
+        parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
+        for item in items:
+            name = item.nodeid.split("::")[1].partition("[")[0]
+            parts[name in quick.quick_tests(item.path)].append(item)
+        items[:] = parts[True]
+        config.hook.pytest_deselected(items=parts[False])
+        quick.forbid_processes()
 
 
 @pytest.fixture
