@@ -20,6 +20,7 @@ from headwater.execute import (
     continuous,
     flush,
     functions,
+    generators,
     indexes,
     insert,
     query,
@@ -128,6 +129,7 @@ class Database:
             undo.callback(sinks.close_sinks, self._context)
             sinks.open_sinks(self._context)
             sources.open_sources(self._context)
+            generators.open_generators(self._context)
             undo.pop_all()
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
@@ -424,6 +426,7 @@ class Database:
         functions.create_python_function(self._context, name, function, returns, kind, state)
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
+        generators.open_generators(self._context)
 
     @failures_told()
     def flush(self) -> None:

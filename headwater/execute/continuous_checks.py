@@ -92,6 +92,12 @@ class Checker:
 
     def _reference(self, reference: TableReference) -> Definition | None:
         name, context = reference.name, self._context
+        if reference.generator is not None:
+            raise self._error(
+                "a generator gives its rows to a query that has a name",
+                reference.generator.span,
+                hint="CREATE CONTINUOUS QUERY q AS …, or CREATE MATERIALIZED VIEW",
+            )
         if system_tables.find(context, str(name)) is not None:
             raise self._error(
                 f"a continuous query cannot read {name}",

@@ -30,7 +30,7 @@ from headwater.sources.linearroad.runner import LinearRoadRunner, check_columns
 from headwater.sources.options import SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
-from headwater.sources.python import PythonRunner
+from headwater.sources.python import PythonRunner, check_arguments
 from headwater.sources.runner import Feed, Runner, Surroundings, with_environment
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
@@ -131,7 +131,7 @@ class Sources:
         address = parse_address(url)
         parsed = parse_options(options, address.kind)
         if address.kind == "python":
-            self._check_function(address.rest)
+            self._check_function(address.rest, parsed.arguments)
         elif address.kind == "demo":
             _check_demo(address.rest)
             parse_ride(parsed.demo)
@@ -151,10 +151,11 @@ class Sources:
         with_environment(address, parsed)
         return address, parsed
 
-    def _check_function(self, name: str) -> None:
+    def table_function(self, name: str) -> PythonFunction:
+        """The table function in Python of that name; BindError if there is none."""
         found = self._around.functions.get(name.lower())
         if isinstance(found, PythonFunction) and found.kind == "table":
-            return
+            return found
         tables = [n for n, f in self._around.functions.items() if isinstance(f, PythonFunction)]
         near = nearest(name, tables)
         raise BindError(
@@ -164,6 +165,9 @@ class Sources:
             if near
             else 'db.create_function(name, fn, returns="TABLE(…)", kind="table") makes one',
         )
+
+    def _check_function(self, name: str, arguments: Mapping[str, object]) -> None:
+        check_arguments(name, self.table_function(name).function, arguments)
 
     def pause(self, item: CatalogObject) -> None:
         """Stops a source; the clock goes on without it."""

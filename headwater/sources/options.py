@@ -22,7 +22,6 @@ STARTS = ("earliest", "next")
 # Options of the kinds that Spark does not read, beside those of all.
 OWN: Mapping[str, tuple[str, ...]] = {
     "delta": (),
-    "python": (),
     "tcp": ("format",),
     "postgresql": ("table",),
 }
@@ -43,6 +42,7 @@ class SourceOptions:
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
     demo: Mapping[str, object] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)  # of a python source's function
 
 
 def parse_options(given: Options, kind: str) -> SourceOptions:
@@ -50,6 +50,7 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
     found: dict[str, Any] = {}
     spark: dict[str, str] = {}
     demo: dict[str, object] = {}
+    arguments: dict[str, object] = {}
     for name, value in given.items():
         key = name.lower()
         if kind == "demo":
@@ -62,6 +63,8 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             found[key] = str(value)
         elif key == START and kind == "kafka":
             found[key] = _start(value)
+        elif kind == "python":
+            arguments[name] = value
         elif key in OWN.get(kind, ()):
             found[key] = _word(key, value)
         elif kind in OWN:
@@ -73,7 +76,7 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
             spark[name] = _text(value)
     if kind == "kafka":
         found.setdefault("batch_rows", KAFKA_ROWS)
-    return SourceOptions(**found, spark=spark, demo=demo)
+    return SourceOptions(**found, spark=spark, demo=demo, arguments=arguments)
 
 
 def _seconds(name: str, value: object) -> float:
