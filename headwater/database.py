@@ -20,6 +20,7 @@ from headwater.execute import (
     continuous,
     flush,
     functions,
+    generators,
     indexes,
     insert,
     query,
@@ -123,6 +124,7 @@ class Database:
             continuous.open_queries(self._context)
             undo.callback(connectors.close_connectors, self._context)
             connectors.open_connectors(self._context)
+            generators.open_generators(self._context)
             undo.pop_all()
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
@@ -422,6 +424,7 @@ class Database:
         functions.create_python_function(self._context, name, function, returns, kind, state)
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
+        generators.open_generators(self._context)
 
     @failures_told()
     def flush(self) -> None:

@@ -83,7 +83,7 @@ EDITS = {
 # Receivers that are no text of a query: files, tables, kinds of things in messages, Arrow's errors.
 NOT_TEXT = re.compile(
     r"^(self\._table|fresh|os|edited|re|spark_type|kind|what|name|statement\.(kind|action|format)|mode\.kind"
-    r"|(found|connectors)\.kind|item\.definition\[.method.\]|call\.name|token\.name|literal\..*)$"
+    r"|(found|connectors)\.kind|item\.definition\[.method.\]|(call|token|node)\.name|literal\..*)$"
 )
 
 

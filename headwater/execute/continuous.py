@@ -24,7 +24,7 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
-from headwater.execute.expansion import expanding_continuous
+from headwater.execute.generators import continuous_text, drop_generators
 from headwater.execute.registered import check_registered
 from headwater.execute.streaming_tables import add_stream
 from headwater.execute.tables import fresh_number
@@ -104,7 +104,7 @@ def create_continuous_query(running: Running, statement: CreateContinuousQuery) 
         if context.find(statement.name) is not None and statement.if_not_exists:
             return Result("CREATE CONTINUOUS QUERY")
         context.catalog.check_free("continuous query", statement.name)
-        with expanding_continuous(context, statement.query, statement.text) as (query, text):
+        with continuous_text(context, statement) as (query, text):
             if is_update_query(query):
                 _register_update(context, statement, query, text)
                 return Result("CREATE CONTINUOUS QUERY")
@@ -283,19 +283,19 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
         refuse_update_query(statement.query, "a materialized view")
-        with expanding_continuous(context, statement.query, statement.text) as (query, text):
+        with continuous_text(context, statement) as (query, text):
             Checker(CatalogTables(context), query, text).check()
             made = Made(context, query, text)
-        definition = _view_definition(context, statement, made)
-        saved = {"table": definition.as_json()}
-        item = add_stream(context, "materialized view", statement.name, definition, saved)
-        try:
-            name, begins = f"_{statement.name}", statement.from_beginning
-            _register(running, name, query, text, options, begins, item.id, made)
-        except BaseException:
-            context.catalog.remove(item)
-            _forget_view(context, item)
-            raise
+            definition = _view_definition(context, statement, made)
+            saved = {"table": definition.as_json()}
+            item = add_stream(context, "materialized view", statement.name, definition, saved)
+            try:
+                name, begins = f"_{statement.name}", statement.from_beginning
+                _register(running, name, query, text, options, begins, item.id, made)
+            except BaseException:
+                context.catalog.remove(item)
+                _forget_view(context, item)
+                raise
     return Result("CREATE MATERIALIZED VIEW")
 
 
@@ -486,6 +486,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
         with table.upkeep:
             shutil.rmtree(table.folder, ignore_errors=True)
     release_streams(context, item.definition["reads"])
+    drop_generators(context, item.name.removeprefix("_"))
 
 
 def release_streams(context: Context, numbers: Iterable[int]) -> None:

@@ -92,6 +92,12 @@ class Checker:
 
     def _reference(self, reference: TableReference) -> StreamColumns | None:
         name, kind = reference.name, self._tables.kind(str(reference.name))
+        if reference.generator is not None:
+            raise self._error(
+                "a generator gives its rows to a query that has a name",
+                reference.generator.span,
+                hint="CREATE CONTINUOUS QUERY q AS …, or CREATE MATERIALIZED VIEW",
+            )
         if kind == "system table":
             raise self._error(
                 f"a continuous query cannot read {name}",

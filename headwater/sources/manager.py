@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from headwater.sources.kafka import Kafka
 from headwater.sources.options import KINDS, SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
-from headwater.sources.python import PythonRunner
+from headwater.sources.python import PythonRunner, check_arguments
 from headwater.sources.runner import Feed, SourceRunner, SourceSurroundings
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
@@ -92,7 +92,7 @@ class Sources(Connectors[SourceRunner]):
         address = KINDS.parse(url)
         parsed = parse_options(options, address.kind)
         if address.kind == "python":
-            self._check_function(address.rest)
+            self._check_function(address.rest, parsed.arguments)
         elif address.kind == "demo":
             demo_source(address.rest).check_options(parsed.demo)
         elif address.kind == "tcp":
@@ -108,10 +108,11 @@ class Sources(Connectors[SourceRunner]):
         all_from_environment(parsed.spark)
         return address, parsed
 
-    def _check_function(self, name: str) -> None:
+    def table_function(self, name: str) -> PythonFunction:
+        """The table function in Python of that name; BindError if there is none."""
         found = self._around.functions.get(name.lower())
         if isinstance(found, PythonFunction) and found.kind == "table":
-            return
+            return found
         tables = [n for n, f in self._around.functions.items() if isinstance(f, PythonFunction)]
         near = nearest(name, tables)
         raise BindError(
@@ -121,6 +122,9 @@ class Sources(Connectors[SourceRunner]):
             if near
             else 'db.create_function(name, fn, returns="TABLE(…)", kind="table") makes one',
         )
+
+    def _check_function(self, name: str, arguments: Mapping[str, object]) -> None:
+        check_arguments(name, self.table_function(name).function, arguments)
 
     def pause(self, item: CatalogObject) -> None:
         """Stops a source until it is resumed; the clock goes on without it."""

@@ -38,7 +38,6 @@ COMMON: Known = {
 # Kinds that Spark does not read take no other options than those of all and their own.
 OWN: Mapping[str, Known] = {
     "delta": {},
-    "python": {},
     "tcp": {"format": ("format", _format)},
     "postgresql": {"table": ("table", read.text)},
 }
@@ -65,6 +64,7 @@ class SourceOptions:
     columns: str | None = None  # a SELECT list over what Spark reads
     spark: Mapping[str, str] = field(default_factory=dict)
     demo: Mapping[str, object] = field(default_factory=dict)
+    arguments: Mapping[str, object] = field(default_factory=dict)  # of a python source's function
 
 
 def parse_options(given: Options, kind: str) -> SourceOptions:
@@ -77,6 +77,8 @@ def parse_options(given: Options, kind: str) -> SourceOptions:
     fields, others = read.read_options(given, known, owner, shown)
     if kind == "kafka":
         fields.setdefault("batch_rows", KAFKA_ROWS)
+    if kind == "python":
+        return SourceOptions(**fields, arguments=others)
     return SourceOptions(**fields, spark={name: _text(value) for name, value in others.items()})
 
 

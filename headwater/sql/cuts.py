@@ -1,7 +1,7 @@
 """Epoch cuts: `s CUT ON ts BY …` and the paper's `STREAM(s, 'CUT ON ts BY 60 SECS', 'BLOCK', 12)`.
 
-Both forms give the same `Cut`. Positions inside the string of the second form are reported as
-the place of that string.
+Both forms give the same `Cut`; in the second a generator may be called, `STREAM(f(x), 'CUT …')` (EQ9).
+Positions inside the string of the second form are reported as the place of that string.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from headwater.errors import Error, SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import duration_of, parse_duration, unit_name
-from headwater.sql.extensions import Cut
+from headwater.sql.extensions import Cut, Generator, Relation
 from headwater.sql.lexer import Kind
 from headwater.sql.names import words
 from headwater.sql.text import Name, Span
@@ -84,15 +84,16 @@ def _plain_step(cursor: Cursor, column: Name, start: int) -> Cut:
     return Cut("interval", cursor.span_from(start), (), column, duration)
 
 
-def parse_stream_call(cursor: Cursor) -> tuple[Name, Cut] | None:
-    """`STREAM(s, 'CUT …' [, 'BLOCK' [, n]])`; None if it is Spark's own STREAM(s)."""
-    if not (cursor.peek(2).is_name and cursor.peek(3).text == ","):
+def parse_stream_call(cursor: Cursor) -> Relation | None:
+    """`STREAM(s | f(x, …), 'CUT …' [, 'BLOCK' [, n]])`; None if it is Spark's own STREAM(s)."""
+    if not _at_stream_call(cursor):
         return None
     start = cursor.start
     cursor.expect("STREAM", "(")
     before = cursor.span_from(start)
     name = cursor.name("a stream")
     after = cursor.start
+    generator = _generator(cursor, name) if cursor.at("(") else None
     cursor.expect(",")
     condition = _condition_in_string(cursor)
     keep, block = 1, False
@@ -105,7 +106,34 @@ def parse_stream_call(cursor: Cursor) -> tuple[Name, Cut] | None:
     removals = (before, cursor.span_from(after))
     c = condition
     whole = cursor.span_from(start)
-    return name, Cut(c.kind, whole, removals, c.column, c.duration, c.rows, c.step, keep, block)
+    cut = Cut(c.kind, whole, removals, c.column, c.duration, c.rows, c.step, keep, block)
+    return Relation(name, None, cut=cut, generator=generator)
+
+
+def _at_stream_call(cursor: Cursor) -> bool:
+    """Whether a name, or a call, and a comma follow `STREAM(`."""
+    first = cursor.index
+    try:
+        cursor.index += 2
+        if not cursor.peek().is_name:
+            return False
+        cursor.take()
+        if cursor.at("("):
+            cursor.skip_brackets()
+        return cursor.at(",")
+    finally:
+        cursor.index = first
+
+
+def _generator(cursor: Cursor, name: Name) -> Generator:
+    arguments: list[Span] = []
+    cursor.expect("(")
+    while not cursor.at(")"):
+        arguments.append(cursor.expression("an argument", ","))
+        if not cursor.accept(","):
+            break
+    cursor.expect(")")
+    return Generator(cursor.span_from(name.span.start), tuple(arguments))
 
 
 def _condition_in_string(cursor: Cursor) -> Cut:

@@ -101,12 +101,13 @@ class Headwater(Spark):
             stream = parse_stream_call(cursor) if cursor.at("STREAM", "(") else None
             if stream is None:
                 return None
-            name, cut = stream
+            name, cut = stream.name, stream.cut
+            assert cut is not None
             while self._curr.start < name.span.start:
                 self._advance()
             identifier = self.expression(exp.Identifier(this=str(name)), self._curr)
             table = exp.Table(this=identifier)
-            self._relate(table, (Relation(name, None, cut=cut), cut.span.end))
+            self._relate(table, (stream, cut.span.end))
             alias = self._parse_table_alias()
             if alias is not None:
                 table.set("alias", alias)

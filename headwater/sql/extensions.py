@@ -139,6 +139,14 @@ class Near:
 
 
 @dataclass(frozen=True)
+class Generator:
+    """`f(x, …)` in `STREAM(f(x, …), 'CUT …')`: the arguments stay text."""
+
+    span: Span  # the name with its arguments
+    arguments: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
 class Relation:
     """A name that stands where a table may stand, and what was written after it."""
 
@@ -147,6 +155,7 @@ class Relation:
     window: Window | None = None
     cut: Cut | None = None
     version: Version | None = None
+    generator: Generator | None = None  # the name is that of a function that gives the rows
 
     @property
     def span(self) -> Span:

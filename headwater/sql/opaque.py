@@ -128,8 +128,7 @@ def _relation(scan: _Scan) -> None:
         if stream is None:
             _word(level, cursor)
             return
-        name, cut = stream
-        scan.found.append(Relation(name, _alias(cursor), cut=cut))
+        scan.found.append(replace(stream, alias=_alias(cursor)))
         return
     if cursor.at("STREAM") and cursor.peek(1).is_name and cursor.peek(1).upper not in NOT_ALIAS:
         after = cursor.peek(2)

@@ -236,7 +236,7 @@ CREATE VIEW v AS SELECT k, max(sum_of(k)) AS m FROM s GROUP BY k;
 CREATE FUNCTION plain(x INT) RETURNS INT RETURN x + 1;
 CREATE CONTINUOUS QUERY p AS SELECT max(plain(v)) AS m FROM s [ROWS 3] SAMPLE 1 ROWS;
 CREATE OR REPLACE FUNCTION plain(x INT) RETURNS INT RETURN (SELECT max(v) + x FROM s);
---! 2BP01 1:28 continuous query p calls function plain ~ KILL QUERY p first
+--! 2BP01 3:28 continuous query p calls function plain ~ KILL QUERY p first
 
 CREATE OR REPLACE FUNCTION plain(x INT) RETURNS INT RETURN x + 2;
 DROP FUNCTION plain;

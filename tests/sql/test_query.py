@@ -163,6 +163,35 @@ def test_cuts(
     assert " ".join(found.edited().text.split()) == "SELECT * FROM s x"
 
 
+@pytest.mark.parametrize("after", ["", " |> WHERE TRUE"])  # the second is Spark's alone
+def test_generators(after: str) -> None:
+    """A call in the place of the stream (EQ9), read by sqlglot or among the tokens."""
+    text = "STREAM(get(s, -1, f('a,b', 2)), 'CUT BY 3 ROWS', 'BLOCK', 2)"
+    found = query(f"SELECT * FROM {text} x{after}")
+    (table,) = found.table_references
+    assert (table.name, table.alias) == ("get", "x")
+    assert table.generator is not None
+    assert table.generator.span.of(found.text) == "get(s, -1, f('a,b', 2))"
+    arguments = [span.of(found.text) for span in table.generator.arguments]
+    assert arguments == ["s", "-1", "f('a,b', 2)"]
+    (cut,) = found.cuts
+    assert (cut.rows, cut.keep, cut.span.of(found.text)) == (3, 2, text)
+    (none,) = query("SELECT * FROM STREAM(get(), 'CUT BY 3 ROWS')").table_references
+    assert none.generator is not None
+    assert none.generator.arguments == ()
+
+
+@pytest.mark.parametrize("after", ["", " |> WHERE TRUE"])
+def test_near(after: str) -> None:
+    found = query(
+        f"SELECT near FROM t WHERE NEAR(a, f(b, 1), -2) AND x.near(1, 2, 3) AND near(1){after}"
+    )
+    (near,) = found.near
+    assert near.span.of(found.text) == "NEAR(a, f(b, 1), -2)"
+    parts = (near.value, near.other, near.distance)
+    assert [span.of(found.text) for span in parts] == ["a", "f(b, 1)", "-2"]
+
+
 def test_a_step_without_a_unit() -> None:
     (cut,) = query("SELECT * FROM s CUT ON n BY 60").cuts
     assert (cut.kind, cut.step, cut.duration) == ("interval", 60, None)

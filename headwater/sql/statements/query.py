@@ -161,7 +161,9 @@ class Query(Statement):
         else:
             tables = [t for t in self.tree.find_all(exp.Table) if not dialect.is_cte(t)]
             found = [r for r in map(dialect.relation_of, tables) if r is not None]
-        references = (TableReference(r.name, r.alias, r.window, r.cut, r.version) for r in found)
+        references = (
+            TableReference(r.name, r.alias, r.window, r.cut, r.version, r.generator) for r in found
+        )
         return tuple(sorted(references, key=lambda reference: reference.span))
 
 
