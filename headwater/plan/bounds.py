@@ -56,7 +56,7 @@ def _without_valid(condition: exp.Expr, alias: str, time: str) -> exp.Expr:
     """The condition with the table's time for its VALID, and BETWEEN for OVERLAPS PERIOD."""
 
     def is_valid(node: exp.Expr) -> bool:
-        named = isinstance(node, exp.Anonymous) and node.name.upper() == "VALID"
+        named = isinstance(node, exp.Anonymous) and node.name.casefold() == "valid"
         return named and [part.name.casefold() for part in node.expressions] == [alias]
 
     def plain(node: exp.Expr) -> exp.Expr:

@@ -67,11 +67,18 @@ def calls_of(query: Query) -> list[SqlCall]:
     heads = _heads(query.text)
     found = []
     for node in query.tree.walk(bfs=False):
-        if isinstance(node, exp.Func) and not isinstance(node, exp.Connector) and has_span(node):
+        if _is_call(node) and has_span(node):
             call = _tree_call(node, heads)
             if call is not None:
                 found.append(call)
     return sorted(found, key=lambda call: (call.span.start, -call.span.end))
+
+
+def _is_call(node: exp.Expr) -> bool:
+    """Whether a node calls a function; `any(x)` is one to Spark, unless a query stands in it."""
+    if isinstance(node, exp.Any):
+        return isinstance(node.this, exp.Paren)
+    return isinstance(node, exp.Func) and not isinstance(node, exp.Connector)
 
 
 def _heads(text: str) -> dict[int, str]:
@@ -86,7 +93,7 @@ def _heads(text: str) -> dict[int, str]:
     }
 
 
-def _tree_call(node: exp.Func, heads: Mapping[int, str]) -> SqlCall | None:
+def _tree_call(node: exp.Expr, heads: Mapping[int, str]) -> SqlCall | None:
     outer, span = _around(node)
     begins = any(
         has_span(part) and span_of(part).start == span.start for part in node.iter_expressions()
@@ -99,7 +106,8 @@ def _tree_call(node: exp.Func, heads: Mapping[int, str]) -> SqlCall | None:
     ):  # WITHIN GROUP is kept in the argument
         distinct = node.this.this if isinstance(node.this.this, exp.Distinct) else None
     star = isinstance(node.this, exp.Star)
-    parts = distinct.expressions if distinct is not None else node.iter_expressions()
+    inner = node.this if isinstance(node, exp.Any) else node
+    parts = distinct.expressions if distinct is not None else inner.iter_expressions()
     within = any(isinstance(one, exp.WithinGroup) for one in outer) or isinstance(
         node.this, exp.Order
     )
@@ -120,7 +128,7 @@ def _tree_call(node: exp.Func, heads: Mapping[int, str]) -> SqlCall | None:
 _AROUND = (exp.Filter, exp.IgnoreNulls, exp.RespectNulls, exp.WithinGroup, exp.Window)
 
 
-def _around(node: exp.Func) -> tuple[list[exp.Expr], Span]:
+def _around(node: exp.Expr) -> tuple[list[exp.Expr], Span]:
     """FILTER, IGNORE NULLS, WITHIN GROUP and OVER around a call; where all of it stands."""
     outer: list[exp.Expr] = []
     inner: exp.Expr = node

@@ -35,6 +35,11 @@ def plan_lines(text: str, show: str = "") -> list[str]:
         query, plan = plan_of(text, show)
     except Error as error:
         return [f"refused: {error.message}"]
+    return lines_of(query, plan, show)
+
+
+def lines_of(query: Query, plan: ContinuousPlan, show: str = "") -> list[str]:
+    """A plan in its compact form."""
     view = _view(query, show)
     lines = [_fold(fold) for fold in plan.folds]
     if plan.reason is not None:

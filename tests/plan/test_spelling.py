@@ -10,7 +10,7 @@ import pytest
 from headwater.errors import Error
 from headwater.sql.lexer import Kind, Token, tokenize
 from tests.plan.catalog import STANDARD, STREAMS, schema
-from tests.plan.compact import plan_lines, plan_of
+from tests.plan.compact import lines_of, plan_lines, plan_of
 from tests.plan.pairs import Pair, all_pairs
 
 PAIRS = [pair for pair in all_pairs() if "/*+" not in pair.query]  # a hint is not a comment
@@ -53,11 +53,12 @@ def _word(token: Token, after: Token | None, chance: random.Random) -> str:
 
 def spelled_alike(text: str, show: str) -> list[str]:
     """The plan in small letters, without backticks and comments; its folds in the order of the text."""
-    lines = plan_lines(text, show)
     try:
-        folds = sorted(plan_of(text, show)[1].folds, key=lambda fold: fold.block.span.start)
-    except Error:
-        folds = []
+        query, plan = plan_of(text, show)
+    except Error as error:
+        return ["".join(error.message.lower().split())]
+    lines = lines_of(query, plan, show)
+    folds = sorted(plan.folds, key=lambda fold: fold.block.span.start)
     ranks = {str(fold.number): str(rank) for rank, fold in enumerate(folds)}
     renamed = [
         re.sub(r"\bfold([ _])(\d+)", lambda m: f"fold{m[1]}{ranks[m[2]]}", line) for line in lines

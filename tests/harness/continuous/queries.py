@@ -395,14 +395,14 @@ class Writer:
         alias = self.alias()
         source = self.window(stream, alias)
         places = self.places(stream, alias)
-        where = f" WHERE {self.member(alias, 'dim')}"
+        kind = self.turn(["EXISTS", "NOT EXISTS", "IN", "NOT IN"])
+        where = f" WHERE {self.member(kind, alias, 'dim')}"
         if self.random.random() < 0.5:
             return self.grouped(source, places, alias, where)
         return f"SELECT {self.named(self.items(places))} FROM {source}{where}"
 
-    def member(self, alias: str, table: str) -> str:
+    def member(self, kind: str, alias: str, table: str) -> str:
         """A condition that asks whether the standard table has such a row."""
-        kind = self.turn(["EXISTS", "NOT EXISTS", "IN", "NOT IN"])
         self.note(f"{kind} (SELECT … FROM a table)")
         more = self.random.choice(["", " AND x.w > 1", f" AND x.w > {alias}.i"])
         if kind.endswith("EXISTS"):

@@ -207,14 +207,11 @@ class ViewWriter(Writer):
         """A condition with a subquery over the standard table, below the fold."""
         source, alias, places = self.table()
         self.note("subquery over a table below the fold")
-        dim = self.text.below()
-        where = self.random.choice(
-            [
-                f" WHERE {self.member(alias, dim)}",
-                f" WHERE {self.member(alias, dim)}",
-                f" WHERE {alias}.i > (SELECT min(w) FROM {dim})",
-            ]
-        )
+        dim, kinds = self.text.below(), ["EXISTS", "NOT EXISTS", "IN", "NOT IN"]
+        kind = kinds[(self.number // 16) % 4]  # the shape stands at two places of the list
+        where = f" WHERE {self.member(kind, alias, dim)}"
+        if self.random.random() < 0.2:
+            where += f" AND {alias}.i > (SELECT min(w) FROM {dim})"
         return self.grouped(source, places, alias, where)
 
     def derived(self) -> str:
@@ -277,7 +274,7 @@ class ViewWriter(Writer):
         self.note("two grouped streams")
         join = self.random.choice(["JOIN", "LEFT JOIN", "FULL JOIN", "CROSS JOIN"])
         on = "" if join == "CROSS JOIN" else " ON a.k = b.k"
-        repeated = self.random.random() < 0.3
+        repeated = self.number % 4 == 1
         one, other = self.twice() if repeated else (self.small(), self.small())
         text = f"({one}) a {join} ({other}) b{on}"
         shown = "a.k AS c0, a.n AS c1, b.total AS c2"

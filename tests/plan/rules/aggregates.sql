@@ -86,3 +86,10 @@ fold 0: aggregate of s [landmark] | by k | sum(v) | gives _k0 AS k, _a0 AS sum(v
 
 SELECT k, sum(v) FROM s [INTERVAL 1 MINUTE BEFORE] GROUP BY k SAMPLE REALTIME;
 fold 0: aggregate of s [60 s before] | by k | sum(v) | gives _k0 AS k, _a0 AS sum(v)
+
+SELECT k, any(v > 1), any(v > 1) FILTER (WHERE w > 0) AS filtered, some(v > 1) AS one FROM s GROUP BY k;
+fold 0: aggregate of s [landmark] | by k | any(v > 1), any(CASE WHEN w > 0 THEN v > 1 END), some(v > 1) | gives _k0 AS k, _a0, _a1 AS filtered, _a2 AS one
+
+SELECT k, v > ANY (SELECT x FROM t) AS larger FROM s [INTERVAL 1 MINUTE] SAMPLE INTERVAL 10 SECONDS;
+fold 0: rows of s [60 s] | keeps 0.k, 0.v | gives _c0 AS k, _c1 > ANY (SELECT x FROM t) AS larger
+upper: SELECT _c0 AS k, _c1 > ANY (SELECT x FROM t) AS larger FROM fold_0
