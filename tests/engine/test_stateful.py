@@ -23,6 +23,7 @@ from headwater.engine.stateful import (
     scanned,
 )
 from headwater.errors import BindError, DataError, NotSupportedError
+from headwater.expression.terms import Terms
 from headwater.fold import snapshot
 from headwater.plan.folds import Leaf, StateCall, StreamColumns
 from headwater.plan.pieces import Piece, Rendering
@@ -66,7 +67,7 @@ def piece_of(text: str) -> Piece:
 def call_of(function: Any, type_: pa.DataType | None = None, *arguments: str) -> StatefulCall:
     pieces = tuple(piece_of(argument) for argument in arguments or ("v",))
     plan = StateCall("f", "query", pieces, "c", type_ or pa.int32())
-    return make_call(plan, LEAF, function, frozenset({"f"}))
+    return make_call(plan, LEAF, function, Terms(frozenset({"f"})))
 
 
 def rows_of(values: list[int | None], first: int = 0) -> pa.Table:
@@ -193,7 +194,7 @@ def test_a_function_without_arguments_counts_rows() -> None:
         return state["n"]
 
     plan = StateCall("f", "query", (), "c", pa.int64())
-    assert given(make_call(plan, LEAF, count, frozenset()), [1, 1, 1]) == [1, 2, 3]
+    assert given(make_call(plan, LEAF, count, Terms()), [1, 1, 1]) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
