@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 0
+RECORD := $(CURDIR)/$(VENV)/cache
+WITH_CLASSES = HEADWATER_CACHE=$(RECORD) HEADWATER_AOT_CACHE=$$(ls $(RECORD)/aot/*.aot >/dev/null 2>&1 && echo true || echo false)
 
 .PHONY: help demo quick test test-all check format bench install clean
 
@@ -15,11 +17,11 @@ demo: $(VENV)/installed ## see Headwater at work
 quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a minute)
 	$(BIN)/pytest -q -m "not large" --quick -n 2
 
-test: $(VENV)/ready ## run the tests (about twenty minutes on two cores)
-	$(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/classes ## run the tests (about ten minutes on two cores)
+	$(WITH_CLASSES) $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
 
-test-all: $(VENV)/ready ## run the tests with the large numbers too
-	$(BIN)/pytest -q --timeout 7200
+test-all: $(VENV)/classes ## run the tests with the large numbers too
+	$(WITH_CLASSES) $(BIN)/pytest -q --timeout 7200
 
 check: $(VENV)/ready ## linters, types, layers and tidiness (under a minute)
 	$(BIN)/ruff check headwater examples tests benchmarks
@@ -48,6 +50,11 @@ $(VENV)/installed: pyproject.toml
 $(VENV)/ready: $(VENV)/installed
 	@echo "adding what the tests and benchmarks need (once) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/classes: $(VENV)/ready
+	@echo "recording the classes of Spark, for the tests' Java processes (once) …"
+	@HEADWATER_CACHE=$(RECORD) $(BIN)/python -m tests.harness.classes
 	@touch $@
 
 clean: ## remove what the targets made

@@ -1,8 +1,8 @@
 """What all tests share: one Spark for the whole run, fresh databases, and a watch for leaks.
 
 Every database of a process shares the process's Spark, so a run has one. It is started small,
-without the class cache, whose training would compete with the tests for the machine, and with Java's quick
-compiler alone.
+without training the class cache, which would compete with the tests for the machine (`make test` has made one
+before), and with Java's quick compiler alone.
 
 After each test nothing may be left that it started: threads, open files, child processes, scratch
 folders. What may stay is listed here, with the reason.
@@ -15,10 +15,11 @@ import gc
 import os
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-os.environ["HEADWATER_AOT_CACHE"] = "false"
+os.environ.setdefault("HEADWATER_AOT_CACHE", "false")
 os.environ["HEADWATER_DRIVER_MEMORY_MB"] = "1024"
 # Runs are too short for Java's second compiler: without it the same statements take a third less time.
 os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
@@ -62,15 +63,25 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves the quick tests; from here on nothing may start a process, which is how Java would come."""
-    if config.getoption("quick"):
-        parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
-        for item in items:
-            name = item.nodeid.split("::")[1].partition("[")[0]
-            parts[name in quick.quick_tests(item.path)].append(item)
+    """Quick: leaves the quick tests, and from here on nothing may start a process, as Java would be.
+
+    Where several processes share the files, those with most tests that are not quick come first, and those
+    with quick ones fill the end, so that all end together.
+    """
+    only_quick, shared = config.getoption("quick"), hasattr(config, "workerinput")
+    if not only_quick and not shared:
+        return
+    parts: dict[bool, list[pytest.Item]] = {True: [], False: []}
+    for item in items:
+        name = item.nodeid.split("::")[1].partition("[")[0]
+        parts[name in quick.quick_tests(item.path)].append(item)
+    if only_quick:
         items[:] = parts[True]
         config.hook.pytest_deselected(items=parts[False])
         quick.forbid_processes()
+    else:
+        work = Counter(item.path for item in parts[False])
+        items.sort(key=lambda item: -work[item.path])
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.errors import BindError, DataError
 from headwater.sources.demo import DemoSource
-from headwater.sources.runner import Feed, SourceRunner, SourceSurroundings
+from headwater.sources.runner import SourceFeed, SourceRunner, SourceSurroundings
 
 from .options import parse_ride
 from .traffic.stream import SCHEMA, Traffic, batch_of
@@ -25,7 +25,7 @@ MICROSECONDS = 1_000_000
 class LinearRoadRunner(SourceRunner):
     """One run of the demo's source."""
 
-    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
+    def __init__(self, feed: SourceFeed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._ride = parse_ride(feed.options.demo)
 

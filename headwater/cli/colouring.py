@@ -9,7 +9,7 @@ from prompt_toolkit.formatted_text import StyleAndTextTuples
 from prompt_toolkit.formatted_text.utils import split_lines
 from prompt_toolkit.lexers import Lexer
 
-from headwater.cli.scanner import Part, parts
+from headwater.cli.scanner import ScannedPart, parts
 from headwater.sql.keywords import WORDS
 
 COLOURS = {
@@ -38,7 +38,7 @@ def coloured(text: str) -> StyleAndTextTuples:
     return [(_style(part), part.text) for part in parts(text)]
 
 
-def _style(part: Part) -> str:
+def _style(part: ScannedPart) -> str:
     if part.kind == "word":
         return "class:sql.keyword" if part.text.upper() in WORDS else ""
     return "" if part.kind == "other" else f"class:sql.{part.kind}"

@@ -13,7 +13,7 @@ from textwrap import dedent, indent
 
 from headwater.cli.helping import help_lines
 from headwater.cli.output import FORMATS
-from headwater.cli.session import Outcome, Quit, Session
+from headwater.cli.session import Quit, ShellOutcome, ShellSession
 from headwater.cli.watching import watch
 from headwater.errors import SettingError, SqlSyntaxError
 
@@ -29,10 +29,10 @@ class Command:
     name: str
     takes: str
     meaning: str
-    act: Callable[[Session, str], None]
+    act: Callable[[ShellSession, str], None]
 
 
-def run(session: Session, text: str) -> None:
+def run(session: ShellSession, text: str) -> None:
     """Runs one line such as `\\d orders`."""
     name, _, rest = text.strip().rstrip(";").partition(" ")
     command = BY_NAME.get(ALIASES.get(name, name))
@@ -44,7 +44,7 @@ def run(session: Session, text: str) -> None:
     command.act(session, rest.strip())
 
 
-def _commands(session: Session, _rest: str) -> None:
+def _commands(session: ShellSession, _rest: str) -> None:
     wide = max(len(f"{c.name} {c.takes}") for c in TABLE)
     lines = [f"  {f'{c.name} {c.takes}':<{wide}}  {c.meaning}" for c in TABLE]
     keys = [f"  {name:<{wide}}  {meaning}" for name, meaning in KEYS]
@@ -52,15 +52,15 @@ def _commands(session: Session, _rest: str) -> None:
     session.out.write("\n".join(text) + "\n")
 
 
-def _help(session: Session, rest: str) -> None:
+def _help(session: ShellSession, rest: str) -> None:
     session.out.write("\n".join(help_lines(rest)) + "\n")
 
 
-def _quit(_session: Session, _rest: str) -> None:
+def _quit(_session: ShellSession, _rest: str) -> None:
     raise Quit
 
 
-def _describe(session: Session, rest: str) -> None:
+def _describe(session: ShellSession, rest: str) -> None:
     if not rest:
         session.show(_listed(session))
         return
@@ -77,20 +77,20 @@ def _name(text: str) -> str:
     return f"`{text}`" if " " in text and "`" not in text else text
 
 
-def _listed(session: Session) -> Outcome:
+def _listed(session: ShellSession) -> ShellOutcome:
     import pyarrow as pa
 
     found = session.database.relations()
     rows = [(r.name, r.kind, ", ".join(r.schema.names) or None) for r in found]
     schema = pa.schema([(name, pa.string()) for name in ("name", "kind", "columns")])
     table = pa.table([pa.array([row[i] for row in rows], pa.string()) for i in range(3)], schema)
-    return Outcome("SHOW", True, len(rows), table, None)
+    return ShellOutcome("SHOW", True, len(rows), table, None)
 
 
-def _shown(*kinds: str) -> Callable[[Session, str], None]:
+def _shown(*kinds: str) -> Callable[[ShellSession, str], None]:
     """A command that lists objects."""
 
-    def act(session: Session, _rest: str) -> None:
+    def act(session: ShellSession, _rest: str) -> None:
         for kind in kinds:
             if len(kinds) > 1:
                 session.tell(kind.lower())
@@ -99,7 +99,7 @@ def _shown(*kinds: str) -> Callable[[Session, str], None]:
     return act
 
 
-def _watch(session: Session, rest: str) -> None:
+def _watch(session: ShellSession, rest: str) -> None:
     words = rest.split()
     if session.last_text is None:
         raise SqlSyntaxError("there is no statement to watch", hint="run one, then \\watch 2")
@@ -114,7 +114,7 @@ def _is_number(word: str) -> bool:
     return word.isascii() and word.replace(".", "", 1).isdigit()
 
 
-def _timing(session: Session, rest: str) -> None:
+def _timing(session: ShellSession, rest: str) -> None:
     session.preferences.timing = _switched(session.preferences.timing, rest)
     session.out.write(f"timing is {'on' if session.preferences.timing else 'off'}\n")
 
@@ -125,7 +125,7 @@ def _switched(now: bool, rest: str) -> bool:
     return rest.lower() == "on" if rest else not now
 
 
-def _format(session: Session, rest: str) -> None:
+def _format(session: ShellSession, rest: str) -> None:
     if rest:
         session.preferences.format = checked_format(rest)
     session.out.write(f"format is {session.preferences.format}\n")
@@ -138,12 +138,12 @@ def checked_format(name: str) -> str:
     return name.lower()
 
 
-def _expanded(session: Session, _rest: str) -> None:
+def _expanded(session: ShellSession, _rest: str) -> None:
     upright = session.preferences.format == "vertical"
     _format(session, "table" if upright else "vertical")
 
 
-def _rows(session: Session, rest: str) -> None:
+def _rows(session: ShellSession, rest: str) -> None:
     if rest:
         if not (rest.isascii() and rest.isdigit()):
             raise SettingError(f"{rest!r} is not a number of rows", hint="0 shows all rows")
@@ -152,7 +152,7 @@ def _rows(session: Session, rest: str) -> None:
     session.out.write(f"showing {f'at most {limit}' if limit else 'all'} rows\n")
 
 
-def _include(session: Session, rest: str) -> None:
+def _include(session: ShellSession, rest: str) -> None:
     if not rest:
         raise SqlSyntaxError("\\i needs a file", hint="\\i schema.sql")
     if session.depth >= INCLUDE_DEPTH:

@@ -53,7 +53,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Column:
+class GridColumn:
     """A column of cells; None is NULL."""
 
     name: str
@@ -76,7 +76,7 @@ def _lines(cell: str | None) -> list[str]:
     return [NULL] if cell is None else cell.split("\n")
 
 
-def grid(columns: Sequence[Column], look: Look) -> Iterator[str]:
+def grid(columns: Sequence[GridColumn], look: Look) -> Iterator[str]:
     """Header, rule and rows; one below the other if the screen is too narrow for that."""
     natural = [column.natural_width() for column in columns]
     least = [_least(c, wide) for c, wide in zip(columns, natural, strict=True)]
@@ -89,7 +89,7 @@ def grid(columns: Sequence[Column], look: Look) -> Iterator[str]:
     return _grid_lines(columns, widths, look)
 
 
-def _least(column: Column, natural: int) -> int:
+def _least(column: GridColumn, natural: int) -> int:
     """How far a column may be cut: enough for most of its name, and not at all for numbers."""
     if not column.cut:
         return natural
@@ -120,7 +120,7 @@ def _level(natural: Sequence[int], least: Sequence[int], level: int) -> list[int
     return [max(low, min(wide, level)) for wide, low in zip(natural, least, strict=True)]
 
 
-def _grid_lines(columns: Sequence[Column], widths: Sequence[int], look: Look) -> Iterator[str]:
+def _grid_lines(columns: Sequence[GridColumn], widths: Sequence[int], look: Look) -> Iterator[str]:
     names = [
         look.styled(_placed(column.name, wide, column.right, look), BOLD)
         for column, wide in zip(columns, widths, strict=True)
@@ -135,7 +135,7 @@ def _grid_lines(columns: Sequence[Column], widths: Sequence[int], look: Look) ->
 
 def _row_lines(
     row: tuple[str | None, ...],
-    columns: Sequence[Column],
+    columns: Sequence[GridColumn],
     widths: Sequence[int],
     look: Look,
     between: str,
@@ -166,7 +166,7 @@ def shortened(text: str, wide: int, look: Look) -> str:
     return set_cell_size(text, max(wide - len(look.more), 0)) + look.more
 
 
-def vertical(columns: Sequence[Column], look: Look) -> Iterator[str]:
+def vertical(columns: Sequence[GridColumn], look: Look) -> Iterator[str]:
     """One line per value, a heading per row; values are shown in full."""
     head = max((width(column.name) for column in columns), default=0)
     bar = look.styled(look.bar, DIM)

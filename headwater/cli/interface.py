@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Result(Protocol):
+class ResultLike(Protocol):
     """What one statement gave back."""
 
     @property
@@ -36,7 +36,7 @@ class Result(Protocol):
         """The rows."""
 
 
-class Relation(Protocol):
+class RelationLike(Protocol):
     """What stands in FROM."""
 
     @property
@@ -56,14 +56,14 @@ class Relation(Protocol):
         """The query that a view or a continuous query was made of."""
 
 
-class Database(Protocol):
+class DatabaseLike(Protocol):
     """The part of a database that the shell uses."""
 
     @property
     def spark_ready(self) -> bool:
         """Whether Spark has started."""
 
-    def script(self, text: str, *, follow: bool = False) -> Iterable[Result]:
+    def script(self, text: str, *, follow: bool = False) -> Iterable[ResultLike]:
         """Runs statements separated by `;`, one result after the other."""
 
     def cancel(self) -> None:
@@ -72,10 +72,10 @@ class Database(Protocol):
     def catalog_names(self) -> Mapping[str, list[str]]:
         """The names of all objects, with their columns."""
 
-    def relations(self) -> Sequence[Relation]:
+    def relations(self) -> Sequence[RelationLike]:
         """What stands in FROM."""
 
-    def relation(self, name: str) -> Relation | None:
+    def relation(self, name: str) -> RelationLike | None:
         """The table, view or query of that name."""
 
     def close(self) -> None:

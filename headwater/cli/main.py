@@ -99,9 +99,9 @@ def sql(
 
     Without a PATH the database is in memory and nothing is kept.
     """
-    from headwater.cli.sql import Options, main, parsed_settings
+    from headwater.cli.sql import SqlOptions, main, parsed_settings
 
-    options = Options(
+    options = SqlOptions(
         path, command or (), file or (), format_.value, master, parsed_settings(set_ or ()), quiet
     )
     raise typer.Exit(main(options))

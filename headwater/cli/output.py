@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from headwater import values
-from headwater.cli.grid import Column, Look, grid, vertical
+from headwater.cli.grid import GridColumn, Look, grid, vertical
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,17 +39,17 @@ def _vertical_lines(table: pa.Table, look: Look) -> Iterator[str]:
     return vertical(_columns(table), look)
 
 
-def _columns(table: pa.Table) -> list[Column]:
+def _columns(table: pa.Table) -> list[GridColumn]:
     return [_column(table.schema.field(i), table.column(i)) for i in range(table.num_columns)]
 
 
-def _column(field: pa.Field[Any], column: pa.ChunkedArray[Any]) -> Column:
+def _column(field: pa.Field[Any], column: pa.ChunkedArray[Any]) -> GridColumn:
     convert = values.text_of(field.type)
     cells = [
         None if value is None else values.safe(convert(value))
         for value in values.python_values(column)
     ]
-    return Column(
+    return GridColumn(
         values.safe(field.name).replace("\n", "\\n"),
         cells,
         right=values.is_number(field.type),

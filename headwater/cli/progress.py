@@ -30,7 +30,7 @@ def _elapsed(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds < 60 else duration(seconds)
 
 
-class Progress:
+class ShellProgress:
     """The progress line of one stream."""
 
     def __init__(self, stream: TextIO, enabled: bool | None = None) -> None:

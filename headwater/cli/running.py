@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from headwater.cli.interface import Database
-from headwater.cli.progress import TICK_S, Progress
+from headwater.cli.interface import DatabaseLike
+from headwater.cli.progress import TICK_S, ShellProgress
 
 LEAVE_WITHIN_S = 2.0
 CANCEL_AGAIN_S = 0.5
@@ -56,13 +56,13 @@ class Job:
             self.done.set()
 
 
-class Runner:
+class StatementRunner:
     """Runs one call at a time against a database."""
 
     def __init__(
         self,
-        database: Database,
-        progress: Progress,
+        database: DatabaseLike,
+        progress: ShellProgress,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._database = database

@@ -28,18 +28,18 @@ _KINDS = ("comment", "quoted", "number", "word", "other")
 
 
 @dataclass(frozen=True)
-class Part:
+class ScannedPart:
     """A part of a text: comment, quoted, number, word or other."""
 
     kind: str
     text: str
 
 
-def parts(text: str) -> Iterator[Part]:
+def parts(text: str) -> Iterator[ScannedPart]:
     """The text in parts, nothing left out."""
     for match in _TOKEN.finditer(text):
         kind = next(kind for kind in _KINDS if match.group(kind) is not None)
-        yield Part(kind, match.group())
+        yield ScannedPart(kind, match.group())
 
 
 def in_quote(text: str) -> bool:

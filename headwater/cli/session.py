@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from headwater.cli.grid import DIM, Look
-from headwater.cli.interface import Database
+from headwater.cli.interface import DatabaseLike
 from headwater.cli.output import DATA_ONLY, Footer, duration, render
-from headwater.cli.progress import Progress
-from headwater.cli.running import Runner
+from headwater.cli.progress import ShellProgress
+from headwater.cli.running import StatementRunner
 from headwater.cli.statements import pieces
 from headwater.errors import StorageError
 
@@ -45,7 +45,7 @@ class Preferences:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class ShellOutcome:
     """What came of one statement, fetched completely."""
 
     kind: str
@@ -56,16 +56,16 @@ class Outcome:
     notice: str | None = None
 
 
-class Session:
+class ShellSession:
     """A database, the streams to write to, and the user's preferences."""
 
     def __init__(
-        self, database: Database, preferences: Preferences, out: TextIO, err: TextIO
+        self, database: DatabaseLike, preferences: Preferences, out: TextIO, err: TextIO
     ) -> None:
         self.database = database
         self.preferences = preferences
         self.out = out
-        self.runner = Runner(database, Progress(err))
+        self.runner = StatementRunner(database, ShellProgress(err))
         self.depth = 0  # of files that include files
         self.last_text: str | None = None  # what \\watch runs again
         self._results_shown = 0
@@ -95,11 +95,11 @@ class Session:
         for outcome in self.outcomes(text):
             self.show(outcome)
 
-    def outcomes(self, text: str) -> Iterator[Outcome]:
+    def outcomes(self, text: str) -> Iterator[ShellOutcome]:
         """The statements' outcomes, one by one, each waited for in the main thread."""
         results: list[Iterator[Any]] = []
 
-        def advance() -> Outcome | None:
+        def advance() -> ShellOutcome | None:
             if not results:
                 results.append(iter(self.database.script(text, follow=True)))
             return _fetched(results[0])
@@ -107,7 +107,7 @@ class Session:
         while (outcome := self.runner.run(advance)) is not None:
             yield outcome
 
-    def show(self, outcome: Outcome) -> None:
+    def show(self, outcome: ShellOutcome) -> None:
         """Writes one outcome in the format of choice."""
         preferences = self.preferences
         shown = None
@@ -145,7 +145,7 @@ class Session:
         for line in lines:
             self.out.write(line + "\n")
 
-    def _write_plan(self, outcome: Outcome) -> None:
+    def _write_plan(self, outcome: ShellOutcome) -> None:
         """EXPLAIN as a tree; how many lines that took says nothing, so only the time is told."""
         from headwater.cli.plan_tree import plan_tree
         from headwater.cli.tree import drawn
@@ -174,7 +174,7 @@ class Session:
         return look_of(self.out)
 
 
-def _is_plan(outcome: Outcome) -> bool:
+def _is_plan(outcome: ShellOutcome) -> bool:
     table = outcome.table
     return outcome.kind == "EXPLAIN" and table is not None and table.column_names == ["plan"]
 
@@ -188,7 +188,7 @@ def look_of(stream: TextIO) -> Look:
     return Look(shutil.get_terminal_size().columns, colour, unicode)
 
 
-def _fetched(results: Iterator[Any]) -> Outcome | None:
+def _fetched(results: Iterator[Any]) -> ShellOutcome | None:
     """The next result with its rows; runs in the worker thread."""
     started = time.perf_counter()
     result = next(results, None)
@@ -199,7 +199,7 @@ def _fetched(results: Iterator[Any]) -> Outcome | None:
     if count is None and table is not None:
         count = table.num_rows
     seconds = time.perf_counter() - started
-    return Outcome(result.kind, result.has_rows, count, table, seconds, result.notice)
+    return ShellOutcome(result.kind, result.has_rows, count, table, seconds, result.notice)
 
 
 def read_text(path: str) -> str:

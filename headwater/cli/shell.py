@@ -25,7 +25,7 @@ from headwater.cli.colouring import COLOURS, SqlLexer
 from headwater.cli.complaint import complain
 from headwater.cli.completion import ShellCompleter
 from headwater.cli.running import Interrupted, Leave
-from headwater.cli.session import Quit, Session
+from headwater.cli.session import Quit, ShellSession
 from headwater.cli.statements import complete
 
 PROMPT = "headwater> "
@@ -43,7 +43,7 @@ class Shell:
 
     def __init__(
         self,
-        session: Session,
+        session: ShellSession,
         errors: Console,
         history: History,
         input_: Input | None = None,

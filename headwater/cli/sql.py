@@ -19,9 +19,9 @@ from rich.text import Text
 
 from headwater._version import __version__
 from headwater.cli.complaint import complain
-from headwater.cli.interface import Database
+from headwater.cli.interface import DatabaseLike
 from headwater.cli.running import Interrupted, Leave
-from headwater.cli.session import ROWS_SHOWN, Preferences, Quit, Session
+from headwater.cli.session import ROWS_SHOWN, Preferences, Quit, ShellSession
 from headwater.errors import SettingError
 
 MEMORY = ":memory:"
@@ -31,7 +31,7 @@ CLOSE_WAIT_S = 3.0
 
 
 @dataclass(frozen=True)
-class Options:
+class SqlOptions:
     """What the command line asked for."""
 
     path: str = MEMORY
@@ -43,10 +43,10 @@ class Options:
     quiet: bool = False
 
 
-Connect = Callable[..., Database]
+Connect = Callable[..., DatabaseLike]
 
 
-def main(options: Options, connect: Connect | None = None) -> int:
+def main(options: SqlOptions, connect: Connect | None = None) -> int:
     """Runs `headwater sql`; the exit code."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
@@ -69,16 +69,16 @@ def main(options: Options, connect: Connect | None = None) -> int:
     return code
 
 
-def _run(options: Options, database: Database, errors: Console) -> int:
+def _run(options: SqlOptions, database: DatabaseLike, errors: Console) -> int:
     given = bool(options.commands or options.files)
     if not given and sys.stdin.isatty() and sys.stdout.isatty():
         return _interactive(options, database, errors)
     preferences = Preferences(options.format, quiet=options.quiet)
-    session = Session(database, preferences, sys.stdout, sys.stderr)
+    session = ShellSession(database, preferences, sys.stdout, sys.stderr)
     return _batch(session, options, errors)
 
 
-def _batch(session: Session, options: Options, errors: Console) -> int:
+def _batch(session: ShellSession, options: SqlOptions, errors: Console) -> int:
     """Files, then commands, or else standard input; stops at the first error."""
     try:
         for path in options.files:
@@ -102,14 +102,14 @@ def _batch(session: Session, options: Options, errors: Console) -> int:
     return 0
 
 
-def _run_source(session: Session, path: str) -> None:
+def _run_source(session: ShellSession, path: str) -> None:
     if path == "-":
         session.run(sys.stdin.read())
     else:
         session.run_file(path)
 
 
-def _interactive(options: Options, database: Database, errors: Console) -> int:
+def _interactive(options: SqlOptions, database: DatabaseLike, errors: Console) -> int:
     from headwater.cli.history import open_history
     from headwater.cli.shell import Shell
 
@@ -118,7 +118,7 @@ def _interactive(options: Options, database: Database, errors: Console) -> int:
     )
     if not options.quiet:
         Console(highlight=False).print(greeting(options.path))
-    session = Session(database, preferences, sys.stdout, sys.stderr)
+    session = ShellSession(database, preferences, sys.stdout, sys.stderr)
     return Shell(session, errors, open_history()).run()
 
 
@@ -134,7 +134,7 @@ def greeting(path: str) -> Text:
     return text
 
 
-def _close_soon(database: Database) -> None:
+def _close_soon(database: DatabaseLike) -> None:
     """Closes if that goes quickly; the user wanted to leave and has said so twice."""
     closing = threading.Thread(target=database.close, name="headwater-close", daemon=True)
     closing.start()

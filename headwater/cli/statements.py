@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Piece:
+class ShellText:
     """A part of a script: statements, or one backslash command."""
 
     text: str
@@ -25,13 +25,13 @@ def complete(text: str) -> bool:
     return is_complete(text.rstrip())
 
 
-def pieces(text: str) -> Iterator[Piece]:
+def pieces(text: str) -> Iterator[ShellText]:
     """A script in parts: lines that start with a backslash between statements are commands."""
     gathered: list[str] = []
     for line in text.splitlines(keepends=True):
         if line.startswith("\\") and complete("".join(gathered)):
             yield from _statements(gathered)
-            yield Piece(line.strip(), command=True)
+            yield ShellText(line.strip(), command=True)
             # Empty lines in place of what ran keep the line numbers of later errors right.
             gathered = ["\n" * (1 + "".join(gathered).count("\n"))]
         else:
@@ -39,7 +39,7 @@ def pieces(text: str) -> Iterator[Piece]:
     yield from _statements(gathered)
 
 
-def _statements(lines: list[str]) -> Iterator[Piece]:
+def _statements(lines: list[str]) -> Iterator[ShellText]:
     text = "".join(lines)
     if text.strip():
-        yield Piece(text, command=False)
+        yield ShellText(text, command=False)

@@ -14,7 +14,7 @@ CARS, REPORTS = 2_000, 200_000
 
 
 @dataclass(frozen=True)
-class Step:
+class TourStep:
     """One stop of the tour: what it shows, and the SQL that shows it."""
 
     title: str
@@ -22,22 +22,22 @@ class Step:
 
 
 STEPS = (
-    Step(
+    TourStep(
         "A plain scan. No Spark is needed, and none is waited for.",
         "SELECT minute, vid, speed, segment FROM reports\n"
         "WHERE vid = 17 AND minute < 5\nORDER BY minute LIMIT 5",
     ),
-    Step(
+    TourStep(
         "A window: the newest report of each car, as of the table's clock.",
         "SELECT vid, minute, speed, segment FROM reports [vid ROWS 1]\nWHERE vid < 3 ORDER BY vid",
     ),
-    Step(
+    TourStep(
         "A join and a grouping, on Spark: where is traffic slow?",
         "SELECT s.district, count(*) AS reports, round(avg(r.speed), 1) AS speed\n"
         "FROM reports r JOIN segments s ON r.segment = s.segment\n"
         "GROUP BY s.district ORDER BY speed",
     ),
-    Step(
+    TourStep(
         "Any SQL that Spark takes: the slowest segment of each district.",
         "SELECT district, segment, speed FROM (\n"
         "  SELECT s.district, r.segment, round(avg(r.speed), 1) AS speed,\n"
@@ -46,11 +46,11 @@ STEPS = (
         "  GROUP BY s.district, r.segment)\n"
         "WHERE place = 1 ORDER BY district",
     ),
-    Step(
+    TourStep(
         "Tables change by SQL; each change is one durable commit.",
         "UPDATE segments SET district = upper(district) WHERE segment < 10",
     ),
-    Step(
+    TourStep(
         "The database describes itself in tables, too.",
         "SELECT name, row_count, file_count, version FROM headwater.tables",
     ),
@@ -104,7 +104,7 @@ def _make_data(db: headwater.Database, console, count: int) -> None:  # type: ig
     )
 
 
-def _show(db: headwater.Database, console, number: int, step: Step) -> None:  # type: ignore[no-untyped-def]
+def _show(db: headwater.Database, console, number: int, step: TourStep) -> None:  # type: ignore[no-untyped-def]
     from headwater.cli.grid import Look
     from headwater.cli.output import render
 

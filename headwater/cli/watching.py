@@ -13,12 +13,12 @@ from datetime import datetime
 from headwater.cli.grid import DIM
 from headwater.cli.progress import TICK_S
 from headwater.cli.running import Interrupted, interrupts
-from headwater.cli.session import Session
+from headwater.cli.session import ShellSession
 
 CLEAR_SCREEN = "\x1b[H\x1b[2J\x1b[3J"
 
 
-def watch(session: Session, text: str, every_s: float, times: int | None = None) -> None:
+def watch(session: ShellSession, text: str, every_s: float, times: int | None = None) -> None:
     """Runs the text every so many seconds; None: until Ctrl-C."""
     stopped = threading.Event()
     done, presses = 0, session.runner.press_count
@@ -45,7 +45,7 @@ def _waited(stopped: threading.Event, seconds: float) -> bool:
     return stopped.is_set()
 
 
-def _announce(session: Session, every_s: float) -> None:
+def _announce(session: ShellSession, every_s: float) -> None:
     """A line above the result, at the top of an empty screen where there is one."""
     look = session.look()
     clear = CLEAR_SCREEN if session.preferences.interactive and look.colour else ""

@@ -24,7 +24,7 @@ from headwater.fold.columns import kind_of
 from headwater.fold.families import Edge
 from headwater.plan.folds import BEGIN, EXPIRY, PANE, FoldPlan
 from headwater.plan.pieces import Piece, column
-from headwater.plan.text import Rows, Slot, SparkText, conjunction, joined, spark_text
+from headwater.plan.text import RowsSlot, Slot, SparkText, conjunction, joined, spark_text
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
@@ -206,9 +206,9 @@ def rows_text(spec: FoldSpec) -> SparkText:
     return _inner(spec, [f"{quoted(spec.plan.leaves[0].alias)}.{ROW}"])
 
 
-def side_rows(leaf: int, side: str) -> Rows:
+def side_rows(leaf: int, side: str) -> RowsSlot:
     """The rows of one side of a join: its new, its old, or all of them."""
-    return Rows("stream", f"{leaf}_{side}")
+    return RowsSlot("stream", f"{leaf}_{side}")
 
 
 def join_text(spec: FoldSpec) -> SparkText:
@@ -221,7 +221,7 @@ def join_text(spec: FoldSpec) -> SparkText:
     halves = []
     for pair in (("new", "all"), ("old", "new")):
         sides: dict[Slot, Slot | SparkText] = {
-            Rows("stream", leaf.number): side_rows(leaf.number, side)
+            RowsSlot("stream", leaf.number): side_rows(leaf.number, side)
             for leaf, side in zip(spec.plan.leaves, pair, strict=True)
         }
         halves.append(_inner(spec, extra, spec.plan.from_text.replaced(sides)))

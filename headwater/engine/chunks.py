@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.plan.folds import Leaf
 from headwater.storage.streaming.definition import DAY
 
@@ -32,8 +32,12 @@ class Chunks:
     values: Values  # what must stay equal within a chunk
     keep: int
     count: int  # chunks answered
-    bounds: list[Cursor | None]  # the ends of the last ones, at most `keep`; None: before all rows
-    turns: list[Cursor] = field(default_factory=list)  # the ends of those that are being answered
+    bounds: list[
+        FeedCursor | None
+    ]  # the ends of the last ones, at most `keep`; None: before all rows
+    turns: list[FeedCursor] = field(
+        default_factory=list
+    )  # the ends of those that are being answered
     seen: int = 0  # the position up to which rows were looked at
     _last: pa.Array | None = None  # the value of the last row that was looked at
     _ends: deque[int] = field(default_factory=deque)  # positions
@@ -66,16 +70,16 @@ class Chunks:
         self.count += turns
         self.turns = self.turns[turns:]
 
-    def bounds_after(self, turns: int) -> list[Cursor | None]:
+    def bounds_after(self, turns: int) -> list[FeedCursor | None]:
         """The bounds once so many of the turns are answered."""
         return [*self.bounds, *self.turns[:turns]][-self.keep :]
 
-    def start(self, turn: int) -> Cursor | None:
+    def start(self, turn: int) -> FeedCursor | None:
         """The place before the kept chunks of a turn."""
         ends = [*self.bounds, *self.turns[:turn]]
         return ends[max(len(ends) - self.keep, 0)]
 
-    def newest_start(self, turn: int) -> Cursor | None:
+    def newest_start(self, turn: int) -> FeedCursor | None:
         """The place before the newest chunk of a turn."""
         return [*self.bounds, *self.turns[:turn]][-1]
 
@@ -140,7 +144,7 @@ def _flat(values: pa.ChunkedArray) -> pa.Array:
     return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
 
 
-def chunks_of(leaf: Leaf, count: int, bounds: Sequence[Cursor | list[int] | None]) -> Chunks:
+def chunks_of(leaf: Leaf, count: int, bounds: Sequence[FeedCursor | list[int] | None]) -> Chunks:
     """The chunks of a cut table, of which so many are answered."""
     cut = leaf.cut
     assert cut is not None
@@ -148,10 +152,10 @@ def chunks_of(leaf: Leaf, count: int, bounds: Sequence[Cursor | list[int] | None
     named = [f for f in leaf.columns.schema if f.name.casefold() == cut.column.casefold()]
     length = None if cut.duration is None else cut.duration.microseconds
     values = step_values(named[0].type, length, cut.step)
-    places = [Cursor(*b) if isinstance(b, list) else b for b in bounds]
+    places = [FeedCursor(*b) if isinstance(b, list) else b for b in bounds]
     return Chunks(named[0].name, values, cut.keep, count, places)
 
 
-def saved_bounds(bounds: Sequence[Cursor | None]) -> list[list[int] | None]:
+def saved_bounds(bounds: Sequence[FeedCursor | None]) -> list[list[int] | None]:
     """Bounds as a note keeps them."""
     return [None if bound is None else [bound.tick, bound.sequence] for bound in bounds]

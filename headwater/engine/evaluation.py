@@ -25,7 +25,7 @@ from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.folds import ContinuousPlan, window_view
-from headwater.plan.text import Rows, Slot
+from headwater.plan.text import RowsSlot, Slot
 from headwater.sql.types import TIMESTAMP
 
 TIME = "_t"
@@ -213,7 +213,7 @@ class Evaluation:
         texts = []
         for place, (instant, relations) in enumerate(merged):
             now = instant_text(self.output.time_type, instant.tick)
-            folds = [Rows("fold", spec.plan.number) for spec in self.specs]
+            folds = [RowsSlot("fold", spec.plan.number) for spec in self.specs]
             names: dict[Slot, str] = {fold: f"{fold.name}_{place}" for fold in folds}
             shown = map(self._shown, self.specs, relations)
             tables |= zip(names.values(), shown, strict=True)

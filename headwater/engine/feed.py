@@ -28,7 +28,7 @@ SLAB_ROWS = 200_000  # of stored rows that are read at once, where their times a
 
 
 @dataclass(frozen=True, order=True)
-class Cursor:
+class FeedCursor:
     """A place in the release order of a table: everything up to it has been seen."""
 
     tick: int
@@ -39,8 +39,8 @@ class Cursor:
 class Stretch:
     """The rows after one place (None: from the first one) up to another, none older than a tick."""
 
-    after: Cursor | None
-    until: Cursor
+    after: FeedCursor | None
+    until: FeedCursor
     oldest: int | None = None
 
     @property
@@ -57,7 +57,7 @@ class Feed:
         self,
         world: World,
         table: StreamingTable,
-        after: Cursor | None,
+        after: FeedCursor | None,
         reader: str,
         columns: Iterable[str] | None = None,
     ) -> None:
@@ -137,7 +137,7 @@ class Feed:
 
 
 def stored_after(
-    snapshot: StreamSnapshot, after: Cursor | None, columns: Sequence[str]
+    snapshot: StreamSnapshot, after: FeedCursor | None, columns: Sequence[str]
 ) -> Iterator[pa.Table]:
     """The stored rows that came in time and are released after a cursor, waiting ones too; in order."""
     whole = replace(snapshot, clock=None) if after is not None else snapshot
@@ -172,7 +172,7 @@ def _ends(block: Block) -> list[tuple[int, int]]:
 
 
 def stored_until(
-    snapshot: StreamSnapshot, low: int | None, until: Cursor, columns: tuple[str, ...]
+    snapshot: StreamSnapshot, low: int | None, until: FeedCursor, columns: tuple[str, ...]
 ) -> pa.Table:
     """The stored rows in time from a tick up to a cursor, in order."""
     whole = replace(snapshot, clock=None)
@@ -182,7 +182,11 @@ def stored_until(
 
 
 def last_until(
-    snapshot: StreamSnapshot, count: int, until: Cursor, low: int | None, columns: tuple[str, ...]
+    snapshot: StreamSnapshot,
+    count: int,
+    until: FeedCursor,
+    low: int | None,
+    columns: tuple[str, ...],
 ) -> pa.Table:
     """The last stored rows in time up to a cursor, the oldest first."""
     whole = replace(snapshot, clock=None)
@@ -199,7 +203,7 @@ def last_until(
         limit *= 2
 
 
-def _seen(snapshot: StreamSnapshot, rows: pa.Table, until: Cursor) -> np.ndarray:
+def _seen(snapshot: StreamSnapshot, rows: pa.Table, until: FeedCursor) -> np.ndarray:
     ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
     sequence = rows.column(SEQUENCE).to_numpy()
     return (ticks < until.tick) | ((ticks == until.tick) & (sequence <= until.sequence))

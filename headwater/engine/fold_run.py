@@ -29,12 +29,12 @@ from headwater.compile.fold import (
     rows_text,
     side_rows,
 )
-from headwater.engine.feed import Cursor, last_until, stored_until
+from headwater.engine.feed import FeedCursor, last_until, stored_until
 from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
-    Chunk,
+    FoldMerge,
     LandmarkMerge,
-    Merge,
+    PaneChunk,
     PaneMerge,
     RingMerge,
     RowsMerge,
@@ -115,9 +115,11 @@ class FoldRun:
     windows: tuple[Window, ...]
     probes: StaticProbes
     counters: Counters = field(default_factory=Counters)
-    merge: Merge = field(init=False)
+    merge: FoldMerge = field(init=False)
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
-    _since: list[Cursor | None] = field(default_factory=list)  # of a join: where each side stands
+    _since: list[FeedCursor | None] = field(
+        default_factory=list
+    )  # of a join: where each side stands
     _last: tuple[list[Rows], HeldTables] | None = None  # of a join in line: what it took last
     _began_in_line: bool = True
 
@@ -275,7 +277,7 @@ class FoldRun:
         keys = [_array(one.evaluate(chunk)) for one in spec.keys]
         arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
         assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
-        self.merge.add(Chunk(kept_places, keys, arguments, order))
+        self.merge.add(PaneChunk(kept_places, keys, arguments, order))
 
     def _take_on_spark(
         self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables, first: int | None
@@ -388,7 +390,7 @@ class FoldRun:
         ticks = reader.table.definition.ticks(rows.column(reader.table.definition.time))
         return self._with_lives(rows, ticks, side)
 
-    def joined_until(self, cursors: list[Cursor | None]) -> None:
+    def joined_until(self, cursors: list[FeedCursor | None]) -> None:
         """How far each side had been joined before the chunk that comes next."""
         self._since = cursors
 

@@ -20,7 +20,7 @@ import pyarrow as pa
 from headwater.compile.fold import FoldSpec
 from headwater.compile.join import JoinPipeline, SidePlan
 from headwater.engine.joined import JoinedGroups, JoinedRows
-from headwater.engine.merges import Merge, Ticks
+from headwater.engine.merges import FoldMerge, Ticks
 from headwater.expression.compile import Compiled, filter_rows
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.columns import Column
@@ -30,7 +30,7 @@ from headwater.fold.row_join import Joined, RowJoin
 from headwater.plan.folds import BEGIN, EXPIRY
 
 
-class InlineMerge(Merge):
+class InlineMerge(FoldMerge):
     """Two streams joined in line, pane by pane."""
 
     def __init__(self, panes: Panes, windows: Sequence[Window]) -> None:
@@ -230,7 +230,7 @@ class InlinePairsMerge(InlineMerge):
         """Nothing to go back to."""
 
 
-class PairsMerge(Merge):
+class PairsMerge(FoldMerge):
     """Pairs that Spark found, each from its first instant to its expiry."""
 
     structure = "join by expiry, on Spark"

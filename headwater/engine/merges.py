@@ -33,7 +33,7 @@ LAST_PLACE = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
-class Chunk:
+class PaneChunk:
     """Rows that went through the stream pipeline, in the order (T, _seq): places rise.
 
     A place is a tick, or a position where the query samples by rows.
@@ -44,12 +44,12 @@ class Chunk:
     arguments: Sequence[pa.Array]
     order: tuple[Ticks, Ticks] | None = None  # ticks and sequence numbers, for first and last
 
-    def part(self, start: int, stop: int) -> Chunk:
+    def part(self, start: int, stop: int) -> PaneChunk:
         """Some neighbouring rows."""
         order = (
             None if self.order is None else (self.order[0][start:stop], self.order[1][start:stop])
         )
-        return Chunk(
+        return PaneChunk(
             self.places[start:stop],
             [key.slice(start, stop - start) for key in self.keys],
             [argument.slice(start, stop - start) for argument in self.arguments],
@@ -66,7 +66,7 @@ class SparkPartials:
     distinct: Sequence[tuple[Ticks, pa.Table]] = ()
 
 
-class Merge(ABC):
+class FoldMerge(ABC):
     """The kept part of one fold."""
 
     structure: str
@@ -102,13 +102,13 @@ class Merge(ABC):
         return 0
 
 
-class PaneMerge(Merge):
+class PaneMerge(FoldMerge):
     """Aggregates over a sliding window: partials per pane."""
 
     def __init__(self, aggregation: Aggregation, panes: Panes, window: Window) -> None:
         self._aggregation, self._panes, self._window = aggregation, panes, window
         self._sliding = SlidingWindow(aggregation, panes.count(window), steady=True)
-        self._waiting: deque[tuple[int, Chunk | tuple[pa.Table, list[pa.Table]]]] = deque()
+        self._waiting: deque[tuple[int, PaneChunk | tuple[pa.Table, list[pa.Table]]]] = deque()
 
     @property
     def structure(self) -> str:  # type: ignore[override]
@@ -125,7 +125,7 @@ class PaneMerge(Merge):
         """The window in the panes' own unit."""
         return self._window
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: PaneChunk) -> None:
         """Rows to be folded when their pane's instant comes."""
         panes = self._panes
         for pane, rows in panes.split(chunk.places):
@@ -145,8 +145,8 @@ class PaneMerge(Merge):
         while self._waiting:
             self._push(*self._waiting.popleft())
 
-    def _push(self, pane: int, rows: Chunk | tuple[pa.Table, list[pa.Table]]) -> None:
-        if isinstance(rows, Chunk):
+    def _push(self, pane: int, rows: PaneChunk | tuple[pa.Table, list[pa.Table]]) -> None:
+        if isinstance(rows, PaneChunk):
             arguments = [Column(argument) for argument in rows.arguments]
             partial = self._sliding.fold(rows.keys, arguments, rows.order, len(rows.places))
         else:
@@ -195,7 +195,7 @@ def absorbed(
     return Partial(partial.slots, partial.vectors, tuple(pairs))
 
 
-class LandmarkMerge(Merge):
+class LandmarkMerge(FoldMerge):
     """Aggregates over all rows since the query began or was reset."""
 
     structure = "cumulative"
@@ -203,7 +203,7 @@ class LandmarkMerge(Merge):
     def __init__(self, aggregation: Aggregation) -> None:
         self._aggregation = aggregation
         self._groups = GroupState(aggregation, tracked=False)
-        self._waiting: deque[Chunk] = deque()
+        self._waiting: deque[PaneChunk] = deque()
         self._partials: deque[tuple[int, pa.Table, list[pa.Table]]] = deque()
 
     @property
@@ -220,7 +220,7 @@ class LandmarkMerge(Merge):
         """Groups that were put elsewhere are let go, with their keys."""
         self._groups = GroupState(self._aggregation, tracked=False)
 
-    def add(self, chunk: Chunk) -> None:
+    def add(self, chunk: PaneChunk) -> None:
         """Rows to be folded when an instant at or after them comes."""
         self._waiting.append(chunk)
 
@@ -269,7 +269,7 @@ class LandmarkMerge(Merge):
         self._groups.restore(state["groups"])
 
 
-class RowsMerge(Merge):
+class RowsMerge(FoldMerge):
     """The rows of a window of time (or positions), the newest first."""
 
     structure = "rows by pane"
@@ -330,7 +330,7 @@ class RowsMerge(Merge):
         self._held = deque([(state["places"], rows)] if rows.num_rows else [])
 
 
-class RingMerge(Merge):
+class RingMerge(FoldMerge):
     """The last rows of all, or of each key."""
 
     def __init__(

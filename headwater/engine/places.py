@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.chunks import saved_bounds
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.engine.merges import Ticks
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
@@ -100,7 +100,7 @@ def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) ->
         rows, ticks = reader.take_rows(int(ends[-1]) + reader.early)
         sequence = rows.column(SEQUENCE).to_numpy() if rows.num_rows else ticks
         reader.turns = [
-            Cursor(int(ticks[end - 1]), int(sequence[end - 1])) if end else _known(before)
+            FeedCursor(int(ticks[end - 1]), int(sequence[end - 1])) if end else _known(before)
             for end in ends.tolist()
         ]
         if reader.chunks is not None:
@@ -136,7 +136,7 @@ def turn_note(readers: Sequence[LeafReader], turn: int) -> dict[str, Any]:
     return note
 
 
-def _known(cursor: Cursor | None) -> Cursor:
+def _known(cursor: FeedCursor | None) -> FeedCursor:
     assert cursor is not None  # rows were taken before
     return cursor
 

@@ -21,7 +21,7 @@ from headwater.compile.fold import FoldSpec
 from headwater.engine.chunks import chunks_of
 from headwater.engine.early_chunks import EarlyChunks
 from headwater.engine.evaluation import Evaluation
-from headwater.engine.feed import Cursor, Feed
+from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
@@ -127,7 +127,9 @@ class ContinuousQuery:
         if last is not None:
             tick, note = last
             saved = note.get("cursors")
-            cursors = [Cursor(*c) for c in saved] if saved else [Cursor(tick) for _ in cursors]
+            cursors = (
+                [FeedCursor(*c) for c in saved] if saved else [FeedCursor(tick) for _ in cursors]
+            )
             self.sampling.after, self.sampling.count = tick, note.get("count", 0)
             kept = note.get("bounds")
         elif not self.beginning.from_beginning:
@@ -381,7 +383,7 @@ class ContinuousQuery:
     def _give(
         self,
         chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
-        before: Sequence[Cursor | None],
+        before: Sequence[FeedCursor | None],
         first: int | None,
         held: HeldTables,
     ) -> None:
@@ -409,7 +411,7 @@ class ContinuousQuery:
         self,
         wanted: Sequence[tuple[Instant, bool]],
         chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
-        before: Sequence[Cursor | None],
+        before: Sequence[FeedCursor | None],
         held: HeldTables,
     ) -> list[Evaluated]:
         self._give(chunks, before, wanted[0][0].place, held)
@@ -589,7 +591,7 @@ class ContinuousQuery:
 
     # Landmarks
 
-    def reset_landmark(self, cursors: Sequence[Cursor | None]) -> None:
+    def reset_landmark(self, cursors: Sequence[FeedCursor | None]) -> None:
         """Landmark windows begin anew after these places."""
         self.beginning = Beginning(
             self.beginning.cursors, tuple(cursors), self.beginning.from_beginning

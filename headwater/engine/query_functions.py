@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, last_until
+from headwater.engine.feed import FeedCursor, last_until
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.stateful import (
-    Call,
     Remembered,
+    StatefulCall,
     Ticks,
     chunk_numbers,
     chunk_start,
@@ -61,7 +61,7 @@ class _Kept:
 
     leaf: Leaf
     calls: Remembered
-    cursor: Cursor | None = None
+    cursor: FeedCursor | None = None
 
     def forget(self) -> None:
         """State and place are to be found again."""
@@ -73,7 +73,7 @@ class _Kept:
 class _LeafCalls:
     """All calls of one leaf."""
 
-    scan: list[Call]
+    scan: list[StatefulCall]
     chunk: _Kept | None
     query: _Kept | None
 
@@ -96,7 +96,9 @@ class QueryFunctions:
     _lock: threading.RLock = field(default_factory=threading.RLock)
     _windows: dict[int, _Window] = field(default_factory=dict)  # the last one of each leaf
     _needed: dict[int, int] = field(default_factory=dict)
-    _saved: dict[int, Cursor] = field(default_factory=dict)  # by leaf: the place of the snapshot
+    _saved: dict[int, FeedCursor] = field(
+        default_factory=dict
+    )  # by leaf: the place of the snapshot
 
     def __bool__(self) -> bool:
         return bool(self.leaves)
@@ -146,7 +148,7 @@ class QueryFunctions:
         """Makes the calls up to a window's end."""
         assert self.sampling is not None
         instant, before, turn = window.instant, kept.leaf.window.before, window.turn
-        target = Cursor(instant.tick - 1 if before else instant.tick)
+        target = FeedCursor(instant.tick - 1 if before else instant.tick)
         if turn is not None:
             target = reader.turns[turn]
         if kept.cursor is None:
@@ -172,8 +174,8 @@ class QueryFunctions:
         reader: LeafReader,
         snapshot: StreamSnapshot,
         window: _Window,
-        target: Cursor,
-    ) -> Cursor:
+        target: FeedCursor,
+    ) -> FeedCursor:
         """After which row calls are made, with the state that belongs there."""
         assert self.sampling is not None
         self._look_up(kept.calls.calls)
@@ -187,24 +189,24 @@ class QueryFunctions:
             begin = target
         elif is_chunk and reader.chunks is not None:
             start = reader.chunks.start(window.turn or 0)
-            begin = Cursor(first[0], first[1] - 1) if start is None else start
+            begin = FeedCursor(first[0], first[1] - 1) if start is None else start
         elif is_chunk and self.sampling.kind == "rows":
             begin = _chunk_of_rows(reader, snapshot, first, target, window.instant, self.sampling)
         elif is_chunk:
-            begin = Cursor(chunk_start(self.sampling, kept.leaf.window.before, first[0]) - 1)
+            begin = FeedCursor(chunk_start(self.sampling, kept.leaf.window.before, first[0]) - 1)
         else:
-            begin = Cursor(first[0], first[1] - 1)
+            begin = FeedCursor(first[0], first[1] - 1)
         if not is_chunk:
             kept.cursor = begin
             self._write()  # before any result: the calls of later lives begin here too
         return begin
 
-    def _look_up(self, calls: Iterable[Call]) -> None:
+    def _look_up(self, calls: Iterable[StatefulCall]) -> None:
         """State that begins or is found again goes with the function as it is registered now."""
         for call in calls:
             call.function = self.find(call.plan) or call.function
 
-    def _restored(self, kept: _Kept) -> Cursor | None:
+    def _restored(self, kept: _Kept) -> FeedCursor | None:
         """The place of the snapshot, with its state; None if the query has not begun."""
         assert self.sampling is not None
         number, saved = kept.leaf.number, _Lived([])
@@ -215,7 +217,7 @@ class QueryFunctions:
                 if part is None:
                     return None
                 kept.calls.restore(part["calls"])
-                self._saved[number] = Cursor(*part["cursor"])
+                self._saved[number] = FeedCursor(*part["cursor"])
                 return self._saved[number]
         elif self.sampling.count == 0:
             return None
@@ -296,10 +298,10 @@ class _Lived:
 
 
 def _first_after(
-    reader: LeafReader, snapshot: StreamSnapshot, instant: Instant, target: Cursor
+    reader: LeafReader, snapshot: StreamSnapshot, instant: Instant, target: FeedCursor
 ) -> tuple[int, int] | None:
     """(T, _seq) of the first row that an empty window with BEFORE leaves to later ones."""
-    rows = reader.rows_between(snapshot, Cursor(instant.tick - 1), target)
+    rows = reader.rows_between(snapshot, FeedCursor(instant.tick - 1), target)
     if not rows.num_rows:
         return None
     ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
@@ -310,16 +312,16 @@ def _chunk_of_rows(
     reader: LeafReader,
     snapshot: StreamSnapshot,
     first: tuple[int, int],
-    target: Cursor,
+    target: FeedCursor,
     instant: Instant,
     sampling: Sampling,
-) -> Cursor:
+) -> FeedCursor:
     """The place before the chunk of a window's first row, where rows are counted."""
-    count = reader.rows_between(snapshot, Cursor(first[0], first[1] - 1), target).num_rows
+    count = reader.rows_between(snapshot, FeedCursor(first[0], first[1] - 1), target).num_rows
     more = (instant.place - count) % sampling.step
     rows = last_until(snapshot, count + more, target, None, reader.columns)
     tick = int(snapshot.definition.ticks(rows.column(snapshot.definition.time))[0])
-    return Cursor(tick, rows.column(SEQUENCE)[0].as_py() - 1)
+    return FeedCursor(tick, rows.column(SEQUENCE)[0].as_py() - 1)
 
 
 def query_functions(
@@ -333,7 +335,7 @@ def query_functions(
     found = {}
     for leaf in leaves:
         calls = [make_call(call, leaf, find(call), functions) for call in leaf.calls]
-        lives: dict[str, list[Call]] = {"query": [], "chunk": [], "scan": []}
+        lives: dict[str, list[StatefulCall]] = {"query": [], "chunk": [], "scan": []}
         for call in calls:
             lives[call.plan.life].append(call)
         if calls:

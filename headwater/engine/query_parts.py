@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.engine.merges import Ticks
 from headwater.engine.sampling import Instant
 
@@ -40,8 +40,8 @@ class Sink(Protocol):
 class Beginning:
     """Where a query began, as the catalog keeps it: one cursor per leaf, None for an empty table."""
 
-    cursors: tuple[Cursor | None, ...]
-    landmark: tuple[Cursor | None, ...]
+    cursors: tuple[FeedCursor | None, ...]
+    landmark: tuple[FeedCursor | None, ...]
     from_beginning: bool = False
 
     def as_json(self) -> dict[str, Any]:
@@ -56,7 +56,7 @@ class Beginning:
     def from_json(cls, saved: dict[str, Any]) -> Beginning:
         """From the catalog."""
         cursors, landmark = (
-            tuple(None if c is None else Cursor(*c) for c in saved[key])
+            tuple(None if c is None else FeedCursor(*c) for c in saved[key])
             for key in ("cursors", "landmark")
         )
         return cls(cursors, landmark, saved["from_beginning"])
@@ -68,7 +68,7 @@ class Firing:
 
     wanted: Sequence[tuple[Instant, bool]]  # with whether all windows are empty
     chunks: Sequence[tuple[pa.Table, Ticks, Ticks]]
-    before: Sequence[Cursor | None]
+    before: Sequence[FeedCursor | None]
     modes: tuple[str, ...]
     ready: bool  # whether the folds held their state already
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.engine.fold_run import FoldRun
 from headwater.engine.joins import InlinePairsMerge, PairsMerge
 from headwater.engine.snapshots import SnapshotFile
@@ -89,7 +89,7 @@ def take_up(
     versions = {name: held.versions.get(name) for name in query.plan.stream_tables}
     if position["versions"] != versions or position["after"] > query.sampling.after:
         return None
-    cursors = [Cursor(*cursor) for cursor in position["cursors"]]
+    cursors = [FeedCursor(*cursor) for cursor in position["cursors"]]
     chunks = []
     kept = zip(query.readers, cursors, position["latest"], position["early"], strict=True)
     for reader, cursor, latest, early in kept:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.engine.chunks import Chunks
-from headwater.engine.feed import END_OF_TICK, Cursor, Feed, Stretch, last_until, stored_until
+from headwater.engine.feed import END_OF_TICK, Feed, FeedCursor, Stretch, last_until, stored_until
 from headwater.engine.merges import by_key, with_previous
 from headwater.plan.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import SEQUENCE
@@ -28,7 +28,7 @@ class LeafReader:
         leaf: Leaf,
         feed: Feed,
         name: str,
-        cursor: Cursor | None,
+        cursor: FeedCursor | None,
         before_only: bool,
         joined: bool = False,
     ) -> None:
@@ -36,13 +36,13 @@ class LeafReader:
         self._joined = joined
         self.leaf, self.feed, self._name = leaf, feed, name
         if cursor is not None and cursor.sequence == END_OF_TICK:
-            cursor = Cursor(cursor.tick, feed.pulled)
+            cursor = FeedCursor(cursor.tick, feed.pulled)
         self.cursor = cursor
         self._before_only = before_only
         self.latest: int | None = self._newest_stored()  # T of the newest row taken
         self._taken: Ticks = np.empty(0, np.int64)  # T of the rows of the last take
         self.early = 0  # where positions decide: rows taken before their instant
-        self.turns: list[Cursor] = []  # there: where each evaluation of the last take ends
+        self.turns: list[FeedCursor] = []  # there: where each evaluation of the last take ends
         self.chunks: Chunks | None = None  # of a cut by values
         definition = feed.table.definition
         self.window_ticks: int | None = None
@@ -150,7 +150,7 @@ class LeafReader:
         """The next rows up to a tick, with their ticks."""
         rows = self.feed.basket.take_until(self._name, tick)
         ticks = self._seen(rows)
-        reached = Cursor(tick, self.feed.pulled)  # rows of an open tick may still come
+        reached = FeedCursor(tick, self.feed.pulled)  # rows of an open tick may still come
         self.cursor = reached if self.cursor is None else max(self.cursor, reached)
         return rows, ticks
 
@@ -159,7 +159,7 @@ class LeafReader:
         rows = self.feed.basket.take_rows(self._name, count - self.early)
         ticks = self._seen(rows)
         if rows.num_rows:
-            self.cursor = Cursor(int(ticks[-1]), rows.column(SEQUENCE)[-1].as_py())
+            self.cursor = FeedCursor(int(ticks[-1]), rows.column(SEQUENCE)[-1].as_py())
         return rows, ticks
 
     def _seen(self, rows: pa.Table) -> Ticks:
@@ -178,7 +178,7 @@ class LeafReader:
         """T of the newest row taken so far."""
         return int(self._taken[-1]) if self._taken.size else self.latest
 
-    def between(self, start: Cursor, latest: int | None, early: int) -> tuple[pa.Table, Ticks]:
+    def between(self, start: FeedCursor, latest: int | None, early: int) -> tuple[pa.Table, Ticks]:
         """The rows from a snapshot's place to the reader's; a reader that is behind it moves there."""
         self.latest = latest
         definition = self.table.definition
@@ -194,7 +194,7 @@ class LeafReader:
             self.latest = int(ticks[-1])
         return rows, ticks
 
-    def _skip_early(self, start: Cursor, early: int) -> None:
+    def _skip_early(self, start: FeedCursor, early: int) -> None:
         """Rows that a snapshot holds already, folded before their instant."""
         if early:
             self.take_rows(early)
@@ -223,18 +223,18 @@ class LeafReader:
 
     # Rows of windows, from the store
 
-    def stretch(self, tick: int, landmark: Cursor | None, turn: int | None = None) -> Stretch:
+    def stretch(self, tick: int, landmark: FeedCursor | None, turn: int | None = None) -> Stretch:
         """Where the rows of the window at an instant lie; a window of last rows holds the last of it.
 
         `turn`: where positions decide, which evaluation of the last take.
         """
         window, limit = self.leaf.window, self.table.definition.range_ticks
         oldest = None if limit is None else tick - limit
-        until = Cursor(tick) if turn is None else self.turns[turn]
+        until = FeedCursor(tick) if turn is None else self.turns[turn]
         if window.kind == "interval":
             assert self.window_ticks is not None
             low = tick - self.window_ticks
-            until = min(until, Cursor(tick - 1)) if window.before else until
+            until = min(until, FeedCursor(tick - 1)) if window.before else until
             return Stretch(None, until, low if oldest is None else max(low, oldest))
         if window.kind == "landmark":
             return Stretch(landmark, until)
@@ -262,7 +262,7 @@ class LeafReader:
             rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick, turn)))
         return rows
 
-    def before_last(self, snapshot: StreamSnapshot, stretch: Stretch, count: int) -> Cursor:
+    def before_last(self, snapshot: StreamSnapshot, stretch: Stretch, count: int) -> FeedCursor:
         """The place before the last rows of a stretch."""
         definition = snapshot.definition
         last = (count, stretch.until, stretch.oldest)
@@ -271,7 +271,7 @@ class LeafReader:
             return stretch.until
         first = rows.slice(0, 1)
         tick = int(definition.ticks(first.column(definition.time))[0])
-        return Cursor(tick, first.column(SEQUENCE)[0].as_py() - 1)
+        return FeedCursor(tick, first.column(SEQUENCE)[0].as_py() - 1)
 
     def _in_newest(self, rows: pa.Table, tick: int, turn: int | None) -> np.ndarray:
         """Which rows are of the newest chunk; rows come the oldest first."""
@@ -294,7 +294,9 @@ class LeafReader:
         ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
         return rows.filter(pa.array(_later(rows, ticks, stretch.after)))
 
-    def rows_between(self, snapshot: StreamSnapshot, after: Cursor, until: Cursor) -> pa.Table:
+    def rows_between(
+        self, snapshot: StreamSnapshot, after: FeedCursor, until: FeedCursor
+    ) -> pa.Table:
         """The stored rows after one place up to another, in order."""
         return self._between(snapshot, Stretch(after, until))
 
@@ -308,8 +310,8 @@ class LeafReader:
         self,
         snapshot: StreamSnapshot,
         tick: int,
-        landmark: Cursor | None,
-        until: Cursor | None = None,
+        landmark: FeedCursor | None,
+        until: FeedCursor | None = None,
     ) -> tuple[pa.Table, Ticks]:
         """What a fold needs of the rows before a place, the cursor, so that it can go on; with ticks."""
         until = until or self.cursor
@@ -340,7 +342,7 @@ def read_columns(leaf: Leaf, folded: bool) -> tuple[str, ...]:
     return tuple(name for name in leaf.needed if name.casefold() == cut)
 
 
-def _later(rows: pa.Table, ticks: Ticks, place: Cursor | None) -> np.ndarray:
+def _later(rows: pa.Table, ticks: Ticks, place: FeedCursor | None) -> np.ndarray:
     """Which rows come after a place."""
     if place is None:
         return np.ones(rows.num_rows, np.bool_)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec, make_spec
-from headwater.engine.feed import Cursor, Feed
+from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Sampling
@@ -29,7 +29,7 @@ from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import AggregateCall
 from headwater.plan.pieces import Piece
-from headwater.plan.text import Rows
+from headwater.plan.text import RowsSlot
 from headwater.storage.streaming.table import StreamingTable
 
 MOST_KEPT = 1024  # instants whose relations wait for members that are behind
@@ -66,7 +66,7 @@ def signature(
         frozenset(t.definition.id for t in tables) if realtime else None,
         (leaf.window.duration.microseconds, leaf.window.before),
         (sampling.kind, sampling.step),
-        plan.from_text.replaced({Rows("stream", leaf.number): Rows("stream", 0)}),
+        plan.from_text.replaced({RowsSlot("stream", leaf.number): RowsSlot("stream", 0)}),
         plan.where,
         plan.keys,
         spec.tier,
@@ -117,7 +117,7 @@ class _Running:
     def __init__(self, spec: FoldSpec, place: _Place, first: int, held: HeldTables) -> None:
         self.spec, self.aggregates = spec, aggregate_keys(spec)
         leaf, table = spec.plan.leaves[0], place.table
-        before = Cursor(first - 1)  # rows up to there are final: the instant is complete
+        before = FeedCursor(first - 1)  # rows up to there are final: the instant is complete
         while True:
             feed = Feed(place.world, table, before, READER, leaf.needed)
             with table.reading() as snapshot:

@@ -28,7 +28,7 @@ from headwater.kernel.state_merge import (
     Merged,
     MergeJob,
     StateShape,
-    Written,
+    WrittenPart,
     merge_here,
     merge_on_spark,
     part_path,
@@ -143,7 +143,7 @@ class StateRuns:
             for part in range(PARTITIONS)
         )
 
-    def _made(self, number: int, level: int, files: Sequence[Written]) -> Run:
+    def _made(self, number: int, level: int, files: Sequence[WrittenPart]) -> Run:
         rows, sizes = [0] * PARTITIONS, [0] * PARTITIONS
         for file in files:
             rows[file.part], sizes[file.part] = file.rows, file.size

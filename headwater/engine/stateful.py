@@ -136,7 +136,7 @@ def _told(error: BaseException) -> str:
 
 
 @dataclass
-class Call:
+class StatefulCall:
     """One call of a query, ready to be made for rows."""
 
     plan: StateCall
@@ -185,14 +185,14 @@ def _typed(values: list[Any], type_: pa.DataType) -> pa.Array:
         return pa.array(plain).cast(type_)
 
 
-def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: Terms) -> Call:
+def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: Terms) -> StatefulCall:
     """A call over a leaf's rows; its arguments are evaluated in line."""
     check_count(plan.name, function, len(plan.arguments))
-    return Call(plan, function, compile_arguments(plan, leaf, functions))
+    return StatefulCall(plan, function, compile_arguments(plan, leaf, functions))
 
 
 def scanned(
-    rows: pa.Table, calls: Sequence[Call], ticks: Ticks, sequences: Ticks, time: str
+    rows: pa.Table, calls: Sequence[StatefulCall], ticks: Ticks, sequences: Ticks, time: str
 ) -> pa.Table:
     """Rows with the values of calls whose state is fresh for this scan, in the order they came."""
     order = np.lexsort((sequences, ticks))
@@ -234,7 +234,7 @@ def chunk_start(sampling: Sampling, before: bool, tick: int) -> int:
 class Remembered:
     """Calls made once per row: their state, and the values of the rows that may still be shown."""
 
-    def __init__(self, calls: Sequence[Call], by_chunk: bool) -> None:
+    def __init__(self, calls: Sequence[StatefulCall], by_chunk: bool) -> None:
         self.calls, self._by_chunk = tuple(calls), by_chunk
         self.forget()
 
@@ -321,7 +321,7 @@ class Remembered:
             call.state = None if held is None else _loaded(call, held.tobytes())
 
 
-def _loaded(call: Call, data: bytes) -> LiveState:
+def _loaded(call: StatefulCall, data: bytes) -> LiveState:
     try:
         return LiveState.load(call.function, data)
     except Exception as error:  # whatever the user's objects raise

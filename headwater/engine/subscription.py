@@ -21,7 +21,7 @@ import pyarrow as pa
 from headwater.engine.conflation import Conflation
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.results import ResultLog, ResultSet
-from headwater.engine.token import Token
+from headwater.engine.token import ResultToken
 from headwater.errors import DataError
 from headwater.result import Result
 from headwater.sql.extensions import Emit
@@ -48,7 +48,7 @@ class Out:
 
 
 def start_position(
-    log: ResultLog, after: str | None, decode: Callable[[str], Token], emit: Emit = "all"
+    log: ResultLog, after: str | None, decode: Callable[[str], ResultToken], emit: Emit = "all"
 ) -> int:
     """Where a reader starts: with the next result, the oldest kept one, or after a token.
 
@@ -63,7 +63,7 @@ def start_position(
     return _after_token(log, decode(after), emit)
 
 
-def _after_token(log: ResultLog, token: Token, emit: Emit) -> int:
+def _after_token(log: ResultLog, token: ResultToken, emit: Emit) -> int:
     position, first = token.position, log.first
     if not 0 <= position < log.next:
         raise _unknown(token)
@@ -76,7 +76,7 @@ def _after_token(log: ResultLog, token: Token, emit: Emit) -> int:
     return position + 1
 
 
-def _unknown(token: Token) -> DataError:
+def _unknown(token: ResultToken) -> DataError:
     return DataError(
         "the token is of a result that this query does not have",
         sqlstate="22023",

@@ -19,7 +19,7 @@ HINT = "give the token of a result as it came, or 'earliest'"
 
 
 @dataclass(frozen=True)
-class Token:
+class ResultToken:
     """What a token says."""
 
     query_id: int
@@ -35,7 +35,7 @@ def encode(query_id: int, incarnation: str, position: int, instant: int) -> str:
     return urlsafe_b64encode(data + _checksum(data)).decode().rstrip("=")
 
 
-def decode(text: str, query_id: int | None = None, incarnation: str | None = None) -> Token:
+def decode(text: str, query_id: int | None = None, incarnation: str | None = None) -> ResultToken:
     """What the token says; DataError 22023 if it is none, or one of another query."""
     token = _read(text)
     if query_id is not None and token.query_id != query_id:
@@ -50,14 +50,14 @@ def decode(text: str, query_id: int | None = None, incarnation: str | None = Non
     return token
 
 
-def _read(text: str) -> Token:
+def _read(text: str) -> ResultToken:
     try:
         data = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
         body = data[:-CHECKSUM_BYTES]
         query_id, at = _unpacked(body, 1)
         position, at = _unpacked(body, at)
         instant, at = _unpacked(body, at)
-        token = Token(query_id, body[at:].decode(), position, instant)
+        token = ResultToken(query_id, body[at:].decode(), position, instant)
         if encode(query_id, token.incarnation, position, instant) != text:
             raise ValueError  # the format, the checksum, or letters that base64 passes over
         return token

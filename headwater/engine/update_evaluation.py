@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.update_queue import Batch, WindowBatch
+from headwater.engine.update_queue import Dequeued, WindowBatch
 from headwater.engine.update_spec import BRANCH, ROW_NUMBER, ROW_NUMBERS, SEQ, TICK, UpdateSpec
 from headwater.engine.windows import WindowRows
 from headwater.fold.columns import Column, Slots
@@ -19,7 +19,7 @@ from headwater.fold.lookup import Lookup
 from headwater.kernel.relation import HeldTables
 
 
-def results_of_rows(spec: UpdateSpec, batch: Batch, held: HeldTables) -> pa.Table:
+def results_of_rows(spec: UpdateSpec, batch: Dequeued, held: HeldTables) -> pa.Table:
     """What the query gives for each of some rows, in their order, as results are kept."""
     branches = batch.rows.column(BRANCH).to_numpy()
     found: list[pa.Table] = []

@@ -11,16 +11,16 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, stored_until
+from headwater.engine.feed import FeedCursor, stored_until
 from headwater.engine.newest_results import NewestResults
 from headwater.engine.update_evaluation import stored_results
-from headwater.engine.update_queue import Batch
+from headwater.engine.update_queue import Dequeued
 from headwater.engine.update_spec import (
     OTHER_ROW_NUMBER,
     ROW_NUMBER,
     SEQ,
     TICK,
-    JoinSide,
+    UpdateJoinSide,
     UpdateSpec,
 )
 from headwater.engine.windows import WindowRows
@@ -32,7 +32,7 @@ from headwater.storage.streaming.fresh import closed_clock
 
 
 def results_of_join(
-    spec: UpdateSpec, batch: Batch, newest: NewestResults, held: HeldTables
+    spec: UpdateSpec, batch: Dequeued, newest: NewestResults, held: HeldTables
 ) -> pa.Table:
     """The latest match of each key, as results are kept; their time never goes back."""
     rows = _newest_per_key(batch)
@@ -59,7 +59,7 @@ def results_of_join(
     return stored_results(spec, rows, chosen, places[latest], numbers, instants)
 
 
-def _newest_per_key(batch: Batch) -> pa.Table:
+def _newest_per_key(batch: Dequeued) -> pa.Table:
     """One row per key: an append queue may give several, in order."""
     _, last = np.unique(batch.slots[::-1], return_index=True)
     return batch.rows.take(pa.array(np.sort(len(batch) - 1 - last)))
@@ -74,13 +74,13 @@ class _Read:
     slots: Slots
 
 
-def _read(side: JoinSide, lookup: Lookup, low: int) -> _Read:
+def _read(side: UpdateJoinSide, lookup: Lookup, low: int) -> _Read:
     """The released rows of the keys from a tick on."""
     table, definition = side.table, side.table.definition
     columns = tuple(dict.fromkeys([*side.columns, *side.key, definition.time, SEQUENCE]))
     with table.reading() as snapshot:
         clock = closed_clock(snapshot)
-        high = Cursor(low if clock is None else clock)
+        high = FeedCursor(low if clock is None else clock)
         rows = stored_until(snapshot, low, high, columns)
     slots = lookup.find([Column(rows.column(name)) for name in side.key], rows.num_rows)
     known = np.flatnonzero(slots >= 0)
@@ -88,7 +88,7 @@ def _read(side: JoinSide, lookup: Lookup, low: int) -> _Read:
     return _Read(rows.take(pa.array(known)), ticks[known], slots[known])
 
 
-def _in_window(side: JoinSide, read: _Read, instants: Slots) -> tuple[pa.Table, Slots]:
+def _in_window(side: UpdateJoinSide, read: _Read, instants: Slots) -> tuple[pa.Table, Slots]:
     """The rows in the windows of their keys, the newest first, with their ticks."""
     of, ticks = instants[read.slots], read.ticks
     places = np.flatnonzero((ticks >= of - side.reach) & (ticks <= of - side.before))[::-1]

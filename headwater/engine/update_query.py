@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.evaluation import Evaluation
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
 from headwater.engine.query_parts import Beginning, Evaluated, Timings
@@ -37,9 +37,9 @@ from headwater.engine.update_queue import (
     WindowBatch,
     WindowQueue,
 )
-from headwater.engine.update_queue.discipline import Batch
+from headwater.engine.update_queue.discipline import Dequeued
 from headwater.engine.update_queue.window_queue import BLOCK_ROWS
-from headwater.engine.update_source import Cursors, Piece, Source
+from headwater.engine.update_source import Cursors, UpdateRows, UpdateSource
 from headwater.engine.update_spec import TICK, Mode, UpdateSpec
 from headwater.engine.world import World
 from headwater.errors import OverloadError
@@ -110,12 +110,14 @@ class UpdateQuery:
         saved = None if last is None else last[1].get("from")
         cursors = self.beginning.cursors
         if saved is not None and self.newest.next:
-            cursors = tuple(None if c is None else Cursor(*c) for c in saved)
+            cursors = tuple(None if c is None else FeedCursor(*c) for c in saved)
         self._low: Cursors = cursors
         known = self._is_new if self.newest.next else None
         with self._lock:
             cursors = self._begin_queue(cursors)
-        self._source = Source(self.spec, self.world, self._reader, cursors, self.arrivals, known)
+        self._source = UpdateSource(
+            self.spec, self.world, self._reader, cursors, self.arrivals, known
+        )
 
     def _begin_queue(self, cursors: Cursors) -> Cursors:
         """An empty queue; gives the places from which it is filled."""
@@ -174,7 +176,7 @@ class UpdateQuery:
         if len(times):
             self.queue.delivered(keys, times - shape.reach)
         if cursors == self.beginning.cursors and first is not None:
-            return (Cursor(first - 1),)
+            return (FeedCursor(first - 1),)
         return cursors
 
     def _is_new(self, number: int, rows: pa.Table, sequences: Slots) -> np.ndarray:  # noqa: ARG002
@@ -254,7 +256,7 @@ class UpdateQuery:
             return (most - self.queue.allocated_rows) // (2 * BLOCK_ROWS)
         return most - self.queue.waiting_count
 
-    def _enqueue(self, piece: Piece) -> None:
+    def _enqueue(self, piece: UpdateRows) -> None:
         times = np.maximum(piece.times, self.queue.last_time)
         self._load.came(len(times))
         if isinstance(self.queue, WindowQueue):
@@ -340,9 +342,9 @@ class UpdateQuery:
             if not isinstance(self.queue, WindowQueue):
                 return self._source.before(self.queue.oldest_seq)
             oldest, size = self.queue.oldest_needed, self.queue.spec.size
-        return self._source.cursors if oldest is None else (Cursor(oldest - size),)
+        return self._source.cursors if oldest is None else (FeedCursor(oldest - size),)
 
-    def _delivered(self, batch: Batch | WindowBatch) -> None:
+    def _delivered(self, batch: Dequeued | WindowBatch) -> None:
         with self._lock:
             now = max(self.clock(), self.queue.last_time)
             self.queue.deliver(batch, now)  # type: ignore[arg-type]  # it is the queue's own

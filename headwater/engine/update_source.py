@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.arrivals import Arrivals
-from headwater.engine.feed import Cursor, Feed
+from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.update_spec import TICK, UpdateSpec
 from headwater.engine.world import World
 from headwater.fold.columns import Slots
@@ -22,12 +22,12 @@ from headwater.storage.streaming.definition import SEQUENCE
 
 PIECE_ROWS = 200_000  # that are handed on at once
 
-Cursors = tuple[Cursor | None, ...]
+Cursors = tuple[FeedCursor | None, ...]
 IsNew = Callable[[int, pa.Table, Slots], np.ndarray]  # which rows of a branch have no result yet
 
 
 @dataclass(frozen=True)
-class Piece:
+class UpdateRows:
     """Rows on their way into the queue, in the order of their arrival."""
 
     rows: pa.Table  # as they wait
@@ -41,7 +41,7 @@ class Piece:
         return ticks
 
 
-class Source:
+class UpdateSource:
     """Reads the tables of one query."""
 
     def __init__(
@@ -49,7 +49,7 @@ class Source:
         spec: UpdateSpec,
         world: World,
         name: str,
-        cursors: Sequence[Cursor | None],
+        cursors: Sequence[FeedCursor | None],
         arrivals: Sequence[Arrivals],
         is_new: IsNew | None,
     ) -> None:
@@ -60,7 +60,7 @@ class Source:
             Feed(world, branch.table, cursor, name, branch.read)
             for branch, cursor in zip(spec.branches, cursors, strict=True)
         ]
-        self._cursors: list[Cursor | None] = list(cursors)
+        self._cursors: list[FeedCursor | None] = list(cursors)
         self._next = 0
         self._pieces: deque[tuple[int, Cursors]] = deque()  # the first number, and where it stood
 
@@ -90,7 +90,7 @@ class Source:
         """Released rows that were not handed on."""
         return sum(feed.basket.waiting(self._name) for feed in self._feeds)
 
-    def take(self, most: int, now: int) -> Piece | None:
+    def take(self, most: int, now: int) -> UpdateRows | None:
         """The next rows, so many of each branch at most; None if there are none."""
         before, parts, times = self.cursors, [], []
         for number, feed in enumerate(self._feeds):
@@ -100,7 +100,7 @@ class Source:
             definition = feed.table.definition
             ticks = definition.ticks(rows.column(definition.time))
             sequences = rows.column(SEQUENCE).to_numpy()
-            self._cursors[number] = Cursor(int(ticks[-1]), int(sequences[-1]))
+            self._cursors[number] = FeedCursor(int(ticks[-1]), int(sequences[-1]))
             came = np.maximum.accumulate(self._arrivals[number].times(sequences, now))
             queued, kept = self._unseen(number, self._spec.queued(number, rows, ticks), sequences)
             parts.append(queued)
@@ -115,7 +115,7 @@ class Source:
         if self._spec.window is None:  # windows know themselves from where they need rows
             self._pieces.append((self._next, before))
         self._next += len(came)
-        return Piece(rows, came, numbers)
+        return UpdateRows(rows, came, numbers)
 
     def _unseen(
         self, number: int, rows: pa.Table, sequences: Slots

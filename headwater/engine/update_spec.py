@@ -61,7 +61,7 @@ class WindowShape:
 
 
 @dataclass(frozen=True)
-class JoinSide:
+class UpdateJoinSide:
     """One windowed table of a join; only its keys wait, its rows are read when a key is processed."""
 
     table: StreamingTable
@@ -84,7 +84,7 @@ class UpdateSpec:
     behind_us: int | None = None
     refresh: tuple[pa.Array, int] | None = None  # values of the key, and every how many µs
     fraction: float = 0.0  # of the rows that are shed
-    join: tuple[JoinSide, ...] = ()  # of two streams: its sides; the branches are their keys
+    join: tuple[UpdateJoinSide, ...] = ()  # of two streams: its sides; the branches are their keys
 
     @property
     def stored(self) -> pa.Schema:

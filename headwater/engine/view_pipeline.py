@@ -32,7 +32,7 @@ from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
-from headwater.plan.text import Rows
+from headwater.plan.text import RowsSlot
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
@@ -52,7 +52,7 @@ class Start:
 
 
 @dataclass(frozen=True)
-class Place:
+class PipelinePlace:
     """What the views of one pipeline have in common besides their fold."""
 
     table: StreamingTable
@@ -65,7 +65,7 @@ class Place:
     time_zone: str = "UTC"  # in which the views' texts are read
 
 
-def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
+def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
     """What folds must have in common to be one pipeline; what may fail is part of it."""
     plan, leaf = spec.plan, spec.plan.leaves[0]
     files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
@@ -75,7 +75,7 @@ def signature(spec: FoldSpec, place: Place) -> tuple[object, ...]:
         place.at_insert,
         place.owner,
         place.time_zone,
-        plan.from_text.replaced({Rows("stream", leaf.number): Rows("stream", 0)}),
+        plan.from_text.replaced({RowsSlot("stream", leaf.number): RowsSlot("stream", 0)}),
         plan.where,
         plan.keys,
         spec.tier,
@@ -120,7 +120,7 @@ class ViewPipeline:
     """One pipeline, of one view or shared by several."""
 
     number: str  # never given out again
-    place: Place
+    place: PipelinePlace
     world: World
     probes: StaticProbes
     snapshot: SnapshotFile
@@ -474,7 +474,7 @@ class Pipelines:
         self._found: dict[str, ViewPipeline] = {}
 
     def join(
-        self, member: str, spec: FoldSpec, place: Place, make: Callable[[], ViewPipeline]
+        self, member: str, spec: FoldSpec, place: PipelinePlace, make: Callable[[], ViewPipeline]
     ) -> ViewPipeline:
         """The pipeline for a fold: one that is there, or a new one."""
         with self._lock:

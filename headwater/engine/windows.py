@@ -14,7 +14,7 @@ from types import TracebackType
 
 import pyarrow as pa
 
-from headwater.engine.feed import Cursor, Stretch
+from headwater.engine.feed import FeedCursor, Stretch
 from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.reader import LeafReader, ordered_down
 from headwater.engine.sampling import Instant
@@ -75,7 +75,7 @@ class Windows:
         return relation
 
     def at(
-        self, instant: Instant, landmarks: Sequence[Cursor | None], turn: int | None = None
+        self, instant: Instant, landmarks: Sequence[FeedCursor | None], turn: int | None = None
     ) -> WindowRows:
         """The windows at an instant; `turn`: which evaluation of the last take, where rows decide."""
         tick = instant.tick
@@ -151,7 +151,7 @@ def _newest(
     """The condition that a row is of the newest chunk."""
     cut, definition = reader.leaf.cut, snapshot.definition
     assert cut is not None
-    place: Cursor | None
+    place: FeedCursor | None
     if cut.rows is not None:
         place = reader.before_last(snapshot, stretch, cut.rows)
     elif reader.chunks is not None:

@@ -46,7 +46,7 @@ ACTIONS = "headwater_actions"
 TOUCHED = "headwater_touched"
 
 
-class Target(Protocol):
+class ChangeTarget(Protocol):
     """A table whose rows are being changed; other writers wait meanwhile."""
 
     schema: pa.Schema
@@ -63,7 +63,7 @@ class Target(Protocol):
 
 
 @contextlib.contextmanager
-def _target(running: Running, name: Name) -> Iterator[Target]:
+def _target(running: Running, name: Name) -> Iterator[ChangeTarget]:
     """The table to be changed, with its writers held."""
     stream = running.context.stream(name)
     if stream is None:
@@ -240,7 +240,7 @@ def _source(table: Name, alias: Name | None) -> str:
     return f"{quoted(table)} AS {quoted(alias if alias is not None else table)}"
 
 
-def _value_types(running: Running, table: Target, statement: Update) -> list[str]:
+def _value_types(running: Running, table: ChangeTarget, statement: Update) -> list[str]:
     """The types of the SET expressions, from Spark's own analysis."""
     text = Assembly(statement.text).say("SELECT ")
     for index, assignment in enumerate(statement.assignments):
@@ -249,7 +249,7 @@ def _value_types(running: Running, table: Target, statement: Update) -> list[str
     return _analysed(running, table, statement.table, text)
 
 
-def _analysed(running: Running, table: Target, name: Name, text: Assembly) -> list[str]:
+def _analysed(running: Running, table: ChangeTarget, name: Name, text: Assembly) -> list[str]:
     context = running.context
     with work_with_functions(context, text) as work:
         itself = Relation(table.schema, table.files, with_rows=True)
@@ -286,7 +286,7 @@ def _cast(text: Assembly, value: Span, field: pa.Field[pa.DataType]) -> None:
     text.say(head).copy(value).say(tail)
 
 
-def _apply(running: Running, table: Target, name: Name, text: Assembly) -> int:
+def _apply(running: Running, table: ChangeTarget, name: Name, text: Assembly) -> int:
     """Computes the actions, rewrites the files they touch, and commits; the rows changed."""
     context = running.context
     actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
@@ -360,7 +360,7 @@ def _check_source(context: Context, statement: Merge) -> None:
 class _MergeText:
     """Builds the query that computes a MERGE's actions."""
 
-    def __init__(self, running: Running, table: Target, statement: Merge) -> None:
+    def __init__(self, running: Running, table: ChangeTarget, statement: Merge) -> None:
         self.running = running
         self.table = table
         self.statement = statement

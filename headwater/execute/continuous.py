@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.engine import results
 from headwater.engine.factory import Factory
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Beginning, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
@@ -30,7 +30,7 @@ from headwater.execute.streaming_tables import add_stream
 from headwater.execute.tables import fresh_number
 from headwater.execute.update_queries import (
     MadeUpdate,
-    Place,
+    UpdatePlace,
     refuse_update_query,
     result_log,
     update_query,
@@ -83,7 +83,7 @@ def _options(given: Any) -> dict[str, Any]:
 
 def beginning_of(made: Made | MadeUpdate, from_beginning: bool) -> Beginning:
     """Where a query begins: after the rows that are released now, or before all of them."""
-    cursors: list[Cursor | None] = []
+    cursors: list[FeedCursor | None] = []
     for table in made.tables:
         state = table.state
         if table.definition.by_arrival and state.next_sequence:
@@ -93,7 +93,7 @@ def beginning_of(made: Made | MadeUpdate, from_beginning: bool) -> Beginning:
         if from_beginning or clock is None or not state.next_sequence:
             cursors.append(None)
         else:
-            cursors.append(Cursor(clock, state.next_sequence - 1))
+            cursors.append(FeedCursor(clock, state.next_sequence - 1))
     return Beginning(tuple(cursors), tuple(cursors), from_beginning)
 
 
@@ -205,7 +205,7 @@ def _register_update(
 def _update_query(context: Context, item: CatalogObject, made: MadeUpdate) -> UpdateQuery:
     """The update query of a catalog object."""
     saved = item.definition
-    place = Place(
+    place = UpdatePlace(
         number=item.id,
         name=item.name,
         log=result_log(context, made, context.streams.find(item.id)),
@@ -577,13 +577,13 @@ def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Resu
 
 def _landmarks(
     query: ContinuousQuery, statement: AlterQueryResetLandmark
-) -> Sequence[Cursor | None]:
-    found: list[Cursor | None] = []
+) -> Sequence[FeedCursor | None]:
+    found: list[FeedCursor | None] = []
     for table in query.tables:
         if statement.at is not None:
-            found.append(Cursor(table.definition.tick(statement.at) - 1))
+            found.append(FeedCursor(table.definition.tick(statement.at) - 1))
         elif query.sampling.after is not None:
-            found.append(Cursor(query.sampling.after))
+            found.append(FeedCursor(query.sampling.after))
         else:
             found.append(None)
     return found

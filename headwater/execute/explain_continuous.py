@@ -22,11 +22,11 @@ from headwater.execute.views import check_kept
 from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
 from headwater.plan.planner import ViewTimes
-from headwater.plan.text import Rows, Slot, SparkText
+from headwater.plan.text import RowsSlot, Slot, SparkText
 from headwater.plan.update_checks import is_update_query
 from headwater.plan.view_rules import reason_of_view
 from headwater.result import Result
-from headwater.sql.extensions import Window
+from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
@@ -127,7 +127,7 @@ def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
 
 def _over_folds(upper: SparkText | None, folds: int) -> list[str]:
     """The text of the part above the folds."""
-    names: dict[Slot, str] = {Rows("fold", number): f"fold_{number}" for number in range(folds)}
+    names: dict[Slot, str] = {RowsSlot("fold", number): f"fold_{number}" for number in range(folds)}
     lines = [] if upper is None else upper.fill("current_timestamp()", names).splitlines()
     return [f"  {line.rstrip()}" for line in lines if line.strip()]
 
@@ -186,7 +186,7 @@ def seconds(microseconds: int) -> str:
     return f"{microseconds / 1e6:g} s"
 
 
-def _window(window: Window) -> str:
+def _window(window: WindowClause) -> str:
     if window.kind == "landmark":
         return "[LANDMARK]"
     if window.kind == "chunks":

@@ -14,7 +14,7 @@ from headwater.execute.context import Context
 from headwater.kernel.functions import SqlFunction
 from headwater.sql.cursor import Cursor
 from headwater.sql.statements import create_function
-from headwater.sql.statements.base import Column, Parameter
+from headwater.sql.statements.base import ColumnDefinition, FunctionParameter
 from headwater.sql.statements.query import Query, make_query
 
 EXPRESSION = "SELECT "  # before a scalar function's expression, which makes a query of it
@@ -26,8 +26,8 @@ class Body:
     """A function's body as a query; that of a scalar function is read as `SELECT expression`."""
 
     function: SqlFunction
-    parameters: tuple[Parameter, ...]
-    columns: tuple[Column, ...] | None  # of a table function
+    parameters: tuple[FunctionParameter, ...]
+    columns: tuple[ColumnDefinition, ...] | None  # of a table function
     query: Query
     head: str  # the definition before the body: parameters, RETURNS, RETURN
 

@@ -34,8 +34,8 @@ from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Piece, Stand, column
 from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
-from headwater.sql.extensions import TableReference, Valid, Window
-from headwater.sql.extensions import Version as ViewVersion
+from headwater.sql.extensions import TableReference, Valid, WindowClause
+from headwater.sql.extensions import VersionClause as ViewVersion
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText
 from headwater.sql.types import quoted
@@ -412,7 +412,7 @@ def ranges_read(found: Reading, snapshot: StreamSnapshot, node: exp.Table | None
 
 
 def windowed(
-    found: Reading, snapshot: StreamSnapshot, window: Window, columns: list[str]
+    found: Reading, snapshot: StreamSnapshot, window: WindowClause, columns: list[str]
 ) -> pa.Table:
     """The rows of a window at the query's instant, in descending order, these columns only."""
     return window_rows(snapshot, window, found.instant, columns).select(columns)

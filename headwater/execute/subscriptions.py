@@ -24,7 +24,7 @@ from headwater.execute.query_results import (
     output_of,
     remove_later,
 )
-from headwater.execute.update_queries import MadeUpdate, Place, result_log, update_query
+from headwater.execute.update_queries import MadeUpdate, UpdatePlace, result_log, update_query
 from headwater.plan.checks import Checker
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
@@ -82,7 +82,7 @@ def _passing_expanded(context: Context, target: Query, text: str) -> ContinuousQ
             table.kept = True
         begin, log = beginning_of(made, False), result_log(context, made, None)
         options = {"priority": 0, "max_wait": None}
-        return update_query(made, Place(0, fresh_name(), log, begin, options))
+        return update_query(made, UpdatePlace(0, fresh_name(), log, begin, options))
     Checker(CatalogTables(context), target, text).check()
     return _passing_query(context, Made(context, target, text))
 

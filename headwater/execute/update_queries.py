@@ -18,7 +18,7 @@ from headwater.engine.update_spec import (
     ROW_NUMBER,
     ROW_NUMBERS,
     Branch,
-    JoinSide,
+    UpdateJoinSide,
     UpdateSpec,
     WindowShape,
 )
@@ -209,12 +209,12 @@ class MadeUpdate:
     def _by_branch(self) -> list[tuple[StreamingTable, MadeBranch]]:
         return [(table, made) for made in self._made for table in made.tables]
 
-    def _side(self, checked: CheckedBranch, number: int) -> JoinSide:
+    def _side(self, checked: CheckedBranch, number: int) -> UpdateJoinSide:
         window, made = checked.reference.window, self._made[0]
         assert window is not None
         reach = self._reach(checked)
         columns = made.plan.leaves[number].needed
-        return JoinSide(made.tables[number], checked.columns, columns, reach, window.before)
+        return UpdateJoinSide(made.tables[number], checked.columns, columns, reach, window.before)
 
     def _reach(self, checked: CheckedBranch) -> int:
         window = checked.reference.window
@@ -249,7 +249,7 @@ def _types(schema: pa.Schema) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class UpdatePlace:
     """Where an update query belongs: its number and name, its results, and how it is scheduled."""
 
     number: int
@@ -261,7 +261,7 @@ class Place:
     snapshot: SnapshotFile | None = None
 
 
-def update_query(made: MadeUpdate, place: Place) -> UpdateQuery:
+def update_query(made: MadeUpdate, place: UpdatePlace) -> UpdateQuery:
     """The factory of an update query, attached to its tables."""
     query = UpdateQuery(
         number=place.number,

@@ -13,7 +13,7 @@ import pyarrow as pa
 from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
-from headwater.engine.view_pipeline import Place, Start, ViewPipeline
+from headwater.engine.view_pipeline import PipelinePlace, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.errors import BindError, Error, SettingError, StorageError
 from headwater.execute.catalog_tables import CatalogTables
@@ -303,11 +303,11 @@ def _place(
     spec: FoldSpec,
     saved: Mapping[str, Any],
     static: HeldTables,
-) -> Place:
+) -> PipelinePlace:
     """Where a fold stands. A view that calls functions shares no pipeline: it may start after others."""
     leaf = spec.plan.leaves[0].number
     calls = made.plan.identifiers & context.functions.keys()
-    return Place(
+    return PipelinePlace(
         made.tables[leaf],
         Start(*saved["starts"][leaf]),
         static,
@@ -317,7 +317,7 @@ def _place(
     )
 
 
-def _pipeline(context: Context, made: MadeView, number: str, place: Place) -> ViewPipeline:
+def _pipeline(context: Context, made: MadeView, number: str, place: PipelinePlace) -> ViewPipeline:
     return ViewPipeline(
         number,
         place,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from sqlglot import exp
 
 from headwater.expression import function_rules
-from headwater.expression.binder import Binder, Refusal, Refused, Resolve
+from headwater.expression.binder import Binder, NotBound, Refusal, Resolve
 from headwater.expression.compile import Compiled, compiled, compiled_filter
 from headwater.expression.nodes import Bound
 from headwater.expression.terms import PLAIN, Terms
@@ -24,7 +24,7 @@ def bind(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Bound | Refu
     """The bound expression, or why there is none."""
     try:
         return Binder(resolve, terms).bound(node)
-    except Refused as refused:
+    except NotBound as refused:
         return refused.refusal
     except RecursionError:
         return Refusal("it is nested too deeply")

@@ -38,7 +38,7 @@ class Refusal:
     span: Span | None = None
 
 
-class Refused(Exception):
+class NotBound(Exception):
     """A part is not on the whitelist."""
 
     def __init__(self, reason: str, span: Span | None = None) -> None:
@@ -61,11 +61,11 @@ class Binder:
             return known
         rule = RULES.get(type(node))
         if rule is None:
-            raise Refused(f"{node.key} is evaluated by Spark", span_of(node))
+            raise NotBound(f"{node.key} is evaluated by Spark", span_of(node))
         self.check(node, rule)
         found = rule.read(self, node)
         if found is None:
-            raise Refused(f"{node.key} of these types is evaluated by Spark", span_of(node))
+            raise NotBound(f"{node.key} of these types is evaluated by Spark", span_of(node))
         found = spanned(found, span_of(node))
         self._known[id(node)] = found
         return found
@@ -73,17 +73,17 @@ class Binder:
     def check(self, node: exp.Expr, rule: Rule) -> None:
         """Refuses a node that says what the rule does not know, or calls a user's function."""
         if not self.terms.functions.isdisjoint(rule.names):
-            raise Refused(f"{node.key} may be a user's function", span_of(node))
+            raise NotBound(f"{node.key} may be a user's function", span_of(node))
         if _stray_arguments(node, rule):
-            raise Refused(f"this form of {node.key} is evaluated by Spark", span_of(node))
+            raise NotBound(f"this form of {node.key} is evaluated by Spark", span_of(node))
         if not _shaped(node, rule):
-            raise Refused("Spark may group the operands otherwise", span_of(node))
+            raise NotBound("Spark may group the operands otherwise", span_of(node))
 
     def argument(self, node: exp.Expr, name: str) -> Bound:
         """A node's argument."""
         child = node.args.get(name)
         if not isinstance(child, exp.Expr):
-            raise Refused(f"{node.key} has no {name}", span_of(node))
+            raise NotBound(f"{node.key} has no {name}", span_of(node))
         return self.bound(child)
 
     def arguments(self, node: exp.Expr) -> list[Bound]:
@@ -115,7 +115,7 @@ class Binder:
             return argument
         found = literals.typed(word, argument.value or "", self.terms.time_zone)
         if found is None:
-            raise Refused(f"Spark reads this text as {word}", argument.span)
+            raise NotBound(f"Spark reads this text as {word}", argument.span)
         return BoundConstant(found.value, found.type, span=argument.span)
 
     def _in_zone(self, argument: Bound) -> Bound:
@@ -124,7 +124,7 @@ class Binder:
         value = argument.value
         found = value and literals.timestamp(value.isoformat(), self.terms.time_zone)
         if value is not None and found is None:
-            raise Refused("a day of this zone is evaluated by Spark", argument.span)
+            raise NotBound("a day of this zone is evaluated by Spark", argument.span)
         return BoundConstant(found, TIMESTAMP, span=argument.span)
 
 

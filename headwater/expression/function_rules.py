@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.expression.binder import PREDICATE, RULES, Binder, Read, Refused
+from headwater.expression.binder import PREDICATE, RULES, Binder, NotBound, Read
 from headwater.expression.coercion import DATE, INT, STRING
 from headwater.expression.functions import patterns, times
 from headwater.expression.nodes import NULL, Bound, BoundConstant
@@ -100,7 +100,7 @@ def _dated(binder: Binder, node: exp.Expr) -> Bound:
     inner = node.this if type(node) is exp.TsOrDsToDate and set(node.args) == {"this"} else node
     found = binder.bound(inner)
     if found.type != DATE:
-        raise Refused("only a date is read as one here")
+        raise NotBound("only a date is read as one here")
     return found
 
 

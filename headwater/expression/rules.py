@@ -25,8 +25,8 @@ from headwater.expression.binder import (
     SUM,
     UNARY,
     Binder,
+    NotBound,
     Read,
-    Refused,
     Rule,
 )
 from headwater.expression.coercion import BOOLEAN, DATE, STRING, is_integer, supported
@@ -112,7 +112,7 @@ def _chain(name: str) -> Read:
             node = node.this
         parts.append(node)
         if len(parts) > LONGEST_CHAIN:
-            raise Refused(f"{name} has more than {LONGEST_CHAIN} parts")
+            raise NotBound(f"{name} has more than {LONGEST_CHAIN} parts")
         return binder.call(name, *(binder.bound(part) for part in reversed(parts)))
 
     return read

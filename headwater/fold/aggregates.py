@@ -23,12 +23,12 @@ from headwater.fold.families import (
     Edge,
     Extreme,
     Family,
+    FamilyRows,
     FloatSum,
     IntegerSum,
     LongSum,
     Moments,
     ObjectExtreme,
-    Rows,
     Vectors,
     missing_words,
 )
@@ -256,7 +256,7 @@ def parts_of(aggregate: Aggregate) -> list[Part]:
 def family_of(kind: str, argument: int | None, type_: pa.DataType) -> Family:
     """The family behind a part, for an argument of a type."""
     if argument is None:
-        return Rows()
+        return FamilyRows()
     if kind == "count":
         return Count(argument)
     vector = kind_of(type_)

@@ -111,7 +111,7 @@ class AddedFamily(Family):
         return [np.add.reduce(matrix, axis=0) for matrix in rows]
 
 
-class Rows(AddedFamily):
+class FamilyRows(AddedFamily):
     """How many rows, NULLs included: a group with none is not there."""
 
     invertible = direct = True
@@ -127,7 +127,7 @@ class Rows(AddedFamily):
         np.add.at(target[0], chunk.groups.ids, np.int64(1))
 
 
-class Count(Rows):
+class Count(FamilyRows):
     """How many rows are not NULL."""
 
     names = ("count",)

@@ -75,7 +75,7 @@ class MergeJob:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenPart:
     """A file of a partition."""
 
     part: int
@@ -87,8 +87,8 @@ class Written:
 class Merged:
     """What a job has made."""
 
-    kept: tuple[Written, ...]
-    results: tuple[Written, ...] = ()
+    kept: tuple[WrittenPart, ...]
+    results: tuple[WrittenPart, ...] = ()
 
 
 def part_path(prefix: str, part: int) -> str:
@@ -96,7 +96,7 @@ def part_path(prefix: str, part: int) -> str:
     return f"{prefix}-{part}.parquet"
 
 
-def write_part(table: pa.Table, prefix: str, part: int) -> Written:
+def write_part(table: pa.Table, prefix: str, part: int) -> WrittenPart:
     """Writes one partition's file, whole or not at all."""
     path = part_path(prefix, part)
     fresh = f"{path}.{uuid.uuid4().hex[:8]}.new"  # a task may be tried twice
@@ -114,7 +114,7 @@ def write_part(table: pa.Table, prefix: str, part: int) -> Written:
     except OSError as error:
         Path(fresh).unlink(missing_ok=True)
         raise storage_error("write", path, error) from error
-    return Written(part, table.num_rows, size)
+    return WrittenPart(part, table.num_rows, size)
 
 
 def read_part(path: str, columns: StateColumns) -> pa.Table:
@@ -149,11 +149,11 @@ def merge_on_spark(kernel: Kernel, job: MergeJob) -> Merged:
     count = len(job.parts)
     work = Work(f"SELECT id FROM range(0, {count}, 1, {count})")
     rows = kernel.map_batches(work, _Task(job), OUTCOME).to_pylist()
-    found: dict[str, list[Written]] = {KEPT: [], RESULT: []}
+    found: dict[str, list[WrittenPart]] = {KEPT: [], RESULT: []}
     for row in sorted(rows, key=lambda row: int(row["part"])):
         if row["what"] == FAILED:
             raise _retold(row["error"])
-        found[row["what"]].append(Written(row["part"], row["rows"], row["size"]))
+        found[row["what"]].append(WrittenPart(row["part"], row["rows"], row["size"]))
     return Merged(tuple(found[KEPT]), tuple(found[RESULT]))
 
 
@@ -176,7 +176,7 @@ class _Task:
             return [{"part": part, "what": FAILED, "error": _told(error)}]
         return [{"part": part, "what": w, "rows": f.rows, "size": f.size} for w, f in made]
 
-    def _merge(self, part: int) -> list[tuple[str, Written]]:
+    def _merge(self, part: int) -> list[tuple[str, WrittenPart]]:
         job, columns = self.job, self.job.shape.columns()
         tables, kept = _merged(job, columns, part)
         made = [] if kept is None else [(KEPT, kept)]
@@ -191,7 +191,7 @@ class _Task:
 
 def _merged(
     job: MergeJob, columns: StateColumns, part: int
-) -> tuple[list[pa.Table], Written | None]:
+) -> tuple[list[pa.Table], WrittenPart | None]:
     """The tables of one partition; merged into one that is written, if that is to be kept."""
     tables = [read_part(path, columns) for path in job.sources[part]]
     if job.kept is None or not tables:

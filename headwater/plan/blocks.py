@@ -10,12 +10,12 @@ from typing import Protocol
 import pyarrow as pa
 
 from headwater.errors import BindError
-from headwater.plan.calls import AGGREGATES, Call
+from headwater.plan.calls import AGGREGATES, SqlCall
 from headwater.plan.folds import FoldPlan, Leaf, Life, StaticSource, StreamColumns
 from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, inside, within
-from headwater.plan.shape import Block
-from headwater.plan.text import Rows, SparkText, spark_text
+from headwater.plan.shape import SelectBlock
+from headwater.plan.text import RowsSlot, SparkText, spark_text
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -83,8 +83,8 @@ class Bound:
     """A query under way to its plan."""
 
     query: Query
-    blocks: list[Block]
-    calls: list[Call]
+    blocks: list[SelectBlock]
+    calls: list[SqlCall]
     scopes: list[Scope]
     leaves: tuple[Leaf, ...]
     uses: list[ColumnUse]
@@ -101,15 +101,15 @@ class Bound:
         """The query's text."""
         return self.query.text
 
-    def calls_in(self, span: Span) -> list[Call]:
+    def calls_in(self, span: Span) -> list[SqlCall]:
         """The calls in a span, outer ones before those inside them."""
         return [call for call in self.calls if within(call.span, span)]
 
-    def nested(self, span: Span) -> list[Block]:
+    def nested(self, span: Span) -> list[SelectBlock]:
         """The blocks that lie inside a span, but are not the span."""
         return [b for b in self.blocks if within(b.span, span) and b.span != span]
 
-    def own_uses(self, block: Block, span: Span) -> list[ColumnUse]:
+    def own_uses(self, block: SelectBlock, span: Span) -> list[ColumnUse]:
         """The columns in a span of a block that are not inside a subquery of it."""
         deeper = [b.span for b in self.nested(block.span)]
         return [u for u in inside(self.uses, span) if not any(within(u.span, d) for d in deeper)]
@@ -128,7 +128,7 @@ class Bound:
             return False
         return not self.streams_in(span)
 
-    def check_independent(self, block: Block, scope: Scope) -> None:
+    def check_independent(self, block: SelectBlock, scope: Scope) -> None:
         """Unfit if a block inside another reads a row outside it: it cannot be folded by itself."""
         if all(block.span == b.span or not within(block.span, b.span) for b in self.blocks):
             return
@@ -136,7 +136,7 @@ class Bound:
         if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
             raise Unfit(OUTSIDE)
 
-    def check_ctes(self, block: Block, scope: Scope) -> None:
+    def check_ctes(self, block: SelectBlock, scope: Scope) -> None:
         """Unfit if the stream pipeline of a block reads a CTE, which stands outside of its text."""
         sources = [info.source.relation for info in scope.sources if info.streaming]
         known = {relation.span for relation in sources if relation is not None}
@@ -147,11 +147,11 @@ class Bound:
             if inner and relation.span not in known:
                 raise Unfit(f"{relation.name} of WITH is read together with the rows of a stream")
 
-    def from_text(self, block: Block, scope: Scope) -> SparkText:
+    def from_text(self, block: SelectBlock, scope: Scope) -> SparkText:
         """The FROM clause with the block's streams under the names that Spark holds."""
         extra = [*self.replaced]
         for _, leaf in self.direct(scope):
-            extra += leaf_edits(leaf, self.query, Rows("stream", leaf.number))
+            extra += leaf_edits(leaf, self.query, RowsSlot("stream", leaf.number))
         return self.rendering.of(block.places["FROM"], extra)
 
     def join_conditions(self, scope: Scope) -> tuple[Piece, ...]:
@@ -191,10 +191,10 @@ class BoundBlock:
     """One block with windowed tables in its own FROM, as the rules see it and rewrite it."""
 
     query: Bound
-    block: Block
+    block: SelectBlock
     scope: Scope
     number: int  # of the fold that it becomes
-    members: tuple[Member, ...] = ()  # subqueries of WHERE that are joins
+    members: tuple[MemberJoin, ...] = ()  # subqueries of WHERE that are joins
     below: tuple[Span, ...] = ()  # conjuncts of WHERE in the stream pipeline
     above: tuple[Span, ...] = ()  # and those that are asked at each instant
 
@@ -223,17 +223,17 @@ class BoundBlock:
 
 
 @dataclass(frozen=True)
-class Member:
+class MemberJoin:
     """A subquery of WHERE that is a semi or anti join: its block, and the source that it is."""
 
-    block: Block
+    block: SelectBlock
     source: StaticSource
 
 
 Rule = Callable[[BoundBlock], FoldPlan | BoundBlock | None]
 
 
-def leaf_edits(leaf: Leaf, query: Query, rows: Rows) -> list[Stand]:
+def leaf_edits(leaf: Leaf, query: Query, rows: RowsSlot) -> list[Stand]:
     """What puts rows under a name in the place of a windowed table."""
     alias = next(r.alias for r in query.relations if r.span == leaf.name.span)
     shown = spark_text(rows) if alias is not None else spark_text(rows, f" AS {quoted(leaf.alias)}")

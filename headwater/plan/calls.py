@@ -46,7 +46,7 @@ _READS_A_TIME = words("DATE TIMESTAMP TIMESTAMP_NTZ TIMESTAMP_LTZ CAST TRY_CAST"
 
 
 @dataclass(frozen=True)
-class Call:
+class SqlCall:
     """One call, with all that belongs to it."""
 
     name: str  # in upper case
@@ -60,7 +60,7 @@ class Call:
     within: bool = False  # WITHIN GROUP follows
 
 
-def calls_of(query: Query) -> list[Call]:
+def calls_of(query: Query) -> list[SqlCall]:
     """All calls of a query, outer ones before those inside them; none if it was not understood."""
     if query.tree is None:
         return []
@@ -93,7 +93,7 @@ def _heads(text: str) -> dict[int, str]:
     }
 
 
-def _tree_call(node: exp.Expr, heads: Mapping[int, str]) -> Call | None:
+def _tree_call(node: exp.Expr, heads: Mapping[int, str]) -> SqlCall | None:
     outer, span = _around(node)
     begins = any(
         has_span(part) and span_of(part).start == span.start for part in node.iter_expressions()
@@ -112,7 +112,7 @@ def _tree_call(node: exp.Expr, heads: Mapping[int, str]) -> Call | None:
         node.this, exp.Order
     )
     filters = [one.expression.this for one in outer if isinstance(one, exp.Filter)]
-    return Call(
+    return SqlCall(
         name=heads[span.start],
         span=span,
         arguments=() if star else _arguments(parts),
@@ -166,13 +166,13 @@ def called_among(text: str, names: Iterable[str]) -> set[str]:
     return calls & set(names)
 
 
-def varying_calls(text: str) -> list[Call]:
+def varying_calls(text: str) -> list[SqlCall]:
     """The calls of functions of time and chance, however they are written.
 
     `unix_timestamp(x)` is none: only without arguments it is the time.
     """
     tokens = tokenize(text)
-    found: list[Call] = []
+    found: list[SqlCall] = []
     for index, token in enumerate(tokens[:-1]):
         name = token.name.upper() if token.is_name else ""
         is_call = tokens[index + 1].text == "("
@@ -183,7 +183,7 @@ def varying_calls(text: str) -> list[Call]:
             first -= 2
         if not is_call and (first != index or (index and tokens[index - 1].upper == "AS")):
             continue  # a column, or the name of one
-        call = _written(tokens, index) if is_call else Call(name, token.span, ())
+        call = _written(tokens, index) if is_call else SqlCall(name, token.span, ())
         if name != "UNIX_TIMESTAMP" or not call.arguments:
             found.append(replace(call, name=name, span=Span(tokens[first].start, call.span.end)))
     return found
@@ -208,7 +208,7 @@ def _holds_a_moment(literal: str) -> bool:
     return literal.lstrip("rR").strip("\"' \t\n").upper().startswith(_MOMENTS)
 
 
-def _written(tokens: Sequence[Token], index: int) -> Call:
+def _written(tokens: Sequence[Token], index: int) -> SqlCall:
     """A call as it is written: its name, whether it has arguments, and where it ends."""
     depth, close = 0, index + 1
     for close in range(index + 1, len(tokens)):
@@ -217,4 +217,4 @@ def _written(tokens: Sequence[Token], index: int) -> Call:
             break
     inside = Span(tokens[index + 1].end, tokens[close].start)
     arguments = (inside,) if close > index + 2 else ()
-    return Call(tokens[index].upper, Span(tokens[index].start, tokens[close].end), arguments)
+    return SqlCall(tokens[index].upper, Span(tokens[index].start, tokens[close].end), arguments)

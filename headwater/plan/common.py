@@ -15,7 +15,7 @@ from headwater.plan.blocks import Bound
 from headwater.plan.folds import FoldPlan, Leaf, StaticSource
 from headwater.plan.forms import form
 from headwater.plan.pieces import Piece
-from headwater.plan.shape import Source
+from headwater.plan.shape import BlockSource
 
 
 def fold_form(bound: Bound, fold: FoldPlan) -> Hashable:
@@ -47,7 +47,7 @@ def _leaf(leaf: Leaf) -> Hashable:
     return (leaf.name.key, seen, chunks, leaf.newest, leaf.previous, calls)
 
 
-def _source(bound: Bound, source: Source, names: _Names) -> Hashable:
+def _source(bound: Bound, source: BlockSource, names: _Names) -> Hashable:
     """A relation of FROM and how it is joined."""
     if source.relation is not None:
         relation: Hashable = source.relation.name.key

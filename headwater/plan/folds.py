@@ -12,9 +12,9 @@ from typing import Literal as OneOf
 import pyarrow as pa
 
 from headwater.plan.pieces import Piece
-from headwater.plan.shape import Block, Limit, OrderItem
-from headwater.plan.text import Rows, SparkText
-from headwater.sql.extensions import Cut, Window
+from headwater.plan.shape import Limit, OrderItem, SelectBlock
+from headwater.plan.text import RowsSlot, SparkText
+from headwater.sql.extensions import Cut, WindowClause
 from headwater.sql.text import Name
 
 PANE = "headwater_pane"
@@ -28,17 +28,17 @@ Life = OneOf["query", "chunk", "scan"]
 
 def stream_view(number: int) -> str:
     """The name under which Spark reads the new rows of a leaf."""
-    return Rows("stream", number).name
+    return RowsSlot("stream", number).name
 
 
 def window_view(number: int) -> str:
     """The name under which Spark reads all rows of a leaf's window."""
-    return Rows("window", number).name
+    return RowsSlot("window", number).name
 
 
 def static_view(name: str) -> str:
     """The name under which Spark reads a table below a view's folds, as of its creation."""
-    return Rows("static", name).name
+    return RowsSlot("static", name).name
 
 
 def previous_column(column: str, steps: int) -> str:
@@ -88,7 +88,7 @@ class Leaf:
     number: int
     name: Name
     alias: str
-    window: Window
+    window: WindowClause
     columns: StreamColumns
     needed: tuple[str, ...] = ()  # the columns that the query names
     hidden: tuple[str, ...] = ()  # those of them that are not declared, and that a text of it reads
@@ -183,7 +183,7 @@ class FoldPlan:
 
     number: int
     kind: FoldKind
-    block: Block
+    block: SelectBlock
     leaves: tuple[Leaf, ...]
     leaf_sources: tuple[int, ...]  # which of the block's sources they are
     statics: tuple[tuple[int, StaticSource], ...]

@@ -8,7 +8,7 @@ from headwater.plan.blocks import Sampling as Sampled
 from headwater.plan.blocks import Tables
 from headwater.plan.folds import Leaf
 from headwater.sql.duration import Duration
-from headwater.sql.extensions import Cut, Window
+from headwater.sql.extensions import Cut, WindowClause
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 
@@ -37,7 +37,7 @@ def view_leaves(query: Query, tables: Tables, at_hand: bool = False) -> tuple[Le
         if columns is not None:
             alias = str(reference.alias or reference.name.rpartition(".")[2])
             end = reference.name.span.end
-            window = Window("interval" if at_hand else "landmark", Span(end, end))
+            window = WindowClause("interval" if at_hand else "landmark", Span(end, end))
             found.append(Leaf(len(found), reference.name, alias, window, columns))
     return tuple(found)
 
@@ -50,15 +50,15 @@ def cut_by(cut: Cut, time: str) -> Sampled:
     return "interval" if cut.kind == "interval" and on_time else "chunks"
 
 
-def window_of(cut: Cut, time: str) -> Window:
+def window_of(cut: Cut, time: str) -> WindowClause:
     """The window that the kept chunks of a cut are, at the end of the newest one."""
     by = cut_by(cut, time)
     if by == "rows":
         assert cut.rows is not None
-        return Window("rows", cut.span, rows=cut.keep * cut.rows)
+        return WindowClause("rows", cut.span, rows=cut.keep * cut.rows)
     if by == "chunks":
-        return Window("chunks", cut.span, rows=cut.keep)
-    return Window("interval", cut.span, Duration(cut.keep * cut_length(cut)), before=True)
+        return WindowClause("chunks", cut.span, rows=cut.keep)
+    return WindowClause("interval", cut.span, Duration(cut.keep * cut_length(cut)), before=True)
 
 
 def cut_length(cut: Cut) -> int:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.plan.text import INSTANT, Slot, SparkText, Value, spark_text
+from headwater.plan.text import INSTANT, Slot, SparkText, ValueSlot, spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -69,7 +69,7 @@ def column(name: str, table: str | None = None) -> Piece:
 
 def value(aggregate: int) -> Piece:
     """The value of an aggregate of a fold."""
-    slot = Value(aggregate)
+    slot = ValueSlot(aggregate)
     return Piece(spark_text(slot), exp.column(slot.name))
 
 

@@ -17,7 +17,7 @@ from sqlglot import exp
 from headwater.errors import BindError, NotSupportedError
 from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Tables, Unfit, leaf_edits
 from headwater.plan.blocks import Sampling as Sampled
-from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
 from headwater.plan.common import fold_form
 from headwater.plan.folds import (
     NEWEST,
@@ -56,7 +56,7 @@ from headwater.plan.scope import (
     narrowed,
     within,
 )
-from headwater.plan.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.shape import BlockSource, SelectBlock, blocks_of, cte_bodies
 from headwater.plan.stars import (
     hidden_names,
     reads_all_columns,
@@ -64,9 +64,9 @@ from headwater.plan.stars import (
     star_in_expression,
 )
 from headwater.plan.state_calls import call_names, find_state_calls
-from headwater.plan.text import Rows, SparkText, joined, spark_text
+from headwater.plan.text import RowsSlot, SparkText, joined, spark_text
 from headwater.plan.times import refuse_chance, refuse_ordered_distinct, time_edits
-from headwater.sql.extensions import Previous, Relation, TableReference, Valid
+from headwater.sql.extensions import NamedRelation, Previous, TableReference, Valid
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -196,7 +196,7 @@ def _check_opaque(bound: Bound) -> None:
         )
 
 
-def _own_aggregates(calls: Sequence[Call], tables: Tables) -> frozenset[str]:
+def _own_aggregates(calls: Sequence[SqlCall], tables: Tables) -> frozenset[str]:
     """The aggregates that users made, among the functions that a query calls."""
     return frozenset(call.name for call in calls if tables.is_aggregate(call.name.lower()))
 
@@ -246,14 +246,14 @@ def _cut_spans(query: Query) -> list[Span]:
 # Binding
 
 
-def _scope(query: Query, block: Block, tables: Tables, leaves: Sequence[Leaf]) -> Scope:
+def _scope(query: Query, block: SelectBlock, tables: Tables, leaves: Sequence[Leaf]) -> Scope:
     return Scope(block, [_source_info(query, s, tables, leaves) for s in block.sources])
 
 
 def _source_info(
-    query: Query, source: Source, tables: Tables, leaves: Sequence[Leaf]
+    query: Query, source: BlockSource, tables: Tables, leaves: Sequence[Leaf]
 ) -> SourceInfo:
-    relation: Relation | None = source.relation
+    relation: NamedRelation | None = source.relation
     name = "" if relation is None else str(relation.name)
     alias = str(source.alias or name.rpartition(".")[2])
     if relation is None:
@@ -278,7 +278,7 @@ def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
 def _function_edits(
     query: Query,
     leaves: tuple[Leaf, ...],
-    blocks: Sequence[Block],
+    blocks: Sequence[SelectBlock],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
     view: ViewTimes | None,
@@ -337,7 +337,7 @@ def valid_piece(query: Query, time: Piece, valid: Valid) -> Piece:
 def _previous(
     query: Query,
     use: Previous,
-    blocks: Sequence[Block],
+    blocks: Sequence[SelectBlock],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse],
 ) -> tuple[AddedUse, list[tuple[str, int]]]:
@@ -371,10 +371,10 @@ def _previous(
 
 def _with_needed(
     leaves: tuple[Leaf, ...],
-    blocks: Sequence[Block],
+    blocks: Sequence[SelectBlock],
     scopes: Sequence[Scope],
     uses: list[ColumnUse] | None,
-    calls: Sequence[Call],
+    calls: Sequence[SqlCall],
     identifiers: frozenset[str],
 ) -> tuple[Leaf, ...]:
     """The leaves with the columns that the query names; all visible ones where that is not clear."""
@@ -449,7 +449,7 @@ def _distinct(split: Sequence[FoldPlan]) -> tuple[FoldPlan, ...]:
 
 
 def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
-    rows = Rows("fold", fold.number)
+    rows = RowsSlot("fold", fold.number)
     if fold.outside:
         return lookup_text(fold, rows)
     if fold.finish is not None:
@@ -498,7 +498,7 @@ def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> S
     """The query over all rows of its windows; some tables under their static names."""
     extra = [pinned(reference) for reference in static]
     for leaf in bound.leaves:
-        extra += leaf_edits(leaf, bound.query, Rows("window", leaf.number))
+        extra += leaf_edits(leaf, bound.query, RowsSlot("window", leaf.number))
     for block, scope in zip(bound.blocks, bound.scopes, strict=True):
         extra += _over_rows(bound, block, scope)
     return bound.rendering.of(span, extra)
@@ -507,11 +507,11 @@ def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> S
 def pinned(reference: TableReference) -> Stand:
     """A table under its static name."""
     alias = "" if reference.alias else f" AS {quoted(reference.name)}"
-    name = Rows("static", reference.name.key).name
+    name = RowsSlot("static", reference.name.key).name
     return Stand(reference.name.span, spark_text(quoted(name) + alias))
 
 
-def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
+def _over_rows(bound: Bound, block: SelectBlock, scope: Scope) -> list[Stand]:
     """What changes in a block that Spark evaluates over rows of windows or rings."""
     found = [*edge_edits(bound, block, scope), *call_names(bound.query, block, bound.added)]
     leaves = [info.leaf for info in scope.sources if info.leaf is not None]
@@ -520,7 +520,7 @@ def _over_rows(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
     return [*found, *star_edits(bound.text, block, scope)]
 
 
-def _newest_only(block: Block, scope: Scope) -> list[Stand]:
+def _newest_only(block: SelectBlock, scope: Scope) -> list[Stand]:
     """PAIR NEWEST: only rows of which a part is from its source's newest chunk."""
     shown = [info for info in scope.sources if info.source.join not in ("semi", "anti")]
     flags = [column(NEWEST, i.alias).text for i in shown if i.leaf is not None]
@@ -533,7 +533,7 @@ def _newest_only(block: Block, scope: Scope) -> list[Stand]:
     return [Stand(after, spark_text(" WHERE ", test))]
 
 
-def _is_whole(bound: Bound, block: Block) -> bool:
+def _is_whole(bound: Bound, block: SelectBlock) -> bool:
     """Whether a block is the query, and its subqueries are all in the stream pipeline."""
     pushed = [span for span in block.conjuncts if bound.is_pushable(span)]
     places = [*pushed, *(source.span for source in block.sources)]

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.plan.folds import Leaf, SourceColumn
-from headwater.plan.shape import Block, Source
+from headwater.plan.shape import BlockSource, SelectBlock
 from headwater.sql.text import Span
 
 
@@ -38,7 +38,7 @@ class ColumnUse:
 class SourceInfo:
     """A source of a block as far as it is known."""
 
-    source: Source
+    source: BlockSource
     alias: str
     schema: pa.Schema | None  # None: only Spark knows
     visible: tuple[str, ...]
@@ -49,7 +49,7 @@ class SourceInfo:
 class Scope:
     """The sources of one block."""
 
-    def __init__(self, block: Block, sources: Sequence[SourceInfo]) -> None:
+    def __init__(self, block: SelectBlock, sources: Sequence[SourceInfo]) -> None:
         self.block = block
         self.sources = tuple(sources)
 
@@ -142,7 +142,7 @@ def _fields(column: exp.Column) -> list[tuple[str, Span]]:
 
 
 def narrowed(
-    uses: Sequence[ColumnUse], blocks: Sequence[Block], scopes: Sequence[Scope]
+    uses: Sequence[ColumnUse], blocks: Sequence[SelectBlock], scopes: Sequence[Scope]
 ) -> list[ColumnUse]:
     """The references, those to fields of a column (`p.x`, `t.p.x`) without the fields.
 
@@ -151,7 +151,7 @@ def narrowed(
     return [_narrowed(use, blocks, scopes) if len(use.parts) > 1 else use for use in uses]
 
 
-def _narrowed(use: ColumnUse, blocks: Sequence[Block], scopes: Sequence[Scope]) -> ColumnUse:
+def _narrowed(use: ColumnUse, blocks: Sequence[SelectBlock], scopes: Sequence[Scope]) -> ColumnUse:
     (first, place), (second, after) = use.parts[:2]
     around = [n for n, block in enumerate(blocks) if within(use.span, block.span)]
     for number in sorted(around, key=lambda n: len(blocks[n].span)):
@@ -169,7 +169,7 @@ def inside(uses: Sequence[ColumnUse], span: Span) -> list[ColumnUse]:
     return [use for use in uses if span.start <= use.span.start and use.span.end <= span.end]
 
 
-def innermost(blocks: Sequence[Block], span: Span) -> Block | None:
+def innermost(blocks: Sequence[SelectBlock], span: Span) -> SelectBlock | None:
     """The block that a span stands in."""
     holding = [block for block in blocks if within(span, block.span)]
     return min(holding, key=lambda block: len(block.span), default=None)

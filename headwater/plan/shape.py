@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from headwater.sql.dialect import relation_of
-from headwater.sql.extensions import Relation
+from headwater.sql.extensions import NamedRelation
 from headwater.sql.lexer import tokenize
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
@@ -47,12 +47,12 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Source:
+class BlockSource:
     """One relation of a FROM clause and how it is joined to those before it."""
 
     span: Span  # of the relation with its alias, without the join words and ON
     join: str  # "" for the first, "," , "inner", "left", "right", "full", "cross", "semi", "anti"
-    relation: Relation | None  # a name; None for a subquery or a function
+    relation: NamedRelation | None  # a name; None for a subquery or a function
     subquery: Span | None  # without its parentheses
     alias: Name | None
     on: tuple[Span, ...] = ()  # the conjuncts of ON
@@ -81,14 +81,14 @@ class Limit:
 
 
 @dataclass(frozen=True)
-class Block:
+class SelectBlock:
     """One SELECT."""
 
     node: exp.Select = field(compare=False, repr=False)
     span: Span
     distinct: bool
     items: tuple[Item, ...]
-    sources: tuple[Source, ...]
+    sources: tuple[BlockSource, ...]
     conjuncts: tuple[Span, ...]
     group: tuple[Span, ...]
     group_all: bool
@@ -102,7 +102,7 @@ class Block:
     )  # of each clause, without its words
 
 
-def blocks_of(query: Query) -> list[Block]:
+def blocks_of(query: Query) -> list[SelectBlock]:
     """All blocks of a query, outer ones first; none if it was not understood."""
     if query.tree is None:
         return []
@@ -145,7 +145,7 @@ class _Reader:
     def _note(self, what: str) -> None:
         self._unknown = self._unknown or what
 
-    def block(self) -> Block:
+    def block(self) -> SelectBlock:
         node = self._node
         span = self._span()
         for part, name in _UNKNOWN.items():
@@ -158,7 +158,7 @@ class _Reader:
         group, group_all = self._group()
         items = tuple(self._item(item) for item in node.expressions)
         sources = tuple(self._sources(span))
-        block = Block(
+        block = SelectBlock(
             node=node,
             span=span,
             distinct=distinct is not None,
@@ -185,7 +185,7 @@ class _Reader:
         first = next(token.start for token in tokenize(self._text) if token.start >= after)
         return Span(first, span.end)
 
-    def _places(self, block: Block) -> dict[str, Span]:
+    def _places(self, block: SelectBlock) -> dict[str, Span]:
         found: dict[str, Span] = {}
         if block.items:
             found["SELECT"] = Span(block.items[0].span.start, block.items[-1].span.end)
@@ -269,7 +269,7 @@ class _Reader:
     def _joins(self) -> list[exp.Join]:
         return list(self._node.args.get("joins") or ())
 
-    def _sources(self, span: Span) -> Iterator[Source]:
+    def _sources(self, span: Span) -> Iterator[BlockSource]:
         from_ = self._node.args.get("from_")
         if from_ is None:
             return
@@ -292,7 +292,7 @@ class _Reader:
             self._note("something in FROM")
         return side or "inner"
 
-    def _source(self, node: exp.Expr, kind: str, join: exp.Join | None) -> Source:
+    def _source(self, node: exp.Expr, kind: str, join: exp.Join | None) -> BlockSource:
         relation = relation_of(node) if isinstance(node, exp.Table) else None
         subquery = self._subquery(node)
         if relation is None and subquery is None:
@@ -306,7 +306,7 @@ class _Reader:
             self._note("column names after an alias")
         on = None if join is None else join.args.get("on")
         using = (join.args.get("using") if join is not None else None) or []
-        return Source(
+        return BlockSource(
             span_of(node),
             kind,
             relation,

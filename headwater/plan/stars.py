@@ -15,17 +15,17 @@ from headwater.errors import NotSupportedError
 from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Stand
 from headwater.plan.scope import Scope
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.types import quoted
 
 
-def reads_all_columns(block: Block) -> bool:
+def reads_all_columns(block: SelectBlock) -> bool:
     """Whether `*` means columns in a block: in its list, or in struct(*) and the like."""
     return any(item.star for item in block.items) or star_in_expression(block)
 
 
-def star_in_expression(block: Block) -> bool:
+def star_in_expression(block: SelectBlock) -> bool:
     """Whether `*` is more than an item of the list: in struct(*), or with EXCEPT; count(*) counts rows."""
     for star in block.node.find_all(exp.Star):
         owner = star.parent if isinstance(star.parent, exp.Column) else star
@@ -36,7 +36,7 @@ def star_in_expression(block: Block) -> bool:
     return False
 
 
-def star_edits(text: str, block: Block, scope: Scope) -> list[Stand]:
+def star_edits(text: str, block: SelectBlock, scope: Scope) -> list[Stand]:
     """`*` of a block without columns of ours; NotSupportedError where they cannot be left out."""
     sources = [
         (info.alias, info.leaf)
@@ -69,7 +69,7 @@ def star_edits(text: str, block: Block, scope: Scope) -> list[Stand]:
     return found
 
 
-def _check_natural(block: Block, names: Sequence[str]) -> None:
+def _check_natural(block: SelectBlock, names: Sequence[str]) -> None:
     if block.natural and len(set(names)) < len(names):
         raise NotSupportedError(
             "NATURAL JOIN of tables whose hidden columns are read",

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 
 from headwater.errors import BindError
 from headwater.plan.blocks import AddedUse, StateFunction, Tables
-from headwater.plan.calls import Call
+from headwater.plan.calls import SqlCall
 from headwater.plan.folds import Leaf, StateCall, call_column
 from headwater.plan.pieces import Piece, Rendering, Stand, column
 from headwater.plan.scope import ColumnUse, Scope, innermost, inside, within
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
@@ -34,7 +34,7 @@ class StateCalls:
         """The column of each call in its place."""
         return [Stand.of(use.span, use.piece) for use in self.uses]
 
-    def named_edits(self, query: Query, blocks: Iterable[Block]) -> list[Stand]:
+    def named_edits(self, query: Query, blocks: Iterable[SelectBlock]) -> list[Stand]:
         """The same where items of a select list keep the name that they would have."""
         named = {s.span: s for block in blocks for s in call_names(query, block, self.uses)}
         return [named.get(stand.span, stand) for stand in self.edits]
@@ -48,10 +48,10 @@ class StateCalls:
 
 def find_state_calls(
     query: Query,
-    calls: Sequence[Call],
+    calls: Sequence[SqlCall],
     statement: str,
     tables: Tables,
-    blocks: Sequence[Block],
+    blocks: Sequence[SelectBlock],
     scopes: Sequence[Scope],
     uses: Sequence[ColumnUse] | None,
     in_view: bool = False,
@@ -74,7 +74,7 @@ def find_state_calls(
     return StateCalls(tuple(made), binder.calls)
 
 
-def call_names(query: Query, block: Block, uses: Iterable[AddedUse]) -> list[Stand]:
+def call_names(query: Query, block: SelectBlock, uses: Iterable[AddedUse]) -> list[Stand]:
     """A call that is a whole item without a name: its column is called as it is written."""
     items = {item.expression for item in block.items if item.name is None}
     return [
@@ -91,7 +91,7 @@ class _Binder:
         self,
         query: Query,
         statement: str,
-        blocks: Sequence[Block],
+        blocks: Sequence[SelectBlock],
         scopes: Sequence[Scope],
         uses: Sequence[ColumnUse] | None,
     ) -> None:
@@ -99,7 +99,7 @@ class _Binder:
         self._blocks, self._scopes = blocks, scopes
         self.calls: dict[int, list[StateCall]] = {}
 
-    def use(self, call: Call, function: StateFunction, others: Sequence[Span]) -> AddedUse:
+    def use(self, call: SqlCall, function: StateFunction, others: Sequence[Span]) -> AddedUse:
         """What stands for one call."""
         self._check(call, others)
         leaf, columns = self._leaf(call)
@@ -110,7 +110,7 @@ class _Binder:
             call.span, lambda named: named(made.column), leaf, (made.column,), named=True
         )
 
-    def _check(self, call: Call, others: Sequence[Span]) -> None:
+    def _check(self, call: SqlCall, others: Sequence[Span]) -> None:
         plain = not (call.distinct or call.star or call.filter or call.windowed or call.within)
         if not plain or call.ignore_nulls:
             raise self.error(call, f"{call.name.lower()} takes plain arguments", None)
@@ -127,7 +127,7 @@ class _Binder:
                 "one function can do the work of both",
             )
 
-    def _leaf(self, call: Call) -> tuple[Leaf, list[Stand]]:
+    def _leaf(self, call: SqlCall) -> tuple[Leaf, list[Stand]]:
         """The table that a call is made for, and its columns in the arguments by their bare names."""
         block = innermost(self._blocks, call.span)
         scope = None if block is None else self._scopes[self._blocks.index(block)]
@@ -159,7 +159,7 @@ class _Binder:
         known.append(StateCall(name, function.life, arguments, place, function.type))
         return known[-1]
 
-    def error(self, call: Call, message: str, hint: str | None) -> BindError:
+    def error(self, call: SqlCall, message: str, hint: str | None) -> BindError:
         """The error about a call, at its place."""
         place = call.span.shifted(self._query.offset).place(self._statement)
         return BindError(f"function {message}", sqlstate="42P20", hint=hint, place=place)

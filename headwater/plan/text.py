@@ -13,7 +13,7 @@ from typing import Literal as OneOf
 
 
 @dataclass(frozen=True)
-class Instant:
+class InstantSlot:
     """Where the instant belongs."""
 
     @property
@@ -23,7 +23,7 @@ class Instant:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowsSlot:
     """Where rows are read by a name: a leaf's new ones, its whole window, a fold's result, a pinned table."""
 
     of: OneOf["stream", "window", "fold", "static"]
@@ -36,7 +36,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Value:
+class ValueSlot:
     """Where the value of an aggregate of a fold is read."""
 
     number: int
@@ -47,8 +47,8 @@ class Value:
         return f"_a{self.number}"
 
 
-INSTANT = Instant()
-Slot = Instant | Rows | Value
+INSTANT = InstantSlot()
+Slot = InstantSlot | RowsSlot | ValueSlot
 
 
 @dataclass(frozen=True)

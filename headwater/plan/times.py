@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.calls import CHANCE, TIME_FUNCTIONS, Call, moments, varying_calls
+from headwater.plan.calls import CHANCE, TIME_FUNCTIONS, SqlCall, moments, varying_calls
 from headwater.plan.pieces import Piece, Stand, cast, instant
 from headwater.plan.scope import innermost, within
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
 
@@ -59,7 +59,7 @@ def _moment(name: str, integers: bool) -> Piece:
 
 
 def refuse_ordered_distinct(
-    query: Query, calls: Sequence[Call], statement: str, blocks: Sequence[Block]
+    query: Query, calls: Sequence[SqlCall], statement: str, blocks: Sequence[SelectBlock]
 ) -> None:
     """What Spark fails at when it runs: listagg(DISTINCT …) WITHIN GROUP beside another DISTINCT."""
     for block in blocks:

@@ -13,11 +13,11 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import BindError
-from headwater.plan.calls import AGGREGATES, Call, calls_of
+from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
 from headwater.plan.checks import Checker
 from headwater.plan.folds import StreamColumns
 from headwater.plan.scope import within
-from headwater.plan.shape import Block, blocks_of
+from headwater.plan.shape import SelectBlock, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
 from headwater.sql.spans import span_of
 from headwater.sql.statements.query import Query, make_query
@@ -41,7 +41,7 @@ class CheckedBranch:
     """One SELECT over one streaming table."""
 
     query: Query
-    block: Block  # in the text of `query`
+    block: SelectBlock  # in the text of `query`
     reference: TableReference
     definition: StreamColumns
     key: tuple[str, ...]  # the names that the key's columns have in the result
@@ -268,7 +268,7 @@ class UpdateChecker(Checker):
             )
         return definition
 
-    def _check_block(self, query: Query, block: Block, offset: int) -> None:
+    def _check_block(self, query: Query, block: SelectBlock, offset: int) -> None:
         """No clause in which keys would depend on each other."""
         if block.unknown is not None:
             raise self._at(
@@ -291,7 +291,9 @@ class UpdateChecker(Checker):
                     "aggregate over a window: GROUP BY the update key",
                 )
 
-    def _check_sources(self, block: Block, streams: Sequence[TableReference], offset: int) -> None:
+    def _check_sources(
+        self, block: SelectBlock, streams: Sequence[TableReference], offset: int
+    ) -> None:
         """Rows of a table that is joined come only with a row of the first stream."""
         spans = [reference.span for reference in streams]
         for number, source in enumerate(block.sources):
@@ -310,7 +312,7 @@ class UpdateChecker(Checker):
 
     def _kept_key(
         self,
-        block: Block,
+        block: SelectBlock,
         reference: TableReference,
         definition: StreamColumns,
         offset: int,
@@ -332,7 +334,7 @@ class UpdateChecker(Checker):
     def _check_grouping(
         self,
         query: Query,
-        block: Block,
+        block: SelectBlock,
         reference: TableReference,
         definition: StreamColumns,
         offset: int,
@@ -371,7 +373,7 @@ class UpdateChecker(Checker):
                     f"GROUP BY {column}, …",
                 )
 
-    def _aggregates(self, query: Query, block: Block) -> list[Span]:
+    def _aggregates(self, query: Query, block: SelectBlock) -> list[Span]:
         spans = [item.span for item in block.items]
         spans += [] if block.having is None else [block.having]
         calls = _own_calls(query, spans)
@@ -407,7 +409,7 @@ class UpdateChecker(Checker):
             )
 
 
-def _own_calls(query: Query, spans: Sequence[Span]) -> list[Call]:
+def _own_calls(query: Query, spans: Sequence[Span]) -> list[SqlCall]:
     """The calls in parts of a SELECT; what its subqueries call is over tables."""
     inner = [block.span for block in blocks_of(query)[1:]]
     return [
@@ -454,7 +456,7 @@ def _conjuncts(condition: exp.Expr | None) -> list[exp.Expr]:
     return list(plain.flatten()) if isinstance(plain, exp.And) else [plain]
 
 
-def _expression(block: Block, key: exp.Expr, columns: Collection[str]) -> exp.Expr:
+def _expression(block: SelectBlock, key: exp.Expr, columns: Collection[str]) -> exp.Expr:
     """What an item of GROUP BY stands for: a place or an alias is that item of the select list.
 
     `columns`: of the stream, in lower case; their names go before aliases.
@@ -477,7 +479,7 @@ def _is_column(node: exp.Expr, reference: TableReference, column: str) -> bool:
     return own and node.name.casefold() == column.casefold()
 
 
-def _name_of_column(block: Block, reference: TableReference, column: str) -> str | None:
+def _name_of_column(block: SelectBlock, reference: TableReference, column: str) -> str | None:
     """The name that a column has in the result; None if it is not there as it is."""
     alias = _alias(reference)
     for item, node in zip(block.items, block.node.expressions, strict=True):

@@ -19,7 +19,7 @@ from headwater.plan.folds import ContinuousPlan, FoldPlan
 from headwater.plan.pieces import Rendering, Stand
 from headwater.plan.rules.correlated import is_null_over_nothing
 from headwater.plan.scope import within
-from headwater.plan.shape import Block, Source, blocks_of, cte_bodies
+from headwater.plan.shape import BlockSource, SelectBlock, blocks_of, cte_bodies
 from headwater.plan.text import SparkText, joined, spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
@@ -109,7 +109,7 @@ class _Reader:
     def __init__(
         self,
         query: Query,
-        blocks: Sequence[Block],
+        blocks: Sequence[SelectBlock],
         folds: Mapping[Span, FoldPlan],
         bodies: Mapping[str, Span],
         tables: Set[Span],
@@ -124,12 +124,12 @@ class _Reader:
         tree = self._query.tree
         return tree is not None and any(w.parent is not tree for w in tree.find_all(exp.With))
 
-    def folds_used(self, outermost: Block) -> bool:
+    def folds_used(self, outermost: SelectBlock) -> bool:
         """Whether each fold stands in the outermost block or in a CTE."""
         places = [outermost.span, *self._bodies.values()]
         return all(any(within(span, place) for place in places) for span in self._folds)
 
-    def block(self, block: Block) -> UpperText:
+    def block(self, block: SelectBlock) -> UpperText:
         """One block, and those that it reads."""
         if block.unknown is not None or not block.sources:
             raise _NotPlain
@@ -150,7 +150,7 @@ class _Reader:
         text = self._rendering(edits.replaced).of(block.span)
         return UpperText(text, names[0], edits.relations, edits.scalars)
 
-    def _children(self, block: Block, taken: Sequence[Span]) -> list[Block]:
+    def _children(self, block: SelectBlock, taken: Sequence[Span]) -> list[SelectBlock]:
         """The blocks that stand directly in a block, outside of its FROM."""
         inside = [b for b in self._blocks if b is not block and within(b.span, block.span)]
         inside = [b for b in inside if not any(within(b.span, span) for span in taken)]
@@ -158,7 +158,7 @@ class _Reader:
 
     # FROM
 
-    def _source(self, source: Source, edits: _Edits) -> str:
+    def _source(self, source: BlockSource, edits: _Edits) -> str:
         body = source.subquery
         if source.relation is not None and source.relation.span not in self._tables:
             body = self._bodies.get(source.relation.name.key)
@@ -186,7 +186,7 @@ class _Reader:
         return FoldRows(fold)
 
     @staticmethod
-    def _in_place(source: Source, name: str) -> Stand:
+    def _in_place(source: BlockSource, name: str) -> Stand:
         """A name in the place of a subquery or of a CTE's name."""
         if source.relation is not None:
             alias = "" if source.relation.alias else f" AS {quoted(source.relation.name)}"
@@ -196,7 +196,7 @@ class _Reader:
 
     # Expressions
 
-    def _expression(self, block: Block, child: Block, edits: _Edits) -> None:
+    def _expression(self, block: SelectBlock, child: SelectBlock, edits: _Edits) -> None:
         """A block inside an expression of another."""
         subquery = child.node.parent
         if isinstance(subquery, exp.Exists):
@@ -221,7 +221,7 @@ class _Reader:
         edits.scalars[name] = self.block(child) if fold is None else self._one_row(fold)
         edits.replaced.append(Stand(whole, spark_text(name)))
 
-    def _existence(self, child: Block, edits: _Edits) -> None:
+    def _existence(self, child: SelectBlock, edits: _Edits) -> None:
         """`EXISTS (SELECT … FROM r WHERE …)` stays: over a relation it is a join, like over a table."""
         if child.unknown is not None or len(child.sources) != 1:
             raise _NotPlain
@@ -230,7 +230,9 @@ class _Reader:
             raise _NotPlain
         self._source(child.sources[0], edits)
 
-    def _membership(self, block: Block, child: Block, user: exp.In, edits: _Edits) -> None:
+    def _membership(
+        self, block: SelectBlock, child: SelectBlock, user: exp.In, edits: _Edits
+    ) -> None:
         """`x IN (SELECT y …)` as a conjunct: a semi join."""
         if not has_span(user) or span_of(user) not in block.conjuncts:
             raise _NotPlain
@@ -266,7 +268,7 @@ class _Reader:
         return FoldRows(fold)
 
     @staticmethod
-    def _has_one_row(block: Block) -> bool:
+    def _has_one_row(block: SelectBlock) -> bool:
         """Whether a block may be one aggregate over all rows; whether it is one, its plan tells."""
         grouped = block.group or block.group_all or block.having or block.distinct
         return not grouped and block.limit is None and len(block.items) == 1
@@ -279,5 +281,5 @@ class _Reader:
         return Rendering(self._query.text, None, stands)
 
 
-def _holds(outer: Block, inner: Block) -> bool:
+def _holds(outer: SelectBlock, inner: SelectBlock) -> bool:
     return outer is not inner and within(inner.span, outer.span)

@@ -13,7 +13,7 @@ from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 from deltalake.exceptions import DeltaError
 
 from headwater.sinks.manifest import Manifest, Note
-from headwater.sinks.target import Batch, Progress, SinkName, write_error
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress, write_error
 
 
 class DeltaTarget:
@@ -24,7 +24,7 @@ class DeltaTarget:
         self._manifest = Manifest(folder, sink.plain)
         self._last: Note | None = None
 
-    def open(self, schema: pa.Schema) -> Progress | None:  # noqa: ARG002  # the first rows tell it
+    def open(self, schema: pa.Schema) -> SinkProgress | None:  # noqa: ARG002  # the first rows tell it
         """What the table says was written last."""
         self._folder.mkdir(parents=True, exist_ok=True)
         written = self._written()
@@ -37,7 +37,7 @@ class DeltaTarget:
             return None
         return DeltaTable(str(self._folder)).transaction_version(self._key)
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         """The note of this batch and the one before, then the commit."""
         progress, commits = batch.progress, batch.rows.num_rows > 0
         note = Note(
@@ -52,7 +52,7 @@ class DeltaTarget:
             self._commit(batch)
         self._last = note
 
-    def _commit(self, batch: Batch) -> None:
+    def _commit(self, batch: SinkBatch) -> None:
         try:
             write_deltalake(
                 str(self._folder),

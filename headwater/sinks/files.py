@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from headwater import values
 from headwater.sinks.manifest import Manifest, Note
-from headwater.sinks.target import Batch, Progress, SinkName
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress
 from headwater.storage.disk import sync_file, sync_folder
 
 Writer = Callable[[pa.Table, Path], None]
@@ -32,7 +32,7 @@ class FilesTarget:
         self._write = WRITERS[suffix]
         self._manifest = Manifest(folder, sink.plain)
 
-    def open(self, schema: pa.Schema) -> Progress | None:  # noqa: ARG002  # files bring their own
+    def open(self, schema: pa.Schema) -> SinkProgress | None:  # noqa: ARG002  # files bring their own
         """Gives the last file its name if the process ended before; removes what was not noted."""
         self._folder.mkdir(parents=True, exist_ok=True)
         notes = self._manifest.read()
@@ -42,7 +42,7 @@ class FilesTarget:
             left.unlink()
         return notes[-1].progress if notes else None
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         """The file under a hidden name, the note, then the name."""
         progress, file = batch.progress, None
         if batch.rows.num_rows:

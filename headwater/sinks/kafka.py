@@ -23,7 +23,7 @@ from headwater.connectors.servers import QUIET, kafka_topic
 from headwater.sinks.files import json_lines
 from headwater.sinks.manifest import Manifest, Note
 from headwater.sinks.options import SinkOptions
-from headwater.sinks.target import Batch, Progress, SinkName, write_error
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress, write_error
 from headwater.storage.modes import make_folder
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ class KafkaTarget:
         self._consumer: Consumer | None = None
         self._interrupted = threading.Event()
 
-    def open(self, schema: pa.Schema) -> Progress | None:  # noqa: ARG002  # messages name columns
+    def open(self, schema: pa.Schema) -> SinkProgress | None:  # noqa: ARG002  # messages name columns
         """Ends what an earlier process began, then reads the place."""
         from confluent_kafka import Consumer, Producer
 
@@ -66,13 +66,13 @@ class KafkaTarget:
             raise write_error("Kafka: could not read the sink's place", Exception(found.error))
         return self._later(found)
 
-    def _later(self, found: TopicPartition) -> Progress | None:
+    def _later(self, found: TopicPartition) -> SinkProgress | None:
         """The place that the brokers know or the one that we noted, whichever is later."""
         make_folder(self._notes)
         notes = self._manifest.read()
         if found.metadata and (not notes or found.offset > notes[-1].position):
             row_count, _, token = found.metadata.partition(" ")
-            return Progress(token, int(row_count))
+            return SinkProgress(token, int(row_count))
         return notes[-1].progress if notes else None
 
     def _place(self, offset: int = -1001, metadata: str | None = None) -> TopicPartition:
@@ -82,7 +82,7 @@ class KafkaTarget:
             return TopicPartition(self._topic, 0)
         return TopicPartition(self._topic, 0, offset, metadata)
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         """One transaction: the messages, and the place."""
         producer, consumer = self._producer, self._consumer
         assert producer is not None

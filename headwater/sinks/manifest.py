@@ -14,7 +14,7 @@ from pathlib import Path
 from crc32c import crc32c
 
 from headwater.errors import StorageError
-from headwater.sinks.target import Progress
+from headwater.sinks.target import SinkProgress
 from headwater.storage.disk import sync_file, sync_folder
 from headwater.storage.modes import make_private
 
@@ -31,9 +31,9 @@ class Note:
     file: str | None = None
 
     @property
-    def progress(self) -> Progress:
+    def progress(self) -> SinkProgress:
         """How far the sink is."""
-        return Progress(self.token, self.row_count)
+        return SinkProgress(self.token, self.row_count)
 
 
 class Manifest:

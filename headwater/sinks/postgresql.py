@@ -18,7 +18,7 @@ from headwater import values
 from headwater.connectors.servers import connected, cut
 from headwater.errors import StorageError
 from headwater.sinks.options import SinkOptions, check_columns
-from headwater.sinks.target import Batch, Progress, SinkName, write_error
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress, write_error
 
 if TYPE_CHECKING:
     import psycopg
@@ -54,7 +54,7 @@ class PostgresqlTarget:
         self._connection: psycopg.Connection[Any] | None = None
         self._token: str | None = None
 
-    def open(self, schema: pa.Schema) -> Progress | None:
+    def open(self, schema: pa.Schema) -> SinkProgress | None:
         """Connects, makes the tables that are missing, and reads the place."""
         check_columns(schema, self._options)
         with self._told("connect"):
@@ -65,7 +65,7 @@ class PostgresqlTarget:
                     f"SELECT token, row_count FROM {PLACES} WHERE key = %s", [self._sink.key]
                 ).fetchone()
         self._token = None if found is None else found[0]
-        return None if found is None or found[0] is None else Progress(found[0], found[1])
+        return None if found is None or found[0] is None else SinkProgress(found[0], found[1])
 
     def _make_tables(self, schema: pa.Schema) -> None:
         connection = self._held
@@ -105,7 +105,7 @@ class PostgresqlTarget:
 
     # Writing
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         """One transaction: the place, and the rows."""
         progress = batch.progress
         with self._told("write"), self._held.transaction():

@@ -19,7 +19,7 @@ from headwater.engine.subscription import Out, Subscription
 from headwater.engine.token import decode
 from headwater.errors import ClosedError, DataError, Error, OverloadError
 from headwater.sinks.options import SinkOptions, written
-from headwater.sinks.target import Batch, Progress, Target, write_error
+from headwater.sinks.target import SinkBatch, SinkProgress, Target, write_error
 
 STOP_PATIENCE_S = 5.0
 
@@ -129,7 +129,7 @@ class SinkRunner(Runner):
             self._written(batch.progress, outs[-1])
             self.stopping.wait(max(began + options.interval_s - time.monotonic(), 0.0))
 
-    def _written(self, progress: Progress, last: Out) -> None:
+    def _written(self, progress: SinkProgress, last: Out) -> None:
         self.row_count = progress.row_count
         self.last_time = str(last.time)
         self.written_at, self.moved_at = datetime.now(UTC).isoformat(), time.monotonic()
@@ -137,9 +137,9 @@ class SinkRunner(Runner):
         self.around.tell_changed()
 
 
-def _batch(outs: list[Out], row_count: int, options: SinkOptions) -> Batch:
+def _batch(outs: list[Out], row_count: int, options: SinkOptions) -> SinkBatch:
     """The rows of some results, and how far the sink is with them."""
     rows = written(pa.concat_tables([out.table for out in outs]), options)
     token = outs[-1].token
-    progress = Progress(token, row_count + rows.num_rows)
-    return Batch(rows, decode(token).position, progress)
+    progress = SinkProgress(token, row_count + rows.num_rows)
+    return SinkBatch(rows, decode(token).position, progress)

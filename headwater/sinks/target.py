@@ -16,7 +16,7 @@ from headwater.errors import StorageError
 
 
 @dataclass(frozen=True)
-class Progress:
+class SinkProgress:
     """How far a sink is: the token of the last result that was written, and the rows in all."""
 
     token: str
@@ -24,12 +24,12 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Batch:
+class SinkBatch:
     """The rows of some results that are written together; there may be none."""
 
     rows: pa.Table
     position: int  # of the last result
-    progress: Progress
+    progress: SinkProgress
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class SinkName:
 class Target(Protocol):
     """One run of a sink's outside; after an error it is closed, and another one is made."""
 
-    def open(self, schema: pa.Schema) -> Progress | None:
+    def open(self, schema: pa.Schema) -> SinkProgress | None:
         """Connects; how far the sink is, None if it has written nothing yet."""
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         """Stores rows and progress together; both are durable when this returns."""
 
     def interrupt(self) -> None:

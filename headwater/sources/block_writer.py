@@ -26,7 +26,7 @@ from headwater.storage.delta import DataFile
 from headwater.storage.door import check
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.definition import ARRIVAL, LATE, Definition
-from headwater.storage.streaming.micro_batch import PARTITION_SEQUENCES, Written
+from headwater.storage.streaming.micro_batch import PARTITION_SEQUENCES, WrittenBatch
 from headwater.storage.streaming.table import LARGEST_TICK
 
 REPORT = pa.schema([pa.field("report", pa.string()), pa.field("ticks", pa.binary())])
@@ -53,7 +53,7 @@ class Task:
 class Report:
     """What one partition wrote, and who did it."""
 
-    written: Written
+    written: WrittenBatch
     host: str
     process: int
     parent: int  # the process that starts Python workers: one per executor
@@ -95,11 +95,11 @@ class PartitionWriter:
         if self._waiting_rows >= self._task.block_rows:
             self._flush()
 
-    def finish(self) -> Written:
+    def finish(self) -> WrittenBatch:
         """Writes what is left; what was written in all."""
         self._flush()
         last = self._sequence(self._row_count - 1) if self._row_count else -1
-        return Written(
+        return WrittenBatch(
             tuple(self._files), self._row_count, self._late_count, last, self._ticks, self._low
         )
 
@@ -200,7 +200,7 @@ class PartitionWriter:
             self._files.append(file)
 
 
-def _packed(written: Written) -> pa.RecordBatch:
+def _packed(written: WrittenBatch) -> pa.RecordBatch:
     report = {
         "files": [[f.path, f.size, f.row_count, dict(f.statistics)] for f in written.files],
         "rows": [written.row_count, written.late_count, written.last_sequence, written.low],
@@ -230,7 +230,7 @@ def read_report(report: str, ticks: bytes) -> Report | DataError:
     files = tuple(DataFile(*file) for file in found["files"])
     known = np.frombuffer(ticks, np.int64)
     host, process, parent = found["who"]
-    written = Written(files, row_count, late_count, last, known, low)
+    written = WrittenBatch(files, row_count, late_count, last, known, low)
     return Report(written, host, process, parent)
 
 

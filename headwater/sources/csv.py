@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.errors import DataError
 from headwater.sources.files import FileKind, first_file
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 
 
 class Csv(FileKind):
@@ -21,11 +21,11 @@ class Csv(FileKind):
     format = "csv"
     defaults = {"mode": "FAILFAST", "enforceSchema": "false"}  # noqa: RUF012
 
-    def ready(self, feed: Feed) -> bool:
+    def ready(self, feed: SourceFeed) -> bool:
         """With a header, the first file tells the columns."""
         return not _has_header(feed) or "://" in feed.address.rest or _header(feed) is not None
 
-    def columns(self, feed: Feed) -> pa.Schema:
+    def columns(self, feed: SourceFeed) -> pa.Schema:
         """The header's columns; those that the table does not have are read as text."""
         schema = feed.table.definition.schema
         header = _header(feed) if _has_header(feed) and "://" not in feed.address.rest else None
@@ -36,11 +36,11 @@ class Csv(FileKind):
         return pa.schema([f.with_name(name) for f, name in zip(fields, header, strict=True)])
 
 
-def _has_header(feed: Feed) -> bool:
+def _has_header(feed: SourceFeed) -> bool:
     return any(n.lower() == "header" and v == "true" for n, v in feed.options.spark.items())
 
 
-def _header(feed: Feed) -> list[str] | None:
+def _header(feed: SourceFeed) -> list[str] | None:
     """The names in the first line of the first file; None while there is none."""
     path = first_file(feed.address.rest)
     if path is None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater import examples
 from headwater.errors import SettingError
-from headwater.sources.runner import Feed, SourceRunner, SourceSurroundings
+from headwater.sources.runner import SourceFeed, SourceRunner, SourceSurroundings
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class DemoSource:
 
     check_options: Callable[[Mapping[str, object]], object]
     check_columns: Callable[[pa.Schema], None]
-    runner: Callable[[Feed, SourceSurroundings], SourceRunner]
+    runner: Callable[[SourceFeed, SourceSurroundings], SourceRunner]
 
 
 def demo_source(name: str) -> DemoSource:
@@ -37,6 +37,6 @@ def demo_source(name: str) -> DemoSource:
     return found
 
 
-def demo_runner(feed: Feed, around: SourceSurroundings) -> SourceRunner:
+def demo_runner(feed: SourceFeed, around: SourceSurroundings) -> SourceRunner:
     """The run of an example's source."""
     return demo_source(feed.address.rest).runner(feed, around)

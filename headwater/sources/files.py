@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.errors import SettingError
 from headwater.sources.frames import fitted, spark_schema
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 from headwater.sources.stream import StreamKind
 from headwater.storage.local_path import local_path, scheme_of
 
@@ -64,10 +64,10 @@ class FileKind(StreamKind):
     defaults: dict[str, str]
 
     @abstractmethod
-    def columns(self, feed: Feed) -> pa.Schema:
+    def columns(self, feed: SourceFeed) -> pa.Schema:
         """The columns to read, with the table's types."""
 
-    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+    def frame(self, session: SparkSession, feed: SourceFeed) -> DataFrame:
         """The streaming frame, with the table's columns."""
         options = feed.options
         reader = session.readStream.format(self.format).schema(spark_schema(self.columns(feed)))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from headwater.connectors.servers import QUIET, client_settings, kafka_topic
 from headwater.sources.frames import fitted, spark_schema
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 from headwater.sources.stream import StreamKind
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ VIEW = "messages_of_the_source"
 class Kafka(StreamKind):
     """A topic; a message that does not parse stops the source."""
 
-    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+    def frame(self, session: SparkSession, feed: SourceFeed) -> DataFrame:
         """The streaming frame, with the table's columns."""
         from headwater.sources.kafka_reader import CLIENT, FORMAT, KafkaSource
 

@@ -28,7 +28,7 @@ TOGETHER_S = 0.02  # … or those that came in this time
 
 
 @dataclass
-class Part(InputPartition):
+class KafkaPart(InputPartition):
     """Messages of one partition from `first`, before `end`."""
 
     number: int
@@ -87,9 +87,9 @@ class KafkaReader(DataSourceStreamReader):
             found[str(number)] = high if share is None else max(min(high, first + share), first)
         return found
 
-    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Part]:
+    def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[KafkaPart]:
         """One part for each partition that has messages."""
-        parts = [Part(int(n), start.get(n, 0), last) for n, last in sorted(end.items())]
+        parts = [KafkaPart(int(n), start.get(n, 0), last) for n, last in sorted(end.items())]
         return [part for part in parts if part.first < part.end]
 
     def _marks(self) -> dict[int, tuple[int, int]]:
@@ -121,7 +121,7 @@ class KafkaReader(DataSourceStreamReader):
 
     # On the executors
 
-    def read(self, partition: Part) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
+    def read(self, partition: KafkaPart) -> Iterator[tuple[Any, ...]]:  # type: ignore[override]
         """The messages of a part; offsets without a message are markers of transactions."""
         from confluent_kafka import TopicPartition
 

@@ -30,7 +30,7 @@ from headwater.sources.options import KINDS, SourceOptions, parse_options
 from headwater.sources.parquet import Parquet
 from headwater.sources.postgresql import PostgresqlRunner
 from headwater.sources.python import PythonRunner, check_arguments
-from headwater.sources.runner import Feed, SourceRunner, SourceSurroundings
+from headwater.sources.runner import SourceFeed, SourceRunner, SourceSurroundings
 from headwater.sources.spark_format import SparkFormat
 from headwater.sources.stream import StreamKind, StreamRunner
 from headwater.sources.tcp import TcpRunner, parse_host
@@ -48,7 +48,7 @@ STREAM_KINDS: dict[str, StreamKind] = {
     "parquet": Parquet(),
     "spark": SparkFormat(),
 }
-RUNNERS: dict[str, Callable[[Feed, SourceSurroundings], SourceRunner]] = {
+RUNNERS: dict[str, Callable[[SourceFeed, SourceSurroundings], SourceRunner]] = {
     "delta": DeltaRunner,
     "demo": demo_runner,
     "postgresql": PostgresqlRunner,
@@ -165,7 +165,9 @@ class Sources(Connectors[SourceRunner]):
         kind, rest = saved["address"]
         address = Address(kind, rest, saved["url"])
         options = parse_options(from_json(saved["options"]), address.kind)
-        feed = Feed(item.name, source_key(item), table, address, options, self._checkpoint(item))
+        feed = SourceFeed(
+            item.name, source_key(item), table, address, options, self._checkpoint(item)
+        )
         if address.kind in RUNNERS:
             runner = RUNNERS[address.kind](feed, self._around)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from headwater.sources.files import FileKind
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 
 
 class Parquet(FileKind):
@@ -14,6 +14,6 @@ class Parquet(FileKind):
     format = "parquet"
     defaults = {}  # noqa: RUF012
 
-    def columns(self, feed: Feed) -> pa.Schema:
+    def columns(self, feed: SourceFeed) -> pa.Schema:
         """The table's columns."""
         return feed.table.definition.schema

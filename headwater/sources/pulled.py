@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.errors import DataError, Error
-from headwater.sources.runner import POLL_S, Feed, SourceRunner, SourceSurroundings
+from headwater.sources.runner import POLL_S, SourceFeed, SourceRunner, SourceSurroundings
 
 PULL_PATIENCE_S = 1.0
 
@@ -23,7 +23,7 @@ PULL_PATIENCE_S = 1.0
 class PulledRunner(SourceRunner):
     """One run of a source that is an iterator of rows, tables or batches."""
 
-    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
+    def __init__(self, feed: SourceFeed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._puller: _Puller | None = None
 
@@ -96,7 +96,7 @@ class _End:
 class _Puller:
     """Pulls rows in a thread of its own; at most two batches wait, or one table that is larger."""
 
-    def __init__(self, rows: Iterator[Any], feed: Feed) -> None:
+    def __init__(self, rows: Iterator[Any], feed: SourceFeed) -> None:
         self._rows = rows
         self._most = 2 * feed.options.batch_rows
         self._stopping = threading.Event()

@@ -15,7 +15,7 @@ import pyarrow as pa
 from headwater.errors import BindError, DataError, SettingError
 from headwater.kernel.functions import PythonFunction, table_columns
 from headwater.sources.pulled import PulledRunner
-from headwater.sources.runner import POLL_S, Feed, SourceSurroundings
+from headwater.sources.runner import POLL_S, SourceFeed, SourceSurroundings
 from headwater.sql.type_parser import parse_fields
 
 START = "start"
@@ -63,7 +63,7 @@ def check_arguments(name: str, function: Any, given: Mapping[str, object]) -> No
 class PythonRunner(PulledRunner):
     """One run of a Python source."""
 
-    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
+    def __init__(self, feed: SourceFeed, around: SourceSurroundings) -> None:
         super().__init__(feed, around)
         self._names: list[str] = []
 

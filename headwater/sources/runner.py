@@ -37,7 +37,7 @@ class SourceSurroundings(Surroundings):
 
 
 @dataclass(frozen=True)
-class Feed:
+class SourceFeed:
     """What a source is: its key is never given twice, unlike its name."""
 
     name: str
@@ -54,7 +54,7 @@ class SourceRunner(Runner):
     what = "source"
     around: SourceSurroundings
 
-    def __init__(self, feed: Feed, around: SourceSurroundings) -> None:
+    def __init__(self, feed: SourceFeed, around: SourceSurroundings) -> None:
         super().__init__(feed.name, around)
         self.feed = feed
         self.started_at = datetime.now(UTC)

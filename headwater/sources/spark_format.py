@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from headwater.sources.frames import fitted
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 from headwater.sources.stream import StreamKind
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ VIEW = "rows_of_the_source"
 class SparkFormat(StreamKind):
     """A format of Spark's or of a registered Python data source; `columns` renames and computes."""
 
-    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+    def frame(self, session: SparkSession, feed: SourceFeed) -> DataFrame:
         """The streaming frame, with the table's columns."""
         reader = session.readStream.format(feed.address.rest)
         for name, value in feed.options.spark.items():

@@ -18,10 +18,10 @@ from headwater.errors import DataError, Error, KernelError, SettingError, Storag
 from headwater.kernel.failure import translate
 from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
 from headwater.sources.checkpoint import Checkpoint
-from headwater.sources.runner import POLL_S, Feed, SourceRunner, SourceSurroundings
+from headwater.sources.runner import POLL_S, SourceFeed, SourceRunner, SourceSurroundings
 from headwater.storage.modes import make_folder
 from headwater.storage.streaming import micro_batch
-from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Stopped, Written
+from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Stopped, WrittenBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,19 +40,19 @@ STREAM_SETTINGS = {
 class StreamKind(ABC):
     """How Spark reads one kind of source."""
 
-    def ready(self, feed: Feed) -> bool:  # noqa: ARG002
+    def ready(self, feed: SourceFeed) -> bool:  # noqa: ARG002
         """Whether the stream can begin; false while it must wait for something."""
         return True
 
     @abstractmethod
-    def frame(self, session: SparkSession, feed: Feed) -> DataFrame:
+    def frame(self, session: SparkSession, feed: SourceFeed) -> DataFrame:
         """The streaming frame, with the table's columns."""
 
 
 class StreamRunner(SourceRunner):
     """One run of a source that Spark reads."""
 
-    def __init__(self, feed: Feed, around: SourceSurroundings, kind: StreamKind) -> None:
+    def __init__(self, feed: SourceFeed, around: SourceSurroundings, kind: StreamKind) -> None:
         super().__init__(feed, around)
         self._kind = kind
         self._query: StreamingQuery | None = None
@@ -166,7 +166,7 @@ class StreamRunner(SourceRunner):
         self.around.streams.settle(table)
         self.delivered(written.row_count)
 
-    def _try(self, frame: DataFrame, number: int, partitions: int) -> Written | None:
+    def _try(self, frame: DataFrame, number: int, partitions: int) -> WrittenBatch | None:
         """Writes and commits; None if the clock moved so that rows must be written again."""
         table = self.feed.table
         with micro_batch.handed_out(table, self.feed.key, partitions) as handout:
@@ -185,7 +185,7 @@ class StreamRunner(SourceRunner):
             # After any other error the record may be on disk, and then it needs the files.
         return written
 
-    def _written(self, frame: DataFrame, handout: Handout, partitions: int) -> Written:
+    def _written(self, frame: DataFrame, handout: Handout, partitions: int) -> WrittenBatch:
         """Has executors write the rows; what they report."""
         table = self.feed.table
         task = Task(

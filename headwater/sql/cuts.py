@@ -9,7 +9,7 @@ from __future__ import annotations
 from headwater.errors import Error, SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import duration_of, parse_duration, unit_name
-from headwater.sql.extensions import Cut, Generator, Relation
+from headwater.sql.extensions import Cut, Generator, NamedRelation
 from headwater.sql.lexer import Kind
 from headwater.sql.names import words
 from headwater.sql.text import Name, Span
@@ -84,7 +84,7 @@ def _plain_step(cursor: Cursor, column: Name, start: int) -> Cut:
     return Cut("interval", cursor.span_from(start), (), column, duration)
 
 
-def parse_stream_call(cursor: Cursor) -> Relation | None:
+def parse_stream_call(cursor: Cursor) -> NamedRelation | None:
     """`STREAM(s | f(x, …), 'CUT …' [, 'BLOCK' [, n]])`; None if it is Spark's own STREAM(s)."""
     if not _at_stream_call(cursor):
         return None
@@ -107,7 +107,7 @@ def parse_stream_call(cursor: Cursor) -> Relation | None:
     c = condition
     whole = cursor.span_from(start)
     cut = Cut(c.kind, whole, removals, c.column, c.duration, c.rows, c.step, keep, block)
-    return Relation(name, None, cut=cut, generator=generator)
+    return NamedRelation(name, None, cut=cut, generator=generator)
 
 
 def _at_stream_call(cursor: Cursor) -> bool:

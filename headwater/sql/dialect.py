@@ -23,7 +23,7 @@ from headwater.sql.calls import NAMES, Calls, gathered, parse_call
 from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
 from headwater.sql.cursor import Cursor, syntax_error
 from headwater.sql.cuts import parse_stream_call
-from headwater.sql.extensions import Relation
+from headwater.sql.extensions import NamedRelation
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import nearest, words
 from headwater.sql.spans import recording, settle
@@ -90,7 +90,7 @@ class Headwater(Spark):
                 self._relate(table, self.ours.postfix(name, joined, self._curr.start))
             return table
 
-        def _relate(self, table: exp.Expr, found: tuple[Relation, int]) -> None:
+        def _relate(self, table: exp.Expr, found: tuple[NamedRelation, int]) -> None:
             relation, end = found
             table.meta[RELATION] = relation
             while self._curr and self._curr.start < end:
@@ -170,10 +170,10 @@ class Ours:
         cursor.index = self._places.get(position, len(self._tokens) - 1)
         return cursor
 
-    def postfix(self, name: Name, joined: bool, position: int) -> tuple[Relation, int]:
+    def postfix(self, name: Name, joined: bool, position: int) -> tuple[NamedRelation, int]:
         """The table with what stands after its name, and where that ends."""
         if self._text[position : position + 1] not in _POSTFIX_STARTS:
-            return Relation(name, None), position
+            return NamedRelation(name, None), position
         cursor = self.at(position)
         relation = parse_postfix(cursor, name, joined)
         return relation, cursor.start if cursor.index else position
@@ -224,7 +224,7 @@ class Parsed:
     tree: exp.Expr
     clauses: Clauses
     calls: Calls
-    relations: tuple[Relation, ...]
+    relations: tuple[NamedRelation, ...]
 
 
 def parse_tree(text: str) -> exp.Expr | SqlSyntaxError:
@@ -260,7 +260,7 @@ def read_query(text: str, tokens: tuple[Token, ...]) -> Parsed | SqlSyntaxError:
     return Parsed(trees[0], ours.clauses, ours.calls(trees[0]), _relations(trees[0]))
 
 
-def _relations(tree: exp.Expr) -> tuple[Relation, ...]:
+def _relations(tree: exp.Expr) -> tuple[NamedRelation, ...]:
     """Every name where a table may stand, in the order of the text; it hangs on its node too."""
     found = []
     for table in tree.find_all(exp.Table):
@@ -276,7 +276,7 @@ def _relations(tree: exp.Expr) -> tuple[Relation, ...]:
     return tuple(sorted(found, key=lambda relation: relation.span))
 
 
-def relation_of(table: exp.Table) -> Relation | None:
+def relation_of(table: exp.Table) -> NamedRelation | None:
     """What stands at a table's node: its name, alias, window, cut and version."""
     return table.meta.get(RELATION)
 

@@ -16,7 +16,7 @@ Emit = OneOf["all", "inserts", "deletes", "changes"]
 
 
 @dataclass(frozen=True)
-class Window:
+class WindowClause:
     """`[INTERVAL i [BEFORE]]`, `[ROWS k]`, `[a, b ROWS k]` or `[LANDMARK]` after a table.
 
     The chunks that a cut keeps are a window too, one of `rows` chunks.
@@ -48,7 +48,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class Version:
+class VersionClause:
     """`VERSION AS OF n` or `VERSION AS OF 'latest'` after a table."""
 
     number: int | None  # None: the latest
@@ -147,14 +147,14 @@ class Generator:
 
 
 @dataclass(frozen=True)
-class Relation:
+class NamedRelation:
     """A name that stands where a table may stand, and what was written after it."""
 
     name: Name
     alias: Name | None
-    window: Window | None = None
+    window: WindowClause | None = None
     cut: Cut | None = None
-    version: Version | None = None
+    version: VersionClause | None = None
     generator: Generator | None = None  # the name is that of a function that gives the rows
 
     @property
@@ -164,5 +164,5 @@ class Relation:
 
 
 @dataclass(frozen=True)
-class TableReference(Relation):
+class TableReference(NamedRelation):
     """A relation that names an object of the catalog, not a CTE of the query."""

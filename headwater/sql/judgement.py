@@ -44,7 +44,7 @@ _HARMLESS = {word.lower() for word in GRAMMAR} | (ALLOWED - WITH_OPTIONS.keys())
 
 
 @dataclass(frozen=True)
-class Found:
+class JudgedName:
     """Something in a text that not everybody may ask for: in words, and why."""
 
     what: str
@@ -55,7 +55,7 @@ class Found:
 class Judgement:
     """What a text asks for that takes an admin, and the names in it that no function of Spark's has."""
 
-    admin_only: tuple[Found, ...] = ()
+    admin_only: tuple[JudgedName, ...] = ()
     unknown: tuple[Token, ...] = ()
 
 
@@ -70,7 +70,7 @@ def judged(text: str) -> Judgement:
         if after.text == "(":
             found += _of_call(tokens, index, unknown)
         if token.upper == "USING" and after.text != "(" and not after.is_name:
-            found.append(Found("a script", "TRANSFORM … USING starts a program on the server"))
+            found.append(JudgedName("a script", "TRANSFORM … USING starts a program on the server"))
     return Judgement(tuple(dict.fromkeys(found)), tuple(unknown))
 
 
@@ -90,23 +90,23 @@ def _is_harmless(text: str) -> bool:
     return True
 
 
-def _of_texts(text: str, tokens: Sequence[Token]) -> Iterator[Found]:
+def _of_texts(text: str, tokens: Sequence[Token]) -> Iterator[JudgedName]:
     """Hints with more than names in them, and characters that no grammar has."""
     if "/*+" in text:
         ends = [0, *(token.end for token in tokens)]
         gaps = [text[end : token.start] for end, token in zip(ends, tokens, strict=False)]
         hints = ((gap, hint.start()) for gap in gaps for hint in re.finditer(r"/\*\+", gap))
         if any(_PLAIN_HINT.match(gap, start) is None for gap, start in hints):
-            yield Found("this hint", "a hint names tables and numbers, nothing else")
+            yield JudgedName("this hint", "a hint names tables and numbers, nothing else")
     if any(t.kind is Kind.SYMBOL and not t.text.isascii() for t in tokens):
-        yield Found("a text with characters that are no SQL", "another reader may skip them")
+        yield JudgedName("a text with characters that are no SQL", "another reader may skip them")
 
 
-def _of_call(tokens: Sequence[Token], index: int, unknown: list[Token]) -> Iterator[Found]:
+def _of_call(tokens: Sequence[Token], index: int, unknown: list[Token]) -> Iterator[JudgedName]:
     """What is wrong with the token at an index as the name of a function."""
     token = tokens[index]
     if token.kind is Kind.STRING:
-        yield Found("a text as a function", "a function has a name")
+        yield JudgedName("a text as a function", "a function has a name")
         return
     if not token.is_name:
         return
@@ -116,7 +116,7 @@ def _of_call(tokens: Sequence[Token], index: int, unknown: list[Token]) -> Itera
         yield from _of_identifier(tokens, index)
     elif name in ADMIN_ONLY:
         if not _has_columns(tokens, index):
-            yield Found(name, ADMIN_ONLY[name])
+            yield JudgedName(name, ADMIN_ONLY[name])
     elif name in WITH_OPTIONS:
         yield from _of_options(tokens, index, name)
     elif name in ALLOWED or name in OPERATORS or (is_word and token.upper in GRAMMAR):
@@ -125,28 +125,28 @@ def _of_call(tokens: Sequence[Token], index: int, unknown: list[Token]) -> Itera
         unknown.append(token)
 
 
-def _of_identifier(tokens: Sequence[Token], index: int) -> Iterator[Found]:
+def _of_identifier(tokens: Sequence[Token], index: int) -> Iterator[JudgedName]:
     """IDENTIFIER: a plain name in quotes, which is not called."""
     rest = [token.text for token in tokens[index + 2 : index + 5]]
     plain = len(rest) == 3 and _PLAIN_NAME.fullmatch(rest[0]) is not None
     if not plain or rest[1] != ")" or rest[2] == "(":
-        yield Found("IDENTIFIER of more than a plain name", "it may name any function or file")
+        yield JudgedName("IDENTIFIER of more than a plain name", "it may name any function or file")
 
 
-def _of_options(tokens: Sequence[Token], index: int, name: str) -> Iterator[Found]:
+def _of_options(tokens: Sequence[Token], index: int, name: str) -> Iterator[JudgedName]:
     """Options of a function: a map of constants, whose keys were judged."""
     place, keys = WITH_OPTIONS[name]
     arguments = _arguments(tokens, index + 1)
     if any(argument[-1:] and argument[-1].text == "*" for argument in arguments):
-        yield Found(f"{name} of *", "whether it has options must be plain to see")
+        yield JudgedName(f"{name} of *", "whether it has options must be plain to see")
     for options in arguments[place:]:
         given = _keys(options)
         if given is None:
             why = "options are a map of constants"
-            yield Found(f"{name} with these options", why)
+            yield JudgedName(f"{name} with these options", why)
             continue
         for key in sorted(set(given) - keys):
-            yield Found(f"{name} with the option {key}", f"others: {', '.join(sorted(keys))}")
+            yield JudgedName(f"{name} with the option {key}", f"others: {', '.join(sorted(keys))}")
 
 
 def _arguments(tokens: Sequence[Token], opening: int) -> list[list[Token]]:

@@ -13,7 +13,7 @@ from headwater.sql.calls import NAMES, Calls, OurCall, gathered, parse_call
 from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
 from headwater.sql.cursor import CLOSING, Cursor
 from headwater.sql.cuts import parse_stream_call
-from headwater.sql.extensions import Relation
+from headwater.sql.extensions import NamedRelation
 from headwater.sql.lexer import Kind, Token
 from headwater.sql.names import words
 from headwater.sql.text import Name
@@ -53,14 +53,14 @@ class _Level:
 class _Scan:
     cursor: Cursor
     levels: list[_Level] = field(default_factory=lambda: [_Level()])
-    found: list[Relation] = field(default_factory=list)
+    found: list[NamedRelation] = field(default_factory=list)
 
     @property
     def level(self) -> _Level:
         return self.levels[-1]
 
 
-def find_relations(cursor: Cursor) -> tuple[Relation, ...]:
+def find_relations(cursor: Cursor) -> tuple[NamedRelation, ...]:
     """All relations from the cursor to its end."""
     scan = _Scan(cursor)
     while cursor.peek().kind is not Kind.END:
@@ -144,7 +144,7 @@ def _relation(scan: _Scan) -> None:
 
 def read_opaque(
     text: str, tokens: tuple[Token, ...]
-) -> tuple[Clauses, Calls, tuple[Relation, ...]]:
+) -> tuple[Clauses, Calls, tuple[NamedRelation, ...]]:
     """What of ours stands in a query."""
     clauses, first = _clauses(Cursor(text, tokens))
     body = (*tokens[:first], Token(Kind.END, "", len(text), len(text)))

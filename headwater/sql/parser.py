@@ -138,16 +138,16 @@ REFUSED = keywords(
 
 
 @dataclass(frozen=True)
-class Piece:
+class StatementText:
     """The text of one statement in a script, without its semicolon, and where it starts."""
 
     text: str
     start: int
 
 
-def split(text: str) -> list[Piece]:
+def split(text: str) -> list[StatementText]:
     """The statements of a script; empty ones are left out."""
-    pieces: list[Piece] = []
+    pieces: list[StatementText] = []
     tokens = _tokens(text)
     first, depth = 0, 0
     procedure = is_procedure(tokens, 0)
@@ -156,7 +156,7 @@ def split(text: str) -> list[Piece]:
         if ended or (token.text == ";" and not depth):
             if index > first:
                 start, end = tokens[first].start, tokens[index - 1].end
-                pieces.append(Piece(text[start:end], start))
+                pieces.append(StatementText(text[start:end], start))
             first, depth = index + 1, 0
             procedure = not ended and is_procedure(tokens, first)
         elif procedure:

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 
 from headwater.sql.kinds import gives_rows
-from headwater.sql.parser import Piece, parse, split
+from headwater.sql.parser import StatementText, parse, split
 from headwater.sql.statements.base import Remembering, Statement
 from headwater.sql.text import EditedText, Span
 
@@ -27,7 +27,7 @@ Spelling = Callable[[str], EditedText]
 class Asked(Remembering):
     """One statement that somebody asked for: its text as we read it, and as it was written."""
 
-    def __init__(self, piece: Piece, read: EditedText, key: object) -> None:
+    def __init__(self, piece: StatementText, read: EditedText, key: object) -> None:
         self.text, self.start = piece.text, piece.start
         self._read, self._key = read, key
         self._parsed: tuple[str, Statement] | None = None
@@ -66,11 +66,11 @@ def read_one(text: str) -> Asked:
     return _remembered(text, EditedText, _whole)[0]
 
 
-def _whole(text: str) -> list[Piece]:
-    return [Piece(text, 0)]
+def _whole(text: str) -> list[StatementText]:
+    return [StatementText(text, 0)]
 
 
-def _remembered(text: str, spelling: Spelling, cut: Callable[[str], list[Piece]]) -> Script:
+def _remembered(text: str, spelling: Spelling, cut: Callable[[str], list[StatementText]]) -> Script:
     key = text, spelling, cut
     with _lock:
         found = _kept.get(key)

@@ -112,7 +112,7 @@ ADMIN_ONLY: Mapping[str, str] = {
 }
 
 
-class Options(NamedTuple):
+class JudgedOptions(NamedTuple):
     """Where a function takes a map of options, counted from 0, and which keys were judged."""
 
     place: int
@@ -143,12 +143,12 @@ _CSV = (
     )
 )
 _XML = _TEXT | words("arrayelementname attributeprefix nullvalue roottag rowtag valuetag")
-WITH_OPTIONS: Mapping[str, Options] = {
-    "from_csv": Options(2, _CSV),
-    "from_json": Options(2, _JSON),
-    "schema_of_csv": Options(1, _CSV),
-    "schema_of_json": Options(1, _JSON),
-    "to_csv": Options(1, _CSV),
-    "to_json": Options(1, _JSON),
-    "to_xml": Options(1, _XML),
+WITH_OPTIONS: Mapping[str, JudgedOptions] = {
+    "from_csv": JudgedOptions(2, _CSV),
+    "from_json": JudgedOptions(2, _JSON),
+    "schema_of_csv": JudgedOptions(1, _CSV),
+    "schema_of_json": JudgedOptions(1, _JSON),
+    "to_csv": JudgedOptions(1, _CSV),
+    "to_json": JudgedOptions(1, _JSON),
+    "to_xml": JudgedOptions(1, _XML),
 }

@@ -8,16 +8,16 @@ from headwater.errors import SqlSyntaxError
 from headwater.sql.cursor import CLOSING, Cursor
 from headwater.sql.cuts import at_cut, parse_cut
 from headwater.sql.duration import is_interval, parse_duration
-from headwater.sql.extensions import Cut, Relation, Version, Window
+from headwater.sql.extensions import Cut, NamedRelation, VersionClause, WindowClause
 from headwater.sql.lexer import Kind
 from headwater.sql.text import Name
 
 
-def parse_postfix(cursor: Cursor, name: Name, joined: bool) -> Relation:
+def parse_postfix(cursor: Cursor, name: Name, joined: bool) -> NamedRelation:
     """A table with what is written after its name, up to its alias; `joined`: JOIN stands before it."""
-    window: Window | None = None
+    window: WindowClause | None = None
     cut: Cut | None = None
-    version: Version | None = None
+    version: VersionClause | None = None
     while True:
         if cursor.at("["):
             if window is not None:
@@ -28,7 +28,7 @@ def parse_postfix(cursor: Cursor, name: Name, joined: bool) -> Relation:
         elif version is None and (cursor.at("VERSION", "AS", "OF") or cursor.at("FOR", "VERSION")):
             version = _version(cursor)
         else:
-            return Relation(name, None, window, cut, version)
+            return NamedRelation(name, None, window, cut, version)
 
 
 def misplaced(cursor: Cursor, hint: str) -> NoReturn:
@@ -41,7 +41,7 @@ def misplaced(cursor: Cursor, hint: str) -> NoReturn:
 BEFORE_ALIAS = "the window stands before the alias: t [ROWS 3] AS a"
 
 
-def parse_window(cursor: Cursor) -> Window:
+def parse_window(cursor: Cursor) -> WindowClause:
     """`[INTERVAL i [BEFORE]]`, `[ROWS k]`, `[a, b ROWS k]`, `[LANDMARK]`."""
     start = cursor.start
     cursor.expect("[")
@@ -49,11 +49,11 @@ def parse_window(cursor: Cursor) -> Window:
         duration = parse_duration(cursor)
         before = cursor.accept("BEFORE")
         _close(cursor)
-        return Window("interval", cursor.span_from(start), duration=duration, before=before)
+        return WindowClause("interval", cursor.span_from(start), duration=duration, before=before)
     if cursor.at("LANDMARK", "]"):
         cursor.take()
         _close(cursor)
-        return Window("landmark", cursor.span_from(start))
+        return WindowClause("landmark", cursor.span_from(start))
     keys: tuple[Name, ...] = ()
     if not cursor.at("ROWS") or cursor.peek(1).upper in ("ROWS", ","):
         if not cursor.peek().is_name:
@@ -62,7 +62,7 @@ def parse_window(cursor: Cursor) -> Window:
     cursor.expect("ROWS")
     rows = cursor.positive("a number of rows")
     _close(cursor)
-    return Window("rows", cursor.span_from(start), rows=rows, keys=keys)
+    return WindowClause("rows", cursor.span_from(start), rows=rows, keys=keys)
 
 
 def _close(cursor: Cursor) -> None:
@@ -70,7 +70,7 @@ def _close(cursor: Cursor) -> None:
         cursor.fail("]", hint="a window is closed by ]" if cursor.at_any(CLOSING) else None)
 
 
-def _version(cursor: Cursor) -> Version:
+def _version(cursor: Cursor) -> VersionClause:
     start = cursor.start
     cursor.accept("FOR")
     cursor.expect("VERSION", "AS", "OF")
@@ -86,4 +86,4 @@ def _version(cursor: Cursor) -> Version:
         number = None if text.lower() == "latest" else int(text)
     else:
         number = cursor.integer("a version number or 'latest'")
-    return Version(number, cursor.span_from(start))
+    return VersionClause(number, cursor.span_from(start))

@@ -53,14 +53,14 @@ def test_formats_are_those_of_the_output() -> None:
 
 
 def test_sql_options(monkeypatch: pytest.MonkeyPatch) -> None:
-    seen: list[sql.Options] = []
+    seen: list[sql.SqlOptions] = []
     monkeypatch.setattr(sql, "main", lambda options: seen.append(options) or 3)
     arguments = ["d", "-c", "a", "-c", "b", "-f", "f", "--format", "csv", "--master", "local[1]"]
     assert invoke("sql", *arguments, "--set", "x=1", "--quiet").exit_code == 3
-    expected = sql.Options("d", ["a", "b"], ["f"], "csv", "local[1]", {"x": "1"}, True)
+    expected = sql.SqlOptions("d", ["a", "b"], ["f"], "csv", "local[1]", {"x": "1"}, True)
     assert seen == [expected]
     invoke("sql")
-    assert seen[1] == sql.Options()
+    assert seen[1] == sql.SqlOptions()
 
 
 def test_wrong_options() -> None:

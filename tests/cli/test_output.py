@@ -11,7 +11,7 @@ from decimal import Decimal
 import pyarrow as pa
 import pytest
 
-from headwater.cli.grid import Column, Look, fitted, grid, width
+from headwater.cli.grid import GridColumn, Look, fitted, grid, width
 from headwater.cli.output import Footer, distinct, duration, render
 from headwater.values import json_of, python_values, safe, text_of
 
@@ -204,7 +204,7 @@ def test_names_are_made_distinct() -> None:
 def test_widths_fit_exactly() -> None:
     assert fitted([5, 100, 60], [5, 8, 8], 65) == [5, 30, 30]
     assert fitted([5, 6], [5, 6], 80) == [5, 6]
-    assert list(grid([Column("a", [])], Look())) == [" a", "---"]
+    assert list(grid([GridColumn("a", [])], Look())) == [" a", "---"]
 
 
 def test_footers() -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import headwater
 from headwater.cli.grid import Look
-from headwater.cli.session import Preferences, Session
+from headwater.cli.session import Preferences, ShellSession
 
 README = Path(headwater.__file__).parents[1] / "README.md"
 
@@ -21,10 +21,10 @@ def test_the_example_prints_what_the_readme_shows(
     """The SQL of the README is run as the shell runs it; its answers stand there to the letter."""
     text = README.read_text(encoding="utf-8")
     sql, answers = re.findall(r"```sql\n(.*?)```.*?\n```\n(.*?)```", text, re.DOTALL)[0]
-    monkeypatch.setattr(Session, "look", lambda _: Look(unicode=True))
+    monkeypatch.setattr(ShellSession, "look", lambda _: Look(unicode=True))
     out = io.StringIO()
     with headwater.connect(tmp_path / "data") as db:
-        Session(db, Preferences(quiet=True), out, io.StringIO()).run(sql)
+        ShellSession(db, Preferences(quiet=True), out, io.StringIO()).run(sql)
     assert out.getvalue() == answers
 
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.progress import CLEAR, Progress, line
-from headwater.cli.running import Interrupted, Leave, Runner
+from headwater.cli.progress import CLEAR, ShellProgress, line
+from headwater.cli.running import Interrupted, Leave, StatementRunner
 from tests.harness.patience import PATIENCE_S
 
 
-def quiet(database: Any) -> Runner:
-    return Runner(database, Progress(io.StringIO()))
+def quiet(database: Any) -> StatementRunner:
+    return StatementRunner(database, ShellProgress(io.StringIO()))
 
 
 def interrupt_when_started(database: Any) -> threading.Thread:
@@ -63,7 +63,7 @@ def test_ctrl_c_twice_leaves_when_nothing_reacts(database: Any) -> None:
 
 def test_a_late_second_ctrl_c_only_cancels_again(database: Any) -> None:
     times = iter([0.0, 5.0])
-    runner = Runner(database, Progress(io.StringIO()), clock=lambda: 100.0)
+    runner = StatementRunner(database, ShellProgress(io.StringIO()), clock=lambda: 100.0)
     runner._clock = lambda: next(times)  # type: ignore[method-assign]
     runner.press()
     runner.press()
@@ -80,7 +80,7 @@ def test_progress_line() -> None:
 
 def test_progress_appears_late_and_goes_away() -> None:
     stream = io.StringIO()
-    progress = Progress(stream, enabled=True)
+    progress = ShellProgress(stream, enabled=True)
     progress.tick(0.4, spark_ready=True)
     progress.clear()
     assert stream.getvalue() == ""
@@ -92,5 +92,5 @@ def test_progress_appears_late_and_goes_away() -> None:
 
 def test_no_progress_without_a_terminal() -> None:
     stream = io.StringIO()
-    Progress(stream).tick(9.0, spark_ready=False)
+    ShellProgress(stream).tick(9.0, spark_ready=False)
     assert stream.getvalue() == ""

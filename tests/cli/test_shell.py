@@ -18,7 +18,7 @@ from rich.console import Console
 
 from headwater.cli.colouring import coloured
 from headwater.cli.history import BoundedHistory, history_path, open_history
-from headwater.cli.session import Preferences, Session
+from headwater.cli.session import Preferences, ShellSession
 from headwater.cli.shell import Shell, reminds
 from headwater.cli.watching import watch
 from tests.harness.patience import PATIENCE_S
@@ -41,7 +41,7 @@ class Typist:
 
     def type(self, *keys: str) -> int:
         preferences = Preferences(interactive=True, row_limit=10)
-        session = Session(self.database, preferences, self.out, self.err)
+        session = ShellSession(self.database, preferences, self.out, self.err)
         console = Console(file=self.err, highlight=False, width=80)
         with create_pipe_input() as pipe:
             pipe.send_text("".join(keys))
@@ -204,7 +204,7 @@ def test_ctrl_c_ends_watching(typist: Typist) -> None:
 
 def test_ctrl_c_in_a_statement_that_ends_well_ends_watching(database: Any) -> None:
     """A press that came too late to cancel anything is not lost."""
-    session = Session(database, Preferences(), io.StringIO(), io.StringIO())
+    session = ShellSession(database, Preferences(), io.StringIO(), io.StringIO())
     real = database.script
 
     def script(text: str, **more: Any) -> Any:

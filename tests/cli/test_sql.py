@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from headwater.cli.sql import Options, greeting, main, parsed_settings
+from headwater.cli.sql import SqlOptions, greeting, main, parsed_settings
 from headwater.errors import SettingError, StorageError
 from tests.harness.patience import PATIENCE_S
 
@@ -25,7 +25,7 @@ def run(database: Any, capsys: pytest.CaptureFixture[str]) -> Any:
             database.connected = (path, more)
             return database
 
-        code = main(Options(**options), connect)
+        code = main(SqlOptions(**options), connect)
         captured = capsys.readouterr()
         assert database.closed
         return code, captured.out, captured.err
@@ -121,7 +121,7 @@ def test_a_database_that_does_not_open(capsys: pytest.CaptureFixture[str]) -> No
     def connect(*_args: Any, **_more: Any) -> Any:
         raise StorageError("the folder is open in process 7", hint="close it there")
 
-    assert main(Options(commands=["select 1"]), connect) == 1
+    assert main(SqlOptions(commands=["select 1"]), connect) == 1
     assert "process 7" in capsys.readouterr().err
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from headwater.engine.chunks import Chunks, changes, step_values
-from headwater.engine.feed import Cursor
+from headwater.engine.feed import FeedCursor
 
 TYPES = {
     pa.int32(): st.integers(-3, 3),
@@ -57,7 +57,7 @@ def test_the_kept_chunks_and_their_numbers(keep: int, sizes: list[int], turns: l
     ticks = np.arange(len(numbers))
     chunks = Chunks("k", lambda found: found, keep, 0, [None])
     chunks.look(pa.table({"k": numbers}))
-    ends = [Cursor(int(end) - 1, 0) for end in np.cumsum(sizes)]
+    ends = [FeedCursor(int(end) - 1, 0) for end in np.cumsum(sizes)]
     done = 0
     for count in turns:
         taken = min(count, len(sizes) - done)

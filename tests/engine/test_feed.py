@@ -9,7 +9,7 @@ import pytest
 
 import headwater
 from headwater.engine import feed as feed_module
-from headwater.engine.feed import Cursor, Feed
+from headwater.engine.feed import Feed, FeedCursor
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.table import StreamingTable
 
@@ -26,7 +26,7 @@ def table(db: headwater.Database) -> StreamingTable:
     return found
 
 
-def made(db: headwater.Database, table: StreamingTable, after: Cursor | None) -> Feed:
+def made(db: headwater.Database, table: StreamingTable, after: FeedCursor | None) -> Feed:
     """A feed that holds v only."""
     return Feed(db._context, table, after, "r", ["v"])
 
@@ -47,7 +47,7 @@ def fill(table: StreamingTable, rng: random.Random, commits: int, start: int = 0
             table.seal()
 
 
-def stored(table: StreamingTable, after: Cursor | None) -> list[tuple[int, int]]:
+def stored(table: StreamingTable, after: FeedCursor | None) -> list[tuple[int, int]]:
     """The released rows in time after a cursor, by a scan of everything."""
     with table.reading() as snapshot:
         parts = [piece.rows for piece in snapshot.tail]
@@ -73,7 +73,7 @@ def test_all_rows_come_once_in_order(
         monkeypatch.setattr(feed_module, "MEBIBYTE", 1)  # a bound that every commit reaches
     rng = random.Random(seed)
     fill(table, rng, 20)
-    cursors = [None, Cursor(17), Cursor(20, 60)]
+    cursors = [None, FeedCursor(17), FeedCursor(20, 60)]
     feeds = [made(db, table, cursor) for cursor in cursors]
     found: list[list[tuple[int, int]]] = [[] for _ in feeds]
     for turn in range(12):
@@ -108,7 +108,7 @@ def test_a_full_basket_is_set_aside_and_says_so(
     assert [full for full, _, _ in states].index(True) in (5, 6, 7)
     assert states[-1] == (True, False, True)
     assert feed.basket.take_until("r", FAR).num_rows == 16 - 10
-    assert not made(db, table, Cursor(14)).is_full
+    assert not made(db, table, FeedCursor(14)).is_full
 
 
 def test_a_table_that_was_changed_is_noticed(db: headwater.Database, table: StreamingTable) -> None:

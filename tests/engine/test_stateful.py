@@ -12,9 +12,9 @@ import pytest
 
 from headwater.engine.sampling import Sampling
 from headwater.engine.stateful import (
-    Call,
     LiveState,
     Remembered,
+    StatefulCall,
     check_count,
     check_state,
     chunk_numbers,
@@ -26,7 +26,7 @@ from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.fold import snapshot
 from headwater.plan.folds import Leaf, StateCall, StreamColumns
 from headwater.plan.pieces import Piece, Rendering
-from headwater.sql.extensions import Window
+from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.query import make_query
 from headwater.sql.text import Name, Span
 
@@ -36,7 +36,7 @@ LEAF = Leaf(
     0,
     Name("s", NOWHERE),
     "s",
-    Window("rows", NOWHERE, rows=3),
+    WindowClause("rows", NOWHERE, rows=3),
     StreamColumns("s", SCHEMA, ("ts", "v"), "ts", pa.int64()),
 )
 
@@ -63,7 +63,7 @@ def piece_of(text: str) -> Piece:
     return Rendering(query.text, query.tree, ()).piece(Span(7, len(query.text)))
 
 
-def call_of(function: Any, type_: pa.DataType | None = None, *arguments: str) -> Call:
+def call_of(function: Any, type_: pa.DataType | None = None, *arguments: str) -> StatefulCall:
     pieces = tuple(piece_of(argument) for argument in arguments or ("v",))
     plan = StateCall("f", "query", pieces, "c", type_ or pa.int32())
     return make_call(plan, LEAF, function, frozenset({"f"}))
@@ -74,7 +74,9 @@ def rows_of(values: list[int | None], first: int = 0) -> pa.Table:
     return pa.table({"ts": places, "v": values, "_seq": places}, schema=SCHEMA)
 
 
-def given(call: Call, values: list[int | None], begins: list[bool] | None = None) -> list[Any]:
+def given(
+    call: StatefulCall, values: list[int | None], begins: list[bool] | None = None
+) -> list[Any]:
     rows = rows_of(values)
     mask = np.array(begins or [False] * len(values), np.bool_)
     return list(call.values(rows, mask, rows.column("ts")).to_pylist())

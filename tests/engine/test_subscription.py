@@ -21,7 +21,7 @@ from headwater.engine import results
 from headwater.engine.emit import emitted
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.engine.subscription import Out, Pusher, Subscription, start_position
-from headwater.engine.token import Token, decode, encode
+from headwater.engine.token import ResultToken, decode, encode
 from headwater.errors import DataError, Error, KernelError, OverloadError
 from headwater.sql.extensions import Emit
 from tests.engine.test_results import MANY, SCHEMA, create, log_of, process
@@ -390,7 +390,7 @@ NUMBERS = st.integers(-(2**63), 2**63 - 1)
 def test_tokens_come_back(query: int, incarnation: str, position: int, instant: int) -> None:
     """A token says what it was made of; it is safe in a URL and in SQL."""
     text = encode(query, incarnation, position, instant)
-    assert decode(text, query, incarnation) == Token(query, incarnation, position, instant)
+    assert decode(text, query, incarnation) == ResultToken(query, incarnation, position, instant)
     assert all(c.isascii() and (c.isalnum() or c in "-_") for c in text)
 
 

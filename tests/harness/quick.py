@@ -31,6 +31,7 @@ HEAVY = (
     "headwater.cli.serve",
     "headwater.cli.tour",
     "headwater.kernel.gateway",
+    "headwater.kernel.java",  # asks a Java for its version
     "headwater.kernel.kernel",
     "headwater.kernel.spark",
     "headwater.server.http.server",
@@ -49,12 +50,31 @@ HEAVY = (
     "subprocess",
 )
 
-# Tests with many examples, for which a change of one line need not wait.
-SLOW: frozenset[str] = frozenset()
+# Tests with many examples, for which a change of one line need not wait; and what `make check` runs too.
+SLOW = frozenset(
+    {
+        "tests/engine/test_basket.py::test_random_events_go_as_in_the_model",
+        "tests/engine/test_subscription.py::test_a_token_yields_exactly_the_following_results",
+        "tests/engine/update_queue/test_queue.py::test_every_policy_keeps_the_order_of_each_key_and_counts_every_row",
+        "tests/engine/update_queue/test_queue.py::test_in_place_is_freshest_when_all_keys_update_alike",
+        "tests/engine/update_queue/test_queue.py::test_order_counts_and_staleness_are_those_of_the_definition",
+        "tests/fold/test_row_join.py::test_live_pairs_are_those_of_the_windows",
+        "tests/fold/test_sliding.py::test_every_window_equals_its_rows_evaluated",
+        "tests/fold/test_spill.py::test_spills_change_nothing",
+        "tests/semantics/test_streaming_tables.py::test_histories_equal_the_model",
+        "tests/storage/streaming/test_nested_types.py::test_random_nested_types_come_back_as_they_were_inserted",
+        "tests/storage/streaming/test_nested_types.py::test_values_come_back_through_seals_reopening_and_compaction",
+        "tests/storage/test_clock.py::test_random_sequences_equal_the_model",
+        "tests/storage/wal/test_wal_failures.py::test_every_call_fails",
+        "tests/storage/wal/test_wal_power.py::test_every_step_of_a_scenario",
+        "tests/test_tidy.py::test_files_are_short_and_say_what_they_own",
+    }
+)
 
 # Events of `sys.addaudithook`.
 PROCESS_EVENTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system")
 
+TESTS = ("test_", "Test")
 Place = tuple[Path, str]  # a file, and a name that it defines or imports
 
 
@@ -67,7 +87,7 @@ def quick_tests(path: Path) -> frozenset[str]:
     return frozenset(
         name
         for name in definitions(path) - slow
-        if name.startswith(("test_", "Test")) and not _reaches_heavy([(path, name), *everywhere])
+        if name.startswith(TESTS) and not _reaches_heavy([(path, name), *everywhere])
     )
 
 

@@ -13,6 +13,7 @@ from tests.harness.spark_cluster import SparkCluster
 PATIENCE_S = 800.0  # on a machine that is busy with other things
 
 
+@pytest.mark.large
 @pytest.mark.timeout(1500)
 def test_whole_on_a_standalone_cluster(tmp_path: Path) -> None:
     """A streaming table, queries, a view and a join run on the workers, and go on after a restart.

@@ -139,7 +139,7 @@ SHORT = (
     ("seconds", "how", "confs"),
     [
         pytest.param(10, "stalls", SHORT, id="stalls"),
-        pytest.param(8, "busy", ["spark.executor.heartbeatInterval=1ms"], id="failed heartbeats"),
+        pytest.param(3, "busy", ["spark.executor.heartbeatInterval=1ms"], id="failed heartbeats"),
         pytest.param(
             1200, "busy", [], id="20 minutes", marks=[pytest.mark.large, pytest.mark.timeout(2400)]
         ),

@@ -6,14 +6,14 @@ import pytest
 from sqlglot import exp
 
 from headwater.plan.pieces import Rendering, Stand, column, value
-from headwater.plan.text import INSTANT, Rows, Slot, joined, spark_text
+from headwater.plan.text import INSTANT, RowsSlot, Slot, joined, spark_text
 from headwater.sql.statements.query import make_query
 from headwater.sql.text import Span
 
 
 def test_a_name_is_not_replaced_within_a_longer_one() -> None:
     """Nor in a string, a quoted name or a comment."""
-    folds = [Rows("fold", number) for number in range(12)]
+    folds = [RowsSlot("fold", number) for number in range(12)]
     selects = [spark_text(f"SELECT '{fold.name}' FROM ", fold, " ") for fold in folds]
     text = spark_text(joined(" UNION ALL ", selects), f" -- {folds[1].name}")
     names: dict[Slot, str] = {fold: f"{fold.name}_0" for fold in folds}

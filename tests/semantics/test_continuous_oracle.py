@@ -37,8 +37,8 @@ def report(counts: Counts) -> None:
 
 @pytest.mark.timeout(900)
 def test_every_tier_says_the_same(tmp_path: Path) -> None:
-    """DC4: 20 cases over two streams, in every tier that can run them."""
-    assert run(range(2), tmp_path).found
+    """DC4: ten cases over a stream, in every tier that can run them."""
+    assert run(range(1), tmp_path).found
 
 
 @pytest.mark.large

@@ -71,11 +71,11 @@ def wanted_constructs() -> set[str]:
     return {*CONSTRUCTS, *(("cut by key", "cut by step") if CUT_ON_ANY_COLUMN else ())}
 
 
-def run(seeds: Iterable[int], folder: Path) -> Counter[str]:
+def run(seeds: Iterable[int], folder: Path, queries: int = QUERIES) -> Counter[str]:
     """Scenario by scenario; fails with what is needed to see the first disagreement again."""
     tried: Counter[str] = Counter()
     for seed in seeds:
-        problems = run_seed(seed, QUERIES, folder / str(seed), tried)
+        problems = run_seed(seed, queries, folder / str(seed), tried)
         if problems:
             pytest.fail("\n\n".join(problems), pytrace=False)
     print(f"\n{tried}")
@@ -84,8 +84,8 @@ def run(seeds: Iterable[int], folder: Path) -> Counter[str]:
 
 @pytest.mark.timeout(600)
 def test_every_epoch_is_the_query_over_its_chunks(tmp_path: Path) -> None:
-    """EQ3, EQ4: the queries of one history."""
-    assert run(SEEDS[:1], tmp_path)["epochs with rows"] > 15
+    """EQ3, EQ4: a few queries of one history."""
+    assert run(SEEDS[:1], tmp_path, queries=3)["epochs with rows"] > 15
 
 
 @pytest.mark.large

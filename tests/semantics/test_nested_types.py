@@ -19,7 +19,7 @@ from headwater.errors import Error
 from headwater.server.http.server import HttpOptions, HttpServer
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
-from headwater.sinks.target import Batch, Progress, SinkName
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress
 from headwater.sql.types import name_of
 from headwater.values import json_of, python_values
 from tests.harness.nested import NESTED, PRIMITIVES, create, rows_of, same, schema_of
@@ -136,12 +136,12 @@ def test_the_wire_gives_json(plain: headwater.Database, name: str) -> None:
             copy.write(b'99,99,"{}"\n')
 
 
-def batch_of(name: str) -> tuple[list[Any], Batch]:
+def batch_of(name: str) -> tuple[list[Any], SinkBatch]:
     """The values of a type as a batch of a sink."""
     type_, given = ALL[name]
     values = [*given, None]
     rows = pa.Table.from_pylist(rows_of(values), schema_of(type_))
-    return values, Batch(rows, 1, Progress("token", len(values)))
+    return values, SinkBatch(rows, 1, SinkProgress("token", len(values)))
 
 
 SINK = SinkName("k", "0123456789abcdef")

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 from headwater.errors import DataError
 from headwater.expression.predicate import And, Comparison, IsNull, Not, Or, Predicate
 from headwater.sql.duration import Duration
-from headwater.sql.extensions import Window
+from headwater.sql.extensions import WindowClause
 from headwater.sql.text import Name, Span
 from headwater.storage.streaming import indexes
 from headwater.storage.streaming.definition import DAY
@@ -441,7 +441,7 @@ class History:
         size = random.choice((0, 1, 3, 10, 59))
         windows = [
             (
-                Window(
+                WindowClause(
                     "interval",
                     SPAN,
                     duration=Duration(size * subject.unit * subject.microseconds),
@@ -452,12 +452,12 @@ class History:
             for before in (False, True)
         ]
         count = random.choice((1, 2, 3, 50))
-        windows.append((Window("rows", SPAN, rows=count), model.last(at, count, None)))
+        windows.append((WindowClause("rows", SPAN, rows=count), model.last(at, count, None)))
         keys = random.choice((("k",), ("S",), ("k", "s")))
         names = tuple(Name(key, SPAN) for key in keys)
         windows.append(
             (
-                Window("rows", SPAN, rows=count, keys=names),
+                WindowClause("rows", SPAN, rows=count, keys=names),
                 model.last(at, count, lambda row: tuple(row.values[k.lower()] for k in keys)),
             )
         )
@@ -487,7 +487,7 @@ def check(seed: int, steps: int) -> None:
             history.opened.drop()
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_histories_equal_the_model(seed: int) -> None:
     check(seed, 60)
 

@@ -169,7 +169,7 @@ ZONED = {
 }
 
 
-@pytest.mark.parametrize("key", some(ZONED, "hour", "text", "sql function"))
+@pytest.mark.parametrize("key", some(ZONED, "text", "sql function"))
 def test_a_view_keeps_the_zone_of_its_creation(
     folder: Path, connect: Callable[..., headwater.Database], key: str
 ) -> None:

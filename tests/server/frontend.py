@@ -48,14 +48,14 @@ def encoded(message: m.Message) -> bytes:
             return untyped(struct.pack("!II", m.CANCEL_REQUEST, process) + secret)
         case m.Password(data):
             return typed(b"p", data)
-        case m.Query(text):
+        case m.QueryMessage(text):
             return typed(b"Q", _text(text))
         case m.Parse(name, text, types):
             return typed(b"P", _text(name) + _text(text) + _numbers("I", types))
         case m.Bind(portal, statement, formats, values, results):
             body = _text(portal) + _text(statement) + _numbers("h", formats)
             return typed(b"B", body + _cells(values) + _numbers("h", results))
-        case m.Describe(kind, name):
+        case m.DescribeMessage(kind, name):
             return typed(b"D", kind.encode() + _text(name))
         case m.Execute(portal, limit):
             return typed(b"E", _text(portal) + struct.pack("!i", limit))
@@ -66,7 +66,7 @@ def encoded(message: m.Message) -> bytes:
         case m.CopyFail(reason):
             return typed(b"f", _text(reason))
     plain = {
-        m.Flush: b"H", m.Sync: b"S", m.FunctionCall: b"F", m.CopyDone: b"c", m.Terminate: b"X",
+        m.FlushMessage: b"H", m.Sync: b"S", m.FunctionCall: b"F", m.CopyDone: b"c", m.Terminate: b"X",
     }  # fmt: skip
     return typed(plain[type(message)])
 

@@ -10,7 +10,7 @@ from headwater.database import Database
 from headwater.server.attempts import Attempts
 from headwater.server.background import Background
 from headwater.server.wire.server import WireOptions, WireServer
-from headwater.server.wire.users import Users
+from headwater.server.wire.users import WireUsers
 
 
 class Live(Background[Any]):
@@ -40,7 +40,7 @@ class LiveServer(Live):
     def __init__(
         self,
         database: Database,
-        users: Users | None = None,
+        users: WireUsers | None = None,
         options: WireOptions | None = None,
         attempts: Attempts | None = None,
     ) -> None:

@@ -17,7 +17,7 @@ import headwater
 from headwater.sinks.delta import DeltaTarget
 from headwater.sinks.files import FilesTarget
 from headwater.sinks.manifest import Manifest
-from headwater.sinks.target import Batch, Progress, SinkName, Target
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress, Target
 from tests.sinks.flowing import QUICK, Connect, expected, feed, make_query, wait_for_rows
 
 SINK = SinkName("k", "0123456789abcdef")
@@ -115,7 +115,7 @@ def test_values_of_every_kind_as_json_and_csv(tmp_path: Path) -> None:
             "at": pa.array([time, None], pa.timestamp("us", "UTC")),
         }
     )
-    batch = Batch(rows, 0, Progress("t", 2))
+    batch = SinkBatch(rows, 0, SinkProgress("t", 2))
     for kind in ("json", "csv"):
         target = FilesTarget(tmp_path / kind, SINK, kind)
         target.open(rows.schema)
@@ -135,9 +135,9 @@ class Ended(Exception):
     """The process ended here."""
 
 
-def batch(number: int, rows: int = 2) -> Batch:
+def batch(number: int, rows: int = 2) -> SinkBatch:
     table = pa.table({"v": pa.array([10 * number + n for n in range(rows)], pa.int64())})
-    return Batch(table, number, Progress(f"token {number}", 2 * number + rows))
+    return SinkBatch(table, number, SinkProgress(f"token {number}", 2 * number + rows))
 
 
 @pytest.mark.parametrize("kind", ["json", "delta"])
@@ -178,7 +178,9 @@ def test_a_process_may_end_at_any_point(
     assert progress is not None
     assert progress.token in ("token 1", "token 2")
     rest = [batch(number).rows for number in range(int(progress.token[-1]) + 1, 4)]
-    again.write(Batch(pa.concat_tables(rest), 3, Progress("token 3", 6)))  # cut another way now
+    again.write(
+        SinkBatch(pa.concat_tables(rest), 3, SinkProgress("token 3", 6))
+    )  # cut another way now
     assert [row[0] for row in read(tmp_path, kind)] == [0, 1, 20, 21, 30, 31]
     last = made().open(SCHEMA)
     assert last is not None

@@ -18,7 +18,7 @@ from headwater.sinks import kafka as kafka_sink
 from headwater.sinks.kafka import KafkaTarget
 from headwater.sinks.manifest import Manifest
 from headwater.sinks.options import SinkOptions
-from headwater.sinks.target import Batch, Progress, SinkName
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress
 from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import Connect, expected, feed, make_query, wait_for_rows
 
@@ -111,13 +111,13 @@ def test_a_process_that_was_replaced_is_shut_out(brokers: str, tmp_path: Path) -
     first._producer.flush(10)
     second = made_target(brokers, "unfinished", tmp_path)
     assert second.open(schema) is None
-    second.write(Batch(rows, 0, Progress("token", 2)))
+    second.write(SinkBatch(rows, 0, SinkProgress("token", 2)))
     with pytest.raises(Error, match="could not write"):
-        first.write(Batch(rows, 0, Progress("token", 2)))
+        first.write(SinkBatch(rows, 0, SinkProgress("token", 2)))
     first.close()
     second.close()
     again = made_target(brokers, "unfinished", tmp_path)
-    assert again.open(schema) == Progress("token", 2)
+    assert again.open(schema) == SinkProgress("token", 2)
     again.close()
 
 

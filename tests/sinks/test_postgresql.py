@@ -18,7 +18,7 @@ from headwater.connectors import runner as attempts
 from headwater.sinks import runner
 from headwater.sinks.options import SinkOptions
 from headwater.sinks.postgresql import PostgresqlTarget
-from headwater.sinks.target import Batch, Progress, SinkName
+from headwater.sinks.target import SinkBatch, SinkName, SinkProgress
 from tests.harness.patience import until
 from tests.sinks.flowing import (
     Connect,
@@ -167,7 +167,7 @@ def test_values_of_every_type(postgresql: str, asked: Any, key: tuple[str, ...])
     schema = pa.schema([(name, type_) for name, (type_, _) in values.items()])
     first = {name: value for name, (_, value) in values.items()}
     rows = [first, {**dict.fromkeys(values), "i": 8, "_t": 1}]
-    batch = Batch(pa.Table.from_pylist(rows, schema), 0, Progress("token", 2))
+    batch = SinkBatch(pa.Table.from_pylist(rows, schema), 0, SinkProgress("token", 2))
     target = PostgresqlTarget(postgresql, SinkName("k", "f00d"), "q", SinkOptions(key=key))
     assert target.open(schema) is None
     target.write(batch)
@@ -175,7 +175,7 @@ def test_values_of_every_type(postgresql: str, asked: Any, key: tuple[str, ...])
     found = asked.execute("SELECT * FROM q ORDER BY i").fetchall()
     assert found == [tuple(row.values()) for row in rows]
     again = PostgresqlTarget(postgresql, SinkName("k", "f00d"), "q", SinkOptions(key=key))
-    assert again.open(schema) == Progress("token", 2)
+    assert again.open(schema) == SinkProgress("token", 2)
     again.close()
 
 

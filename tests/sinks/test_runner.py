@@ -13,7 +13,7 @@ import pytest
 import headwater
 from headwater.connectors import runner as attempts
 from headwater.sinks import manager, runner
-from headwater.sinks.target import Batch, Progress
+from headwater.sinks.target import SinkBatch, SinkProgress
 from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import (
     Connect,
@@ -33,17 +33,17 @@ class Store:
     """A target that keeps rows and progress together, and fails where it is told to."""
 
     rows: list[tuple[Any, ...]] = field(default_factory=list)
-    progress: Progress | None = None
+    progress: SinkProgress | None = None
     failures: list[str] = field(default_factory=list)  # what happens to the next calls
     sizes: list[int] = field(default_factory=list)
     gate: threading.Event = field(default_factory=threading.Event)
     writing: threading.Event = field(default_factory=threading.Event)
 
-    def open(self, schema: pa.Schema) -> Progress | None:
+    def open(self, schema: pa.Schema) -> SinkProgress | None:
         self._fail("open")
         return self.progress
 
-    def write(self, batch: Batch) -> None:
+    def write(self, batch: SinkBatch) -> None:
         self.writing.set()
         self.gate.wait(PATIENCE_S)
         self._fail("before")

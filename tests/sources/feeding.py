@@ -13,7 +13,7 @@ from headwater.sources.block_writer import PartitionWriter, Task
 from headwater.sources.manager import SourceStatus
 from headwater.sources.runner import SourceRunner
 from headwater.storage.streaming import micro_batch
-from headwater.storage.streaming.micro_batch import Handout, Written
+from headwater.storage.streaming.micro_batch import Handout, WrittenBatch
 from headwater.storage.streaming.table import StreamingTable
 from tests.harness.patience import PATIENCE_S
 
@@ -64,7 +64,7 @@ def wait_for_state(db: headwater.Database, name: str, state: str) -> SourceStatu
 
 def written(
     table: StreamingTable, handout: Handout, parts: Sequence[pa.Table], block_rows: int = 1000
-) -> Written:
+) -> WrittenBatch:
     """What executors would write, one partition after the other."""
     found = []
     for number, part in enumerate(parts):
@@ -87,7 +87,7 @@ def written(
     return micro_batch.merged(found)
 
 
-def deliver(table: StreamingTable, source: str, number: int, *parts: pa.Table) -> Written:
+def deliver(table: StreamingTable, source: str, number: int, *parts: pa.Table) -> WrittenBatch:
     """One micro-batch from hand-out to commit."""
     with micro_batch.handed_out(table, source, len(parts)) as handout:
         found = written(table, handout, parts)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from headwater.sources.kafka_reader import CLIENT, KafkaReader, Part
+from headwater.sources.kafka_reader import CLIENT, KafkaPart, KafkaReader
 from tests.harness.patience import PATIENCE_S
 from tests.sinks.flowing import Connect
 from tests.sources.feeding import QUICK, wait_for_rows, wait_for_state
@@ -75,7 +75,7 @@ def test_what_is_not_there_is_an_error(host: Any, client: dict[str, str]) -> Non
     """Messages that the brokers do not have (any more) are not passed over."""
     send(host, "short", 0, 4, 1)
     with pytest.raises(kafka.KafkaException, match=r"[Oo]ffset"):
-        list(reader(client, "short").read(Part(0, 90, 100)))
+        list(reader(client, "short").read(KafkaPart(0, 90, 100)))
 
 
 def test_each_message_is_stored_once_over_restarts(

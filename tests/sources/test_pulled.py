@@ -12,7 +12,7 @@ import pytest
 
 from headwater.errors import DataError
 from headwater.sources.pulled import _Puller
-from headwater.sources.runner import Feed
+from headwater.sources.runner import SourceFeed
 from tests.harness.patience import PATIENCE_S
 
 BATCH_ROWS = 50
@@ -21,7 +21,7 @@ BATCH_ROWS = 50
 def puller(rows: Iterator[Any]) -> _Puller:
     """One over an iterator; of a feed it needs the name and one option."""
     feed = SimpleNamespace(name="s", options=SimpleNamespace(batch_rows=BATCH_ROWS))
-    return _Puller(rows, cast(Feed, feed))
+    return _Puller(rows, cast(SourceFeed, feed))
 
 
 def table(first: int, count: int) -> pa.Table:

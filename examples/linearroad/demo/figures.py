@@ -16,9 +16,9 @@ from .screen import (
     SEGMENTS,
     Lane,
     Moment,
-    Question,
     Responses,
     RoadState,
+    ScreenQuestion,
     Toll,
 )
 
@@ -132,7 +132,7 @@ class Figures:
             self._present = frozenset(found)
             self._accidents = {**found, **self._accidents}  # the first minute of each stays
 
-    def asked(self, question: Question) -> None:
+    def asked(self, question: ScreenQuestion) -> None:
         """A question was answered; a newer answer to the same question takes its place."""
         with self._lock:
             others = [q for q in self._state.questions if q.title != question.title]

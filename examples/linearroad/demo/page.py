@@ -16,7 +16,7 @@ from headwater.server.http.server import HttpOptions, HttpServer
 
 from .figures import Accident
 from .questions import QUESTIONS, places
-from .screen import OUTPUTS, TITLES, Lane, RoadState, Step, clock
+from .screen import OUTPUTS, TITLES, Lane, RoadState, ScreenStep, clock
 
 HOST = "127.0.0.1"
 PORT = 8080  # if it is free, else any other
@@ -24,7 +24,7 @@ ACCIDENTS = 12  # that are listed
 
 
 def page_of(
-    state: RoadState, accidents: Sequence[Accident], steps: Sequence[Step], *, flowing: bool
+    state: RoadState, accidents: Sequence[Accident], steps: Sequence[ScreenStep], *, flowing: bool
 ) -> dict[str, Any]:
     """All that the page shows, the newest first."""
     present = {(lane.xway, lane.dir, seg) for lane in state.lanes for seg in lane.accidents}

@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.database import Database
 
 from .figures import Accident
-from .screen import Question
+from .screen import ScreenQuestion
 
 FEET = 5280
 BEFORE_S = 300  # what came before an accident
@@ -27,7 +27,7 @@ Rows = Sequence[tuple[Any, ...]]
 
 
 @dataclass(frozen=True)
-class Asked:
+class AskedQuestion:
     """A question as a statement; `{place}` is where and when an accident was."""
 
     title: str
@@ -35,17 +35,17 @@ class Asked:
     sql: str
 
 
-DYNAMICS = Asked(
+DYNAMICS = AskedQuestion(
     "accident dynamics",
     "How did the accident come about? The trajectories of the cars that stand there.",
     "CALL accident_dynamics({place})",
 )
-WITNESSES = Asked(
+WITNESSES = AskedQuestion(
     "possible witnesses",
     "Which cars were within a mile in the five minutes before, and may have seen it?",
     "CALL near({place})",
 )
-WATCHED = Asked(
+WATCHED = AskedQuestion(
     "critical segments",
     "How are the slowest segments now? They are chosen once, and then watched.",
     "SELECT * FROM critical_segments",
@@ -92,27 +92,29 @@ class Questions:
     _turn: int = 0
     _chosen: bool = False
 
-    def next(self) -> Question | None:
+    def next(self) -> ScreenQuestion | None:
         """The next question with its answer; None if there is nothing to ask about yet."""
         asks = (self._critical, self._dynamics, self._witnesses)
         self._turn += 1
         return asks[(self._turn - 1) % len(asks)]()
 
-    def _dynamics(self) -> Question | None:
+    def _dynamics(self) -> ScreenQuestion | None:
         return self._about_newest(DYNAMICS, dynamics_in_words)
 
-    def _witnesses(self) -> Question | None:
+    def _witnesses(self) -> ScreenQuestion | None:
         return self._about_newest(WITNESSES, witnesses_in_words)
 
-    def _about_newest(self, asked: Asked, in_words: Callable[[Rows], str]) -> Question | None:
+    def _about_newest(
+        self, asked: AskedQuestion, in_words: Callable[[Rows], str]
+    ) -> ScreenQuestion | None:
         found = self.accidents()
         if not found:
             return None
         call = asked.sql.format(place=places(found[0]))
         rows, took = self._timed(call)
-        return Question(asked.title, in_words(rows), took, call)
+        return ScreenQuestion(asked.title, in_words(rows), took, call)
 
-    def _critical(self) -> Question | None:
+    def _critical(self) -> ScreenQuestion | None:
         """The list is chosen once; from then on it is watched."""
         if not self._chosen:
             self._chosen = bool(self.db.sql(f"CALL choose_critical({CRITICAL})").rows())
@@ -120,7 +122,7 @@ class Questions:
         rows, took = self._timed(WATCHED.sql)
         if not rows:
             return None
-        return Question(WATCHED.title, critical_in_words(rows), took, WATCHED.sql)
+        return ScreenQuestion(WATCHED.title, critical_in_words(rows), took, WATCHED.sql)
 
     def _timed(self, sql: str) -> tuple[Rows, float]:
         started = time.monotonic()

@@ -21,9 +21,9 @@ from headwater.cli.running import interrupts
 
 from .figures import Figures
 from .screen import (
-    Question,
     RoadState,
-    Step,
+    ScreenQuestion,
+    ScreenStep,
     line,
     question_line,
     screen,
@@ -106,7 +106,7 @@ class _Lines:
         self._steps = 0
         self._address = ""
         self._line_s = 0.0
-        self._questions: set[Question] = set()
+        self._questions: set[ScreenQuestion] = set()
 
     def tell(self) -> None:
         """Steps and questions once each, and the figures now and then."""
@@ -152,7 +152,7 @@ class Demo:
         self._cancel: Callable[[], None] = lambda: None
         self._worker = threading.Thread(target=self._work, name="headwater-demo", daemon=True)
         self.stopping = threading.Event()
-        self.steps: list[Step] = []
+        self.steps: list[ScreenStep] = []
         self.error: BaseException | None = None
         self.timed_out = False  # it ended by itself
 
@@ -253,7 +253,7 @@ class Demo:
             pass
 
     def _begin(self, step: str) -> None:
-        self.steps.append(Step(step, time.time() - self._started_s))
+        self.steps.append(ScreenStep(step, time.time() - self._started_s))
 
     def _flow(self, application: Application, db: Database) -> None:
         asking = threading.Thread(target=self._ask, args=[db], name="headwater-asks", daemon=True)

@@ -55,7 +55,7 @@ class Responses:
 
 
 @dataclass(frozen=True)
-class Question:
+class ScreenQuestion:
     """A one-time question about the past, and its answer."""
 
     title: str
@@ -99,7 +99,7 @@ class RoadState:
     freshness_s: float | None = None  # how old the newest second is that can be queried
     lanes: Sequence[Lane] = ()
     responses: Mapping[str, Responses] = field(default_factory=dict)
-    questions: Sequence[Question] = ()
+    questions: Sequence[ScreenQuestion] = ()
     tolls: Sequence[Toll] = ()  # the highest of some seconds, the newest last
     moments: Sequence[Moment] = ()  # the newest last
     address: str = ""  # of the browser's page
@@ -107,14 +107,14 @@ class RoadState:
 
 
 @dataclass(frozen=True)
-class Step:
+class ScreenStep:
     """What is done before traffic flows, and when it began."""
 
     name: str
     began_s: float
 
 
-def starting(elapsed_s: float, steps: Sequence[Step], address: str = "") -> RenderableType:
+def starting(elapsed_s: float, steps: Sequence[ScreenStep], address: str = "") -> RenderableType:
     """The screen until the first report is there."""
     text = Text()
     text.append("Linear Road", style="bold cyan")
@@ -147,7 +147,7 @@ def line(state: RoadState) -> str:
     )
 
 
-def question_line(question: Question) -> str:
+def question_line(question: ScreenQuestion) -> str:
     """A question in one line."""
     took = _seconds(question.took_ms / 1000)
     return f"         {question.title}, {took}: {question.sql}\n         {question.answer}"

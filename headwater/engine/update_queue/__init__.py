@@ -10,7 +10,7 @@ from __future__ import annotations
 from headwater.engine.update_queue.batch_sizer import BatchSizer
 from headwater.engine.update_queue.load_switch import LoadSwitch
 from headwater.engine.update_queue.policies import POLICIES, Choice
-from headwater.engine.update_queue.queue import Batch, UpdateQueue
+from headwater.engine.update_queue.queue import Dequeued, UpdateQueue
 from headwater.engine.update_queue.several import Offer, choose
 from headwater.engine.update_queue.store import PagePool
 from headwater.engine.update_queue.window_queue import WindowBatch, WindowQueue
@@ -18,9 +18,9 @@ from headwater.engine.update_queue.window_spec import WindowSpec
 
 __all__ = [
     "POLICIES",
-    "Batch",
     "BatchSizer",
     "Choice",
+    "Dequeued",
     "LoadSwitch",
     "Offer",
     "PagePool",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.update_queue.discipline import Admitted, Arrivals, Batch, Discipline
+from headwater.engine.update_queue.discipline import Admitted, Dequeued, Discipline, QueueArrivals
 from headwater.engine.update_queue.vectors import NONE, first_rows, grown, newest_rows
 from headwater.fold.columns import Slots, Vector
 
@@ -27,7 +27,7 @@ class Append(Discipline):
 
     def __init__(self, schema: pa.Schema) -> None:
         self._schema = schema
-        self._chunks: deque[Arrivals] = deque()
+        self._chunks: deque[QueueArrivals] = deque()
         self._waiting = 0
         self._taken = self._delivered = 0  # so many rows were taken, and their batches delivered
         self._end = 0  # so many were kept
@@ -50,14 +50,14 @@ class Append(Discipline):
     def observe_cost(self, ticks: float) -> None:
         pass
 
-    def keep(self, given: Arrivals) -> Vector | None:  # noqa: ARG002
+    def keep(self, given: QueueArrivals) -> Vector | None:  # noqa: ARG002
         """Which rows to keep; None: all."""
         return None
 
-    def admit(self, given: Arrivals) -> Admitted:
+    def admit(self, given: QueueArrivals) -> Admitted:
         return self._admit(given, self.keep(given))
 
-    def _admit(self, given: Arrivals, kept: Vector | None) -> Admitted:
+    def _admit(self, given: QueueArrivals, kept: Vector | None) -> Admitted:
         if not len(given):  # a union passed over all of them
             return Admitted(given.slots, given.times, 0, 0)
         numbers = np.arange(len(given)) if kept is None else np.flatnonzero(kept)
@@ -83,7 +83,7 @@ class Append(Discipline):
             setattr(self, name, longer)
         self._base = self._delivered
 
-    def _link(self, given: Arrivals, kept: Slots) -> None:
+    def _link(self, given: QueueArrivals, kept: Slots) -> None:
         """Tell each kept row when the next row of its key arrived; rows come in key by key."""
         first = self._end - self._base
         self._next_kept[first : first + len(kept)] = NONE
@@ -107,15 +107,15 @@ class Append(Discipline):
         unset = vector[places] == NONE
         vector[places[unset][::-1]] = times[unset][::-1]  # the first of several stays
 
-    def take(self, count: int, now: int) -> tuple[Arrivals, Slots, Slots]:  # noqa: ARG002
+    def take(self, count: int, now: int) -> tuple[QueueArrivals, Slots, Slots]:  # noqa: ARG002
         taken = self._cut(min(count, self._waiting))
         slots, last = self._last(taken.slots, self._taken)
         self._taken += len(taken)
         self._waiting -= len(taken)
         return taken, slots, self._next_kept[last]
 
-    def _cut(self, count: int) -> Arrivals:
-        parts: list[Arrivals] = []
+    def _cut(self, count: int) -> QueueArrivals:
+        parts: list[QueueArrivals] = []
         while count:
             chunk = self._chunks.popleft()
             if len(chunk) > count:
@@ -132,21 +132,21 @@ class Append(Discipline):
 
     def delivered(
         self,
-        batch: Batch,
-        later: Sequence[Batch],  # noqa: ARG002
+        batch: Dequeued,
+        later: Sequence[Dequeued],  # noqa: ARG002
         starts: Slots,  # noqa: ARG002
     ) -> tuple[Slots, Slots]:
         slots, last = self._last(batch.slots, self._delivered)
         self._delivered += len(batch)
         return slots, self._next_any[last]
 
-    def put_back(self, batch: Arrivals) -> int:
+    def put_back(self, batch: QueueArrivals) -> int:
         self._chunks.appendleft(batch)
         self._taken -= len(batch)
         self._waiting += len(batch)
         return 0
 
-    def contents(self) -> Arrivals:
+    def contents(self) -> QueueArrivals:
         return self._joined(list(self._chunks))
 
     @property
@@ -157,24 +157,24 @@ class Append(Discipline):
         parts = [np.empty(0, np.int64), *(chunk.slots[:count] for chunk in self._chunks)]
         return np.concatenate(parts)[:count]
 
-    def restore(self, parts: Sequence[Arrivals]) -> int:
+    def restore(self, parts: Sequence[QueueArrivals]) -> int:
         for part in parts:
             self._admit(part, None)
         return 0
 
-    def _joined(self, parts: Sequence[Arrivals]) -> Arrivals:
+    def _joined(self, parts: Sequence[QueueArrivals]) -> QueueArrivals:
         if len(parts) == 1:
             return parts[0]
         rows = pa.concat_tables([p.rows for p in parts]) if parts else self._schema.empty_table()
         nothing = [np.empty(0, np.int64)]
-        return Arrivals(
+        return QueueArrivals(
             rows,
             np.concatenate([p.slots for p in parts] or nothing),
             np.concatenate([p.times for p in parts] or nothing),
             np.concatenate([p.seqs for p in parts] or nothing),
         )
 
-    def take_over(self, held: Arrivals) -> int:
+    def take_over(self, held: QueueArrivals) -> int:
         return self.restore([held])
 
     def clear(self) -> None:
@@ -183,7 +183,7 @@ class Append(Discipline):
         self._waiting = 0
 
 
-def _slice(chunk: Arrivals, begin: int, end: int) -> Arrivals:
+def _slice(chunk: QueueArrivals, begin: int, end: int) -> QueueArrivals:
     part = slice(begin, end)
     rows = chunk.rows.slice(begin, end - begin)
-    return Arrivals(rows, chunk.slots[part], chunk.times[part], chunk.seqs[part])
+    return QueueArrivals(rows, chunk.slots[part], chunk.times[part], chunk.seqs[part])

@@ -16,7 +16,7 @@ from headwater.fold.columns import Slots
 
 
 @dataclass(frozen=True)
-class Arrivals:
+class QueueArrivals:
     """Rows that come in, or that wait: each with its key, arrival time and `_seq`."""
 
     rows: pa.Table
@@ -27,9 +27,9 @@ class Arrivals:
     def __len__(self) -> int:
         return len(self.slots)
 
-    def take(self, numbers: Slots) -> Arrivals:
+    def take(self, numbers: Slots) -> QueueArrivals:
         """Some of the rows."""
-        return Arrivals(
+        return QueueArrivals(
             self.rows.take(pa.array(numbers)),
             self.slots[numbers],
             self.times[numbers],
@@ -38,7 +38,7 @@ class Arrivals:
 
 
 @dataclass(frozen=True)
-class Batch(Arrivals):
+class Dequeued(QueueArrivals):
     """Rows that were dequeued, in the order of the policy."""
 
     number: int
@@ -80,26 +80,28 @@ class Discipline(ABC):
         """What processing one row takes."""
 
     @abstractmethod
-    def admit(self, given: Arrivals) -> Admitted:
+    def admit(self, given: QueueArrivals) -> Admitted:
         """Rows have arrived."""
 
     @abstractmethod
-    def take(self, count: int, now: int) -> tuple[Arrivals, Slots, Slots]:
+    def take(self, count: int, now: int) -> tuple[QueueArrivals, Slots, Slots]:
         """The next rows; their distinct keys, and when the next waiting update of each arrived."""
 
     @abstractmethod
-    def delivered(self, batch: Batch, later: Sequence[Batch], starts: Slots) -> tuple[Slots, Slots]:
+    def delivered(
+        self, batch: Dequeued, later: Sequence[Dequeued], starts: Slots
+    ) -> tuple[Slots, Slots]:
         """The batch's distinct keys, and the arrival of each one's oldest update after it.
 
         `later`: batches in process that were dequeued after it. `starts`: queue staleness.
         """
 
     @abstractmethod
-    def put_back(self, batch: Arrivals) -> int:
+    def put_back(self, batch: QueueArrivals) -> int:
         """A batch waits again; how many of its rows were superseded meanwhile."""
 
     @abstractmethod
-    def contents(self) -> Arrivals:
+    def contents(self) -> QueueArrivals:
         """All waiting rows, the next one first."""
 
     @property
@@ -112,11 +114,11 @@ class Discipline(ABC):
         """The keys of the next rows."""
 
     @abstractmethod
-    def restore(self, parts: Sequence[Arrivals]) -> int:
+    def restore(self, parts: Sequence[QueueArrivals]) -> int:
         """Take up rows, the next one first, in an empty waiting room; how many are superseded."""
 
     @abstractmethod
-    def take_over(self, held: Arrivals) -> int:
+    def take_over(self, held: QueueArrivals) -> int:
         """Take up rows that waited under another policy, in order of arrival; as `restore`."""
 
     @abstractmethod

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headwater.engine.update_queue.key_windows import KeyWindows, Step
+from headwater.engine.update_queue.key_windows import KeyWindows, WindowStep
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.window_buffer import Blocks, WindowBuffer
 from headwater.engine.update_queue.window_spec import WindowSpec
@@ -24,7 +24,7 @@ class EagerKey(KeyWindows):
         self.front = WindowBuffer(blocks)  # rows of the committed window, to be handed out
         self._started: int | None = None
 
-    def arrive(self, t: int, at: int, counted: bool = False) -> Step:
+    def arrive(self, t: int, at: int, counted: bool = False) -> WindowStep:
         starts = self._starts_window(t)
         places = (*self._to_committed(t), *self._to_newest(t, counted))
         if not places and not counted:
@@ -32,7 +32,7 @@ class EagerKey(KeyWindows):
         start = self._move_mark(self.spec.mark_of(t), at, (t, self.newest))
         self.newest = t
         promoted = self._finish() or len(self.front) > 0
-        return Step(places, waits=starts, closed=start is not None, promoted=promoted)
+        return WindowStep(places, waits=starts, closed=start is not None, promoted=promoted)
 
     def _starts_window(self, t: int) -> bool:
         start = self.spec.started(t)
@@ -66,9 +66,9 @@ class EagerKey(KeyWindows):
         self.complete = self.spec.last_tick(self.committed) <= self.mark
         return self.complete
 
-    def advance(self, mark: int, at: int) -> Step:
+    def advance(self, mark: int, at: int) -> WindowStep:
         start = self._move_mark(mark, at, (self.newest,))
-        return Step(closed=start is not None, promoted=self._finish())
+        return WindowStep(closed=start is not None, promoted=self._finish())
 
     def commit(self) -> None:
         self._begin(self.counted, len(self.buffer) - self.counted)

@@ -19,7 +19,7 @@ from headwater.fold.columns import Slots
 
 
 @dataclass(frozen=True)
-class Step:
+class WindowStep:
     """What one arrival meant."""
 
     places: tuple[int, ...] = ()  # where the row is to be written
@@ -48,11 +48,11 @@ class KeyWindows(ABC):
         self.process_counted = 0  # … so many of them were processed with an older window
 
     @abstractmethod
-    def arrive(self, t: int, at: int, counted: bool = False) -> Step:
+    def arrive(self, t: int, at: int, counted: bool = False) -> WindowStep:
         """A row has come. `counted`: it was processed with an older window already."""
 
     @abstractmethod
-    def advance(self, mark: int, at: int) -> Step:
+    def advance(self, mark: int, at: int) -> WindowStep:
         """The clock says that no row up to `mark` can come any more."""
 
     @abstractmethod

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.update_queue.discipline import Admitted, Arrivals, Batch, Discipline
+from headwater.engine.update_queue.discipline import Admitted, Dequeued, Discipline, QueueArrivals
 from headwater.engine.update_queue.policy import News, Policy
 from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, RowStore
 from headwater.engine.update_queue.vectors import NONE, grown, newest_rows
@@ -53,7 +53,7 @@ class Latest(Discipline):
     def observe_cost(self, ticks: float) -> None:
         self.policy.observe_cost(ticks)
 
-    def admit(self, given: Arrivals) -> Admitted:
+    def admit(self, given: QueueArrivals) -> Admitted:
         news = News(given.slots, given.times, self._waits, self.waiting_count)
         newest, fresh = news.newest_row, news.fresh
         cells = self._store.encode(given.rows, newest)
@@ -72,15 +72,15 @@ class Latest(Discipline):
         self._place[fresh] = places
         self._owner[places] = fresh
 
-    def take(self, count: int, now: int) -> tuple[Arrivals, Slots, Slots]:
+    def take(self, count: int, now: int) -> tuple[QueueArrivals, Slots, Slots]:
         slots = self.policy.take(count, now)
         taken = self._read(slots)
         self._free(slots)
         return taken, slots, np.full(len(slots), NONE)
 
-    def _read(self, slots: Slots) -> Arrivals:
+    def _read(self, slots: Slots) -> QueueArrivals:
         rows = self._store.read(self._place[slots])
-        return Arrivals(rows, slots, self._times[slots], self._seqs[slots])
+        return QueueArrivals(rows, slots, self._times[slots], self._seqs[slots])
 
     def _free(self, slots: Slots) -> None:
         places = self._place[slots]
@@ -90,7 +90,9 @@ class Latest(Discipline):
         self._owner[targets] = moved
         self._place[moved] = targets
 
-    def delivered(self, batch: Batch, later: Sequence[Batch], starts: Slots) -> tuple[Slots, Slots]:
+    def delivered(
+        self, batch: Dequeued, later: Sequence[Dequeued], starts: Slots
+    ) -> tuple[Slots, Slots]:
         if not later:
             return batch.slots, starts[batch.slots]
         starts = starts.copy()
@@ -98,7 +100,7 @@ class Latest(Discipline):
             starts[other.slots] = other.starts
         return batch.slots, starts[batch.slots]
 
-    def put_back(self, batch: Arrivals) -> int:
+    def put_back(self, batch: QueueArrivals) -> int:
         alone = newest_rows(batch.slots, np.empty(len(self._waits), np.int64))
         alone = alone[~self._waits[batch.slots[alone]]]
         back = batch.take(alone)
@@ -109,7 +111,7 @@ class Latest(Discipline):
         self.policy.put_back(back.slots)
         return len(batch) - len(back)
 
-    def contents(self) -> Arrivals:
+    def contents(self) -> QueueArrivals:
         return self._read(self.policy.in_order())
 
     @property
@@ -119,10 +121,10 @@ class Latest(Discipline):
     def next_slots(self, count: int) -> Slots:
         return self.policy.in_order()[:count]
 
-    def restore(self, parts: Sequence[Arrivals]) -> int:
+    def restore(self, parts: Sequence[QueueArrivals]) -> int:
         return sum(self.put_back(part) for part in reversed(parts))
 
-    def take_over(self, held: Arrivals) -> int:
+    def take_over(self, held: QueueArrivals) -> int:
         return self.admit(held).superseded if len(held) else 0
 
     def clear(self) -> None:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable
 
-from headwater.engine.update_queue.key_windows import KeyWindows, Step
+from headwater.engine.update_queue.key_windows import KeyWindows, WindowStep
 from headwater.fold.columns import Slots
 
 
 class LazyKey(KeyWindows):
     """Overwritten on window ends."""
 
-    def arrive(self, t: int, at: int, counted: bool = False) -> Step:
+    def arrive(self, t: int, at: int, counted: bool = False) -> WindowStep:
         spec = self.spec
         places: tuple[int, ...] = ()
         if spec.holds(spec.started(t), t):
@@ -28,14 +28,14 @@ class LazyKey(KeyWindows):
         self.newest = t
         return self._closed(start, places)
 
-    def advance(self, mark: int, at: int) -> Step:
+    def advance(self, mark: int, at: int) -> WindowStep:
         return self._closed(self._move_mark(mark, at, (self.newest,)))
 
-    def _closed(self, start: int | None, places: tuple[int, ...] = ()) -> Step:
+    def _closed(self, start: int | None, places: tuple[int, ...] = ()) -> WindowStep:
         if start is not None:
             self.candidate = start
         self._trim()
-        return Step(places, waits=start is not None, closed=start is not None)
+        return WindowStep(places, waits=start is not None, closed=start is not None)
 
     def _trim(self) -> None:
         """Drop rows that neither the candidate nor an open window needs."""

@@ -20,7 +20,7 @@ from headwater.engine.update_queue.lifo import Lifo
 from headwater.engine.update_queue.linecutting import LineCutting
 from headwater.engine.update_queue.policy import Policy
 from headwater.engine.update_queue.random import Random
-from headwater.engine.update_queue.refresh import Refresh
+from headwater.engine.update_queue.refresh import RefreshTimes
 from headwater.engine.update_queue.shedding import Shedding
 from headwater.engine.update_queue.store import PAGE_ROWS, PagePool
 
@@ -65,7 +65,7 @@ def make_discipline(
         return Shedding(schema, choice.shed_fraction, _generator(choice))
     policy = make_policy(choice)
     if targets:
-        policy = refresh = Refresh(policy)
+        policy = refresh = RefreshTimes(policy)
         refresh.grow(max(int(slots.max(initial=-1)) for slots, _ in targets) + 1)
         for slots, interval in targets:
             refresh.target(slots, interval)

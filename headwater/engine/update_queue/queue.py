@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.update_queue.append import Append
-from headwater.engine.update_queue.discipline import Arrivals, Batch
+from headwater.engine.update_queue.discipline import Dequeued, QueueArrivals
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.newest_only import NewestOnly
 from headwater.engine.update_queue.policies import Choice, make_discipline
@@ -32,7 +32,7 @@ from headwater.engine.update_queue.vectors import NONE
 from headwater.fold.columns import Column, Slots
 from headwater.fold.lookup import Lookup
 
-__all__ = ["Batch", "UpdateQueue"]
+__all__ = ["Dequeued", "UpdateQueue"]
 
 Target = tuple[Sequence[pa.Array], int]  # key columns, interval in ticks
 
@@ -67,7 +67,7 @@ class UpdateQueue:
         # named keys of which no row has come: they are no keys of the stream
         self._absent = np.unique(np.concatenate([[], *(s for s, _ in self._targets)]).astype(int))
         self._newest_only = NewestOnly()
-        self._in_process: list[Batch] = []
+        self._in_process: list[Dequeued] = []
         self._batch_number = 0
         self._last_time = NONE
         self._last_seq = -1
@@ -185,7 +185,7 @@ class UpdateQueue:
         self._grow()
         self._newest_only.raise_to(slots, stamps, self.key_count)
 
-    def _given(self, rows: pa.Table, times: Slots | int, seqs: Slots | None) -> Arrivals:
+    def _given(self, rows: pa.Table, times: Slots | int, seqs: Slots | None) -> QueueArrivals:
         count = rows.num_rows
         if isinstance(times, int):
             times = np.full(count, times, np.int64)
@@ -196,14 +196,14 @@ class UpdateQueue:
         if count and not self._in_order(times, seqs):
             raise ValueError("rows must come in the order of their arrival")
         slots = self._lookup.slots([Column(rows.column(name)) for name in self.key], count)
-        return Arrivals(rows.select(self.schema.names), slots, times, seqs)
+        return QueueArrivals(rows.select(self.schema.names), slots, times, seqs)
 
     def _in_order(self, times: Slots, seqs: Slots) -> bool:
         if times[0] < self._last_time or seqs[0] <= self._last_seq:
             return False
         return bool((times[1:] >= times[:-1]).all() and (seqs[1:] > seqs[:-1]).all())
 
-    def _admit(self, given: Arrivals, count: int) -> None:
+    def _admit(self, given: QueueArrivals, count: int) -> None:
         done = self._discipline.admit(given)
         passed = count - len(given)
         superseded = done.superseded + passed
@@ -217,11 +217,11 @@ class UpdateQueue:
         else:
             self.application_staleness.pending(done.slots, done.times)
 
-    def dequeue(self, count: int, now: int) -> Batch:
+    def dequeue(self, count: int, now: int) -> Dequeued:
         """The rows of the next `count` keys (append: the next rows), in the order of the policy."""
         starts = self.queue_staleness.starts
         taken, slots, following = self._discipline.take(count, now)
-        batch = Batch(
+        batch = Dequeued(
             taken.rows,
             taken.slots,
             taken.times,
@@ -235,7 +235,7 @@ class UpdateQueue:
         self._in_process.append(batch)
         return batch
 
-    def deliver(self, batch: Batch, now: int) -> None:
+    def deliver(self, batch: Dequeued, now: int) -> None:
         """The results of the oldest batch in process are with the application."""
         if not self._in_process or self._in_process[0] is not batch:
             raise ValueError("batches are delivered in the order in which they were dequeued")
@@ -246,7 +246,7 @@ class UpdateQueue:
         self.application_staleness.covered(slots, now, following)
         self.ledger.deliver(len(batch))
 
-    def put_back(self, batch: Batch, now: int) -> None:
+    def put_back(self, batch: Dequeued, now: int) -> None:
         """The newest batch in process failed: its rows wait again, unless newer ones do."""
         if not self._in_process or self._in_process[-1] is not batch:
             raise ValueError("only the batch that was dequeued last can be put back")
@@ -326,11 +326,11 @@ class UpdateQueue:
         for part, own in zip(state["in_process"], found, strict=False):
             self._reopen(own.slots, part["starts"])
 
-    def _found(self, rows: pa.Table, seqs: Slots, part: dict[str, Any]) -> Arrivals:
+    def _found(self, rows: pa.Table, seqs: Slots, part: dict[str, Any]) -> QueueArrivals:
         places = pc.index_in(pa.array(part["seqs"]), pa.array(seqs))
         if places.null_count:
             raise ValueError("rows of the snapshot are missing")
         found = rows.select(self.schema.names).take(places)
         columns = [Column(found.column(name)) for name in self.key]
         slots = self._lookup.slots(columns, found.num_rows)
-        return Arrivals(found, slots, part["times"], part["seqs"])
+        return QueueArrivals(found, slots, part["times"], part["seqs"])

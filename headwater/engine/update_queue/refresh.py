@@ -15,7 +15,7 @@ from headwater.engine.update_queue.vectors import NONE, grown
 from headwater.fold.columns import Slots
 
 
-class Refresh(Policy):
+class RefreshTimes(Policy):
     """A policy for most keys, deadlines for the named ones."""
 
     def __init__(self, inner: Policy) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.update_queue.append import Append
-from headwater.engine.update_queue.discipline import Arrivals
+from headwater.engine.update_queue.discipline import QueueArrivals
 from headwater.fold.columns import Vector
 
 
@@ -26,5 +26,5 @@ class Shedding(Append):
         self._fraction = fraction
         self._random = random
 
-    def keep(self, given: Arrivals) -> Vector | None:
+    def keep(self, given: QueueArrivals) -> Vector | None:
         return self._random.random(len(given)) >= self._fraction

@@ -28,7 +28,7 @@ import pyarrow.compute as pc
 
 from headwater.engine.update_queue.eager import EagerKey
 from headwater.engine.update_queue.key_states import DONE, ENQ, IDLE, READY, WAIT, KeyStates
-from headwater.engine.update_queue.key_windows import KeyWindows, Step
+from headwater.engine.update_queue.key_windows import KeyWindows, WindowStep
 from headwater.engine.update_queue.lazy import LazyKey
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.policies import Choice, make_policy
@@ -217,7 +217,7 @@ class WindowQueue:
         given = zip(slots.tolist(), stamps.tolist(), times.tolist(), counted.tolist(), strict=True)
         numbers: list[int] = []
         places: list[int] = []
-        steps: list[tuple[int, int, Step]] = []
+        steps: list[tuple[int, int, WindowStep]] = []
         for number, (slot, t, at, known) in enumerate(given):
             windows = self._windows[slot]
             if windows.newest is not None and t < windows.newest:
@@ -267,7 +267,7 @@ class WindowQueue:
         self._blocks.give_back()
         self._follow(steps)
 
-    def _follow(self, steps: Iterable[tuple[int, int, Step]]) -> None:
+    def _follow(self, steps: Iterable[tuple[int, int, WindowStep]]) -> None:
         """Keys that have an update wait; idle keys that can go on are ready again."""
         waits: list[tuple[int, int]] = []
         for slot, at, step in steps:

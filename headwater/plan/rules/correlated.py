@@ -16,8 +16,8 @@ from headwater.plan.rules.grouping import fold_groups
 from headwater.plan.rules.probe import check_joins
 from headwater.plan.rules.pushdown import push_down
 from headwater.plan.scope import Scope
-from headwater.plan.shape import Block
-from headwater.plan.text import Rows, Slot, SparkText, Value, joined, spark_text
+from headwater.plan.shape import SelectBlock
+from headwater.plan.text import RowsSlot, Slot, SparkText, ValueSlot, joined, spark_text
 from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -51,12 +51,12 @@ def fold_correlated(one: BoundBlock) -> FoldPlan | None:
     return replace(fold, outside=tuple(bound.rendering.piece(foreign) for _, foreign in pairs))
 
 
-def _is_foreign(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
+def _is_foreign(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> bool:
     names = {item.name.casefold() for item in block.items if item.name is not None}
     return any(scope.is_foreign(use, names) for use in bound.own_uses(block, span))
 
 
-def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, Span]:
+def _sides(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> tuple[Span, Span]:
     """The own and the outer side of an equality."""
     node = bound.rendering.node(span)
     if not isinstance(node, exp.EQ):
@@ -71,15 +71,15 @@ def _sides(bound: Bound, block: Block, scope: Scope, span: Span) -> tuple[Span, 
     raise Unfit(OUTSIDE)
 
 
-def lookup_text(fold: FoldPlan, rows: Rows) -> SparkText:
+def lookup_text(fold: FoldPlan, rows: RowsSlot) -> SparkText:
     """What stands for the block: the aggregates of its group, or those over no rows."""
     assert fold.finish is not None
     output = fold.finish.outputs[0]
     found: dict[Slot, Slot | SparkText] = {}
     for number, aggregate in enumerate(fold.aggregates):
-        largest = spark_text("max(", Value(number), ")")  # there is one, or none
+        largest = spark_text("max(", ValueSlot(number), ")")  # there is one, or none
         counts = aggregate.function in _COUNTS
-        found[Value(number)] = spark_text("coalesce(", largest, ", 0L)") if counts else largest
+        found[ValueSlot(number)] = spark_text("coalesce(", largest, ", 0L)") if counts else largest
     name = "" if output.name is None else f" AS {quoted(output.name)}"
     asked = (spark_text(f"_k{n} = (", piece.text, ")") for n, piece in enumerate(fold.outside))
     chosen = output.piece.text.replaced(found)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from headwater.plan.blocks import Bound
-from headwater.plan.calls import Call
+from headwater.plan.calls import SqlCall
 from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Rendering, Stand, column
 from headwater.plan.scope import Scope, within
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import SparkText, conjunction, spark_text
 from headwater.sql.lexer import tokenize
 from headwater.sql.text import Span
@@ -32,7 +32,9 @@ def ordered_leaf(scope: Scope) -> Leaf | None:
     return leaves[0] if len(leaves) == 1 and not others else None
 
 
-def edge_calls(calls: Sequence[Call], block: Block, deeper: Sequence[Span]) -> list[Call]:
+def edge_calls(
+    calls: Sequence[SqlCall], block: SelectBlock, deeper: Sequence[Span]
+) -> list[SqlCall]:
     """The calls of first and last that are a block's own."""
     pieces = [item.expression for item in block.items] + [item.span for item in block.order]
     pieces += [] if block.having is None else [block.having]
@@ -46,7 +48,7 @@ def edge_calls(calls: Sequence[Call], block: Block, deeper: Sequence[Span]) -> l
     ]
 
 
-def edge_edits(bound: Bound, block: Block, scope: Scope) -> list[Stand]:
+def edge_edits(bound: Bound, block: SelectBlock, scope: Scope) -> list[Stand]:
     """What stands for first and last in a block over the rows of its window."""
     leaf = ordered_leaf(scope)
     deeper = [inner.span for inner in bound.nested(block.span)]
@@ -73,7 +75,7 @@ def _shown(text: str) -> str:
     return found
 
 
-def _by_order(rendering: Rendering, leaf: Leaf, call: Call) -> SparkText:
+def _by_order(rendering: Rendering, leaf: Leaf, call: SqlCall) -> SparkText:
     value = rendering.of(call.arguments[0])
     conditions = [] if call.filter is None else [rendering.of(call.filter)]
     conditions += [spark_text("(", value, ") IS NOT NULL")] if call.ignore_nulls else []

@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from sqlglot import exp
 
 from headwater.plan.blocks import Bound, BoundBlock, Unfit
-from headwater.plan.calls import AGGREGATES, Call
+from headwater.plan.calls import AGGREGATES, SqlCall
 from headwater.plan.folds import AggregateCall, Finish, FoldPlan, Output, SourceColumn
 from headwater.plan.forms import form
 from headwater.plan.pieces import (
@@ -25,7 +25,7 @@ from headwater.plan.pieces import (
     value,
 )
 from headwater.plan.scope import Scope, inside, within
-from headwater.plan.shape import Block, Item
+from headwater.plan.shape import Item, SelectBlock
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 
@@ -35,7 +35,7 @@ EXPANDING = frozenset({"avg", "mean", "variance", "var_samp", "var_pop", "stddev
 }
 
 
-def is_grouped(bound: Bound, block: Block) -> bool:
+def is_grouped(bound: Bound, block: SelectBlock) -> bool:
     """Whether a block groups its rows: GROUP BY, DISTINCT, or an aggregate over all of them."""
     if block.group or block.group_all or (block.distinct and len(block.sources) >= 1):
         kept = any(item.star or not bound.is_pushable(item.expression) for item in block.items)
@@ -103,7 +103,7 @@ def _transformation(grouped: _Grouped, joined: bool) -> str:
 class _Grouped:
     """Keys and aggregates of a block, numbered as they are met."""
 
-    def __init__(self, bound: Bound, block: Block, scope: Scope) -> None:
+    def __init__(self, bound: Bound, block: SelectBlock, scope: Scope) -> None:
         self.bound, self.block, self.scope = bound, block, scope
         self.aliases = {i.name.casefold(): i for i in block.items if i.name is not None}
         self.aggregates: list[AggregateCall] = []
@@ -166,7 +166,7 @@ class _Grouped:
                 name = self._shown(call)
         return Output(self.piece(item.expression, by_alias=False), name)
 
-    def _shown(self, call: Call) -> str | None:
+    def _shown(self, call: SqlCall) -> str | None:
         """What Spark calls the column of an aggregate without an alias; None if it is not a plain one."""
         if call.name not in AGGREGATES or call.windowed or call.filter or call.ignore_nulls:
             return None
@@ -222,7 +222,7 @@ class _Grouped:
             found.append(Stand.of(call.span, value(self._number(call))))
         return found
 
-    def _number(self, call: Call) -> int:
+    def _number(self, call: SqlCall) -> int:
         aggregate = self._aggregate(call)
         forms = [self._call_form(other) for other in self.aggregates]
         found = self._call_form(aggregate)
@@ -235,7 +235,7 @@ class _Grouped:
         node = None if call.argument is None else call.argument.node
         return (call.function, call.argument if node is None else self._form(node))
 
-    def _aggregate(self, call: Call) -> AggregateCall:
+    def _aggregate(self, call: SqlCall) -> AggregateCall:
         bound, function = self.bound, call.name.lower()
         if call.name not in AGGREGATES:
             raise Unfit(f"{function} is an aggregate in Python, which has no fold")

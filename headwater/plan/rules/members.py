@@ -12,11 +12,11 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.plan.blocks import Bound, BoundBlock, Member
+from headwater.plan.blocks import Bound, BoundBlock, MemberJoin
 from headwater.plan.folds import SourceColumn, StaticSource
 from headwater.plan.pieces import Piece, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, SourceInfo
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
@@ -26,14 +26,14 @@ _INNER = ("", ",", "inner", "cross", "semi", "anti")
 
 def join_members(one: BoundBlock) -> BoundBlock | None:
     """The block with the joins that conjuncts of its WHERE are."""
-    found: list[Member] = []
+    found: list[MemberJoin] = []
     for span in one.block.conjuncts:
         member = _member(one, span, found) if one.query.is_pushable(span) else None
         found += [] if member is None else [member]
     return replace(one, members=tuple(found)) if found else None
 
 
-def _member(one: BoundBlock, span: Span, before: list[Member]) -> Member | None:
+def _member(one: BoundBlock, span: Span, before: list[MemberJoin]) -> MemberJoin | None:
     """The join that a conjunct is, or None."""
     test, negated = _test(one.query.rendering.node(span))
     if isinstance(test, exp.Exists):
@@ -72,7 +72,7 @@ def _member(one: BoundBlock, span: Span, before: list[Member]) -> Member | None:
     asked = one.query.rendering.piece(span, one.query.replaced)
     join = "anti" if negated else "semi"
     source = StaticSource(alias, text, join, tuple(known), (), info.schema, asked)
-    return Member(inner, source)
+    return MemberJoin(inner, source)
 
 
 def _test(node: exp.Expr | None) -> tuple[exp.Expr | None, bool]:
@@ -84,7 +84,7 @@ def _test(node: exp.Expr | None) -> tuple[exp.Expr | None, bool]:
     return node, negated
 
 
-def _table(bound: Bound, inner: Block) -> SourceInfo | None:
+def _table(bound: Bound, inner: SelectBlock) -> SourceInfo | None:
     """The one table of a subquery that gives a row for each row of it that its WHERE takes."""
     scope = bound.scopes[bound.blocks.index(inner)]
     grouped = inner.group or inner.group_all or inner.having or inner.limit
@@ -99,7 +99,7 @@ def _table(bound: Bound, inner: Block) -> SourceInfo | None:
 class _Naming:
     """Pieces over the block's sources and the table: each column with its table's name."""
 
-    def __init__(self, one: BoundBlock, inner: Block, alias: str) -> None:
+    def __init__(self, one: BoundBlock, inner: SelectBlock, alias: str) -> None:
         self._one, self._inner, self._alias = one, inner, alias
         self._scope = one.query.scopes[one.query.blocks.index(inner)]
 
@@ -111,7 +111,7 @@ class _Naming:
         """A piece of the block."""
         return self._piece(span, self._one.block, False)
 
-    def _piece(self, span: Span, block: Block, within_table: bool) -> Piece | None:
+    def _piece(self, span: Span, block: SelectBlock, within_table: bool) -> Piece | None:
         bound = self._one.query
         if bound.nested(span):
             return None
@@ -136,7 +136,7 @@ class _Naming:
         )
 
 
-def _never_null(one: BoundBlock, inner: Block, left: Span) -> bool:
+def _never_null(one: BoundBlock, inner: SelectBlock, left: Span) -> bool:
     """Whether neither side of `x NOT IN (SELECT y …)` can be NULL."""
     scope = one.query.scopes[one.query.blocks.index(inner)]
     return _is_there(one.query, one.block, one.scope, left) and _is_there(
@@ -144,7 +144,7 @@ def _never_null(one: BoundBlock, inner: Block, left: Span) -> bool:
     )
 
 
-def _is_there(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
+def _is_there(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> bool:
     """Whether an expression is a column that is declared NOT NULL, or that WHERE asks to be there."""
     known = _column(bound, block, scope, span)
     if known is None:
@@ -160,7 +160,7 @@ def _is_there(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
     return schema is not None and kept and not schema.field(known.name).nullable
 
 
-def _column(bound: Bound, block: Block, scope: Scope, span: Span) -> SourceColumn | None:
+def _column(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> SourceColumn | None:
     uses = bound.own_uses(block, span)
     plain = len(uses) == 1 and uses[0].span == span and uses[0].whole == span
     return scope.resolve(uses[0]) if plain else None

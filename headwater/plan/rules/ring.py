@@ -11,7 +11,7 @@ from sqlglot import exp
 from headwater.plan.blocks import Bound, BoundBlock, Unfit
 from headwater.plan.folds import FoldPlan
 from headwater.plan.scope import Scope
-from headwater.plan.shape import Block
+from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.spans import span_of
 from headwater.sql.text import Span
@@ -48,7 +48,7 @@ def fold_ring(one: BoundBlock) -> FoldPlan | None:
     )
 
 
-def _asks_for_now(bound: Bound, block: Block, scope: Scope, span: Span) -> bool:
+def _asks_for_now(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> bool:
     """Whether a condition is `T = CURRENT_INSTANT()`, T of a window per key."""
     node = bound.rendering.node(span)
     if not isinstance(node, exp.EQ):

@@ -15,8 +15,8 @@ from headwater.plan.folds import (
 )
 from headwater.plan.pieces import Piece, Stand, all_of, column
 from headwater.plan.scope import Scope, within
-from headwater.plan.shape import Block
-from headwater.plan.text import Rows, SparkText, joined, spark_text
+from headwater.plan.shape import SelectBlock
+from headwater.plan.text import RowsSlot, SparkText, joined, spark_text
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
@@ -55,7 +55,7 @@ def fold_rows(one: BoundBlock) -> FoldPlan:
 class _Kept:
     """The columns that a block keeps, numbered as they are met."""
 
-    def __init__(self, bound: Bound, block: Block, scope: Scope) -> None:
+    def __init__(self, bound: Bound, block: SelectBlock, scope: Scope) -> None:
         self.bound, self.block, self.scope = bound, block, scope
         self.columns: list[SourceColumn] = []
         self.aliases = {item.name.casefold() for item in block.items if item.name is not None}
@@ -106,7 +106,7 @@ def _outputs(kept: _Kept) -> tuple[Output, ...]:
     return tuple(found)
 
 
-def block_text(fold: FoldPlan, rows: Rows) -> SparkText:
+def block_text(fold: FoldPlan, rows: RowsSlot) -> SparkText:
     """The block over its fold's result, for Spark."""
     finish = fold.finish
     assert finish is not None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from headwater.server.http.failure import HttpError
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
 HTML, CSS, SCRIPT = "text/html; charset=utf-8", "text/css; charset=utf-8", "text/javascript"
@@ -51,12 +51,12 @@ def content(name: str) -> bytes:
     return files("headwater.server.console").joinpath(name).read_bytes()
 
 
-async def show_page(_server: HttpServer, exchange: Connection) -> None:
+async def show_page(_server: HttpServer, exchange: HttpConnection) -> None:
     """GET /"""
     await exchange.answer(200, content(PAGE), {"Content-Type": HTML, **POLICY})
 
 
-async def show_asset(_server: HttpServer, exchange: Connection) -> None:
+async def show_asset(_server: HttpServer, exchange: HttpConnection) -> None:
     """GET /console/{asset}"""
     name = exchange.request.given["asset"]
     kind = ASSETS.get(name)

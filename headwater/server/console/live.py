@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 from headwater.engine.subscription import Out, Pusher
 from headwater.errors import BindError, Error
 from headwater.kernel.kernel import Cancellation
-from headwater.server.console.snapshot import PAGES, Rates, Snapshot
+from headwater.server.console.snapshot import PAGES, ConsoleSnapshot, Rates
 from headwater.server.http.failure import HttpError, as_error, body_of
 from headwater.server.http.rows_out import JSON, columns_of, compact, plain_rows
 from headwater.server.http.subscribe import EVENTS, QUIET_S, time_json
@@ -27,7 +27,7 @@ from headwater.sql.statements.user import Role
 from headwater.sql.types import quoted
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
 TICK_S = 0.25  # results at most so often
@@ -92,7 +92,7 @@ class Channel:
         """Starts to follow the query of the page, if it shows one that runs; BindError if it is gone."""
         if self._page not in ("query", "view"):
             return
-        row = Snapshot(self._server, Rates(), self._name, self._role).object()
+        row = ConsoleSnapshot(self._server, Rates(), self._name, self._role).object()
         if row is None:
             raise BindError(f"there is no {self._page} {self._name}", sqlstate="42704")
         if self._page == "view" or row["state"] == "failed":
@@ -131,7 +131,7 @@ class Channel:
         return {"at": round(time.time(), 3), **found} if found else None
 
     def _changed_parts(self) -> dict[str, Any]:
-        look = Snapshot(self._server, self._rates, self._name, self._role)
+        look = ConsoleSnapshot(self._server, self._rates, self._name, self._role)
         parts = look.parts(self._page)
         found = {}
         for part, value in parts.items():
@@ -167,7 +167,7 @@ class Channel:
         }
 
 
-async def live(server: HttpServer, connection: Connection) -> None:
+async def live(server: HttpServer, connection: HttpConnection) -> None:
     """GET /console/live"""
     asked = connection.request.parameters
     page = asked.get("show", "overview")
@@ -185,7 +185,7 @@ async def live(server: HttpServer, connection: Connection) -> None:
         await server.in_thread(channel.close)
 
 
-async def _follow(server: HttpServer, connection: Connection, channel: Channel) -> None:
+async def _follow(server: HttpServer, connection: HttpConnection, channel: Channel) -> None:
     """Sends changes until the client goes or the server stops."""
     stopped = asyncio.Event()
     take_back = server.on_stop(stopped.set)
@@ -214,7 +214,7 @@ def _event(channel: Channel) -> bytes:
     return b"" if found is None else f"data: {compact(found)}\n\n".encode()
 
 
-async def show_names(server: HttpServer, exchange: Connection) -> None:
+async def show_names(server: HttpServer, exchange: HttpConnection) -> None:
     """GET /console/names"""
 
     def act() -> bytes:

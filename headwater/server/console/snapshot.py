@@ -59,7 +59,7 @@ class Rates:
         return round(max(value - known[1], 0) / (now - known[0]), 2)
 
 
-class Snapshot:
+class ConsoleSnapshot:
     """One look at the database for one page; what several parts need is read once."""
 
     def __init__(

@@ -25,7 +25,7 @@ from headwater.sql.scripts import Asked
 from headwater.sql.text import Span
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
 PLAIN_SQL = ("application/sql", "text/plain")
@@ -33,7 +33,7 @@ LONGEST_BATCH_ID = 200
 SMALL_ANSWER = 64 << 10  # bytes that are sent at once
 
 
-async def run_sql(server: HttpServer, exchange: Connection) -> None:
+async def run_sql(server: HttpServer, exchange: HttpConnection) -> None:
     """POST /sql"""
     request = exchange.request
     kind = request.accepts(JSON, LINES, ARROW)
@@ -167,7 +167,7 @@ def literal(value: Any) -> str:
     raise HttpError(400, "a parameter is a value or a list of values", sqlstate="22023")
 
 
-async def insert(server: HttpServer, exchange: Connection) -> None:
+async def insert(server: HttpServer, exchange: HttpConnection) -> None:
     """POST /tables/{table}"""
     request, database = exchange.request, server.database
     table, batch_id = request.given["table"], request.header("batch-id") or None
@@ -190,12 +190,12 @@ async def insert(server: HttpServer, exchange: Connection) -> None:
     await exchange.answer(200, compact(body).encode(), {"Content-Type": JSON})
 
 
-async def health(_server: HttpServer, exchange: Connection) -> None:
+async def health(_server: HttpServer, exchange: HttpConnection) -> None:
     """GET /health"""
     await exchange.answer(200, b'{"status":"ok"}', {"Content-Type": JSON})
 
 
-async def ready(server: HttpServer, exchange: Connection) -> None:
+async def ready(server: HttpServer, exchange: HttpConnection) -> None:
     """GET /ready"""
     spark = server.database.spark_status
     try:
@@ -213,13 +213,13 @@ async def ready(server: HttpServer, exchange: Connection) -> None:
     await exchange.answer(status, body, {"Content-Type": JSON})
 
 
-async def show_metrics(server: HttpServer, exchange: Connection) -> None:
+async def show_metrics(server: HttpServer, exchange: HttpConnection) -> None:
     """GET /metrics"""
     text = await server.in_thread(lambda: metrics.text_of(metrics.collected(server)))
     await exchange.answer(200, text.encode(), {"Content-Type": "text/plain; version=0.0.4"})
 
 
-async def show_openapi(_server: HttpServer, exchange: Connection) -> None:
+async def show_openapi(_server: HttpServer, exchange: HttpConnection) -> None:
     """GET /openapi.json"""
     from headwater.server.http.routes import ROUTES
 

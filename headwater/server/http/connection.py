@@ -35,7 +35,7 @@ LARGEST_AHEAD = 64 << 10  # bytes of a next request that are read while one is a
 ALWAYS = {"X-Content-Type-Options": "nosniff", "Cache-Control": "no-store"}
 
 
-class Connection:
+class HttpConnection:
     """One client's connection, and what routes may do with it while it answers one request."""
 
     request: Request

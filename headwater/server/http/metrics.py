@@ -37,7 +37,7 @@ SOURCE_NUMBERS = {
 
 
 @dataclass(frozen=True)
-class Sample:
+class MetricSample:
     """One number: its metric, labels and value; `kind` and `meaning` are the metric's."""
 
     name: str
@@ -47,7 +47,7 @@ class Sample:
     meaning: str = ""
 
 
-def collected(server: HttpServer) -> list[Sample]:
+def collected(server: HttpServer) -> list[MetricSample]:
     """All numbers, as they are now."""
     found = [*_process(server), *_requests(server)]
     for row in _rows(server, "SELECT name, value FROM headwater.metrics"):
@@ -58,7 +58,9 @@ def collected(server: HttpServer) -> list[Sample]:
     for row in _rows(server, "SELECT table_name, late_count FROM headwater.late_rows"):
         labels = (("table", row["table_name"]),)
         found.append(
-            Sample("headwater_late_rows_total", row["late_count"], labels, "counter", "late rows")
+            MetricSample(
+                "headwater_late_rows_total", row["late_count"], labels, "counter", "late rows"
+            )
         )
     return found
 
@@ -68,23 +70,25 @@ def _rows(server: HttpServer, text: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _of_system_table(name: str, value: int) -> Sample:
+def _of_system_table(name: str, value: int) -> MetricSample:
     """`table.t.unsealed_bytes` → headwater_table_unsealed_bytes{table="t"}."""
     kind, _, rest = name.partition(".")
     middle, _, last = rest.rpartition(".")
     metric = f"headwater_{kind}_{last or rest}"
     labels = ((kind, middle),) if middle else ()
     if name in COUNTERS:
-        return Sample(f"{metric}_total", value, labels, "counter", f"{kind}.{last or rest}")
-    return Sample(metric, value, labels, "gauge", f"{kind}.{last or rest} of headwater.metrics")
+        return MetricSample(f"{metric}_total", value, labels, "counter", f"{kind}.{last or rest}")
+    return MetricSample(
+        metric, value, labels, "gauge", f"{kind}.{last or rest} of headwater.metrics"
+    )
 
 
 def _of_rows(
     server: HttpServer, table: str, numbers: Mapping[str, tuple[str, str]], label: str
-) -> Iterable[Sample]:
+) -> Iterable[MetricSample]:
     for row in _rows(server, f"SELECT * FROM headwater.{table}"):
         labels = ((label, str(row["name"])),)
-        yield Sample(
+        yield MetricSample(
             f"headwater_{label}_up",
             int(row["state"] == "running"),
             labels,
@@ -94,25 +98,25 @@ def _of_rows(
             if row[column] is not None:
                 ending = "_total" if kind == "counter" else ""
                 name = f"headwater_{label}_{column}{ending}"
-                yield Sample(name, row[column], labels, kind, meaning)
+                yield MetricSample(name, row[column], labels, kind, meaning)
 
 
-def _process(server: HttpServer) -> Iterable[Sample]:
+def _process(server: HttpServer) -> Iterable[MetricSample]:
     version = (("version", __version__),)
-    yield Sample("headwater_info", 1, version, meaning="the version that runs")
-    yield Sample(
+    yield MetricSample("headwater_info", 1, version, meaning="the version that runs")
+    yield MetricSample(
         "headwater_uptime_seconds", round(time.time() - server.started_at, 3), meaning="since start"
     )
-    yield Sample(
+    yield MetricSample(
         "headwater_spark_ready", int(server.database.spark_ready), meaning="whether Spark runs"
     )
     restarts = server.database.spark_status.restarts
-    yield Sample(
+    yield MetricSample(
         "headwater_spark_restarts_total", restarts, kind="counter", meaning="Spark's starts anew"
     )
     resident = resident_bytes()
     if resident is not None:
-        yield Sample(
+        yield MetricSample(
             "process_resident_memory_bytes", resident, meaning="memory of the Python process"
         )
 
@@ -126,15 +130,15 @@ def resident_bytes() -> int | None:
     return pages * os.sysconf("SC_PAGE_SIZE")
 
 
-def _requests(server: HttpServer) -> Iterable[Sample]:
+def _requests(server: HttpServer) -> Iterable[MetricSample]:
     for (route, status), count in sorted(server.requests.copy().items()):
         labels = (("route", route), ("status", str(status)))
-        yield Sample("headwater_http_requests_total", count, labels, "counter", "answers")
+        yield MetricSample("headwater_http_requests_total", count, labels, "counter", "answers")
 
 
-def text_of(samples: Iterable[Sample]) -> str:
+def text_of(samples: Iterable[MetricSample]) -> str:
     """The text format, version 0.0.4: the samples of a metric stand together."""
-    by_name: dict[str, list[Sample]] = {}
+    by_name: dict[str, list[MetricSample]] = {}
     for sample in samples:
         by_name.setdefault(sample.name, []).append(sample)
     lines = []
@@ -145,7 +149,7 @@ def text_of(samples: Iterable[Sample]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _labels(sample: Sample) -> str:
+def _labels(sample: MetricSample) -> str:
     if not sample.labels:
         return ""
     pairs = []

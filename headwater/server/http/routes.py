@@ -17,14 +17,14 @@ from headwater.server.http.rows_out import ARROW, JSON, LINES
 from headwater.sql.statements.user import Role
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
-Handler = Callable[["HttpServer", "Connection"], Awaitable[None]]
+Handler = Callable[["HttpServer", "HttpConnection"], Awaitable[None]]
 
 
 @dataclass(frozen=True)
-class Parameter:
+class RouteParameter:
     """A parameter of a route: where it stands, its name and what it is for."""
 
     where: str  # path, query or header
@@ -44,7 +44,7 @@ class Route:
     summary: str
     takes: Sequence[str] = ()  # types of the request's body
     gives: Sequence[str] = (JSON,)  # types of the answer
-    parameters: Sequence[Parameter] = ()
+    parameters: Sequence[RouteParameter] = ()
     has_end: bool = True  # an answer without an end has no HEAD
 
     @property
@@ -62,7 +62,9 @@ ROUTES: tuple[Route, ...] = (
         "Runs a statement, or several separated by semicolons; the result of the last one.",
         takes=(JSON, "application/sql", "text/plain"),
         gives=(JSON, LINES, ARROW),
-        parameters=(Parameter("query", "timeout_s", "cancel the statement after so many seconds"),),
+        parameters=(
+            RouteParameter("query", "timeout_s", "cancel the statement after so many seconds"),
+        ),
     ),
     Route(
         "POST",
@@ -72,9 +74,11 @@ ROUTES: tuple[Route, ...] = (
         "Adds rows to a table; answers once they are durable.",
         takes=(LINES, JSON, CSV, ARROW),
         parameters=(
-            Parameter("path", "table", "the table", required=True),
-            Parameter("header", "Batch-Id", "rows of an id that was there already are not added"),
-            Parameter("query", "header", "false: the first line of CSV is a row"),
+            RouteParameter("path", "table", "the table", required=True),
+            RouteParameter(
+                "header", "Batch-Id", "rows of an id that was there already are not added"
+            ),
+            RouteParameter("query", "header", "false: the first line of CSV is a row"),
         ),
     ),
     Route(
@@ -86,12 +90,14 @@ ROUTES: tuple[Route, ...] = (
         gives=("text/event-stream",),
         has_end=False,
         parameters=(
-            Parameter(
+            RouteParameter(
                 "path", "query", "the name of a query, or a continuous select", required=True
             ),
-            Parameter("query", "after", "the token of the last result that was seen, or earliest"),
-            Parameter("query", "emit", "all, inserts, deletes or changes"),
-            Parameter("header", "Last-Event-ID", "the same as after, as browsers send it"),
+            RouteParameter(
+                "query", "after", "the token of the last result that was seen, or earliest"
+            ),
+            RouteParameter("query", "emit", "all, inserts, deletes or changes"),
+            RouteParameter("header", "Last-Event-ID", "the same as after, as browsers send it"),
         ),
     ),
     Route("GET", "/health", None, answers.health, "Whether the process answers."),
@@ -115,8 +121,8 @@ ROUTES: tuple[Route, ...] = (
         gives=("text/event-stream",),
         has_end=False,
         parameters=(
-            Parameter("query", "show", "the page"),
-            Parameter("query", "name", "the query or view of the page"),
+            RouteParameter("query", "show", "the page"),
+            RouteParameter("query", "name", "the query or view of the page"),
         ),
     ),
     Route("GET", "/console/names", "reader", live.show_names, "Names and words for completion."),
@@ -127,7 +133,7 @@ ROUTES: tuple[Route, ...] = (
         assets.show_asset,
         "A file of the console.",
         gives=tuple(dict.fromkeys(assets.ASSETS.values())),
-        parameters=(Parameter("path", "asset", "the file", required=True),),
+        parameters=(RouteParameter("path", "asset", "the file", required=True),),
     ),
 )
 

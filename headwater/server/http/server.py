@@ -23,7 +23,7 @@ from headwater.errors import Error
 from headwater.kernel.kernel import Cancellation
 from headwater.server.attempts import Attempts
 from headwater.server.counts import Counts
-from headwater.server.http.connection import Connection
+from headwater.server.http.connection import HttpConnection
 from headwater.server.http.failure import HttpError, status_of
 from headwater.server.http.request import Request
 from headwater.server.http.routes import Route, allowed_methods, find
@@ -73,7 +73,7 @@ class HttpServer:
         self.options = options or HttpOptions()
         self.authenticator = Authenticator(users or ServerUsers(database.users), attempts)
         self.stopping = False
-        self.connections: set[Connection] = set()  # of which a request was let in
+        self.connections: set[HttpConnection] = set()  # of which a request was let in
         self.waiting: Waiting[Visitor] = Waiting()  # the others
         self.requests: Counter[tuple[str, int]] = Counter()
         self.watchers = 0  # open pages of the console
@@ -158,7 +158,7 @@ class HttpServer:
         self.threads.shutdown(wait=True)
         self._take_back_numbers()
 
-    def _all(self) -> list[Connection | Visitor]:
+    def _all(self) -> list[HttpConnection | Visitor]:
         return [*self.connections, *self.waiting]
 
     async def _drained(self, seconds: float | None) -> None:
@@ -206,13 +206,13 @@ class HttpServer:
         assert task is not None
         self._tasks.add(task)
         try:
-            visitor.connection = Connection(self, visitor, reader, writer)
+            visitor.connection = HttpConnection(self, visitor, reader, writer)
             await visitor.connection.run()
         finally:
             self.forget(visitor)
             self._tasks.discard(task)
 
-    def _admit(self, connection: Connection, *, admin: bool) -> None:
+    def _admit(self, connection: HttpConnection, *, admin: bool) -> None:
         """A request of a client is let in: the client takes a place, if there is one."""
         if connection in self.connections:
             return
@@ -223,7 +223,7 @@ class HttpServer:
         self.waiting.remove(connection.visitor)
         self.connections.add(connection)
 
-    async def answer(self, connection: Connection) -> None:
+    async def answer(self, connection: HttpConnection) -> None:
         """Answers one request."""
         request = connection.request
         name = "none"
@@ -254,7 +254,7 @@ class HttpServer:
             405, f"{request.method} is not allowed here", hint=f"use {' or '.join(methods)}"
         )
 
-    async def _let_in(self, connection: Connection, route: Route) -> None:
+    async def _let_in(self, connection: HttpConnection, route: Route) -> None:
         if route.least is None:
             return
         request = connection.request
@@ -273,7 +273,7 @@ class HttpServer:
             raise why
         self._admit(connection, admin=identity.role == "admin")
 
-    def _is_trusted(self, connection: Connection, header: str) -> bool:
+    def _is_trusted(self, connection: HttpConnection, header: str) -> bool:
         """Whether a client gets in where there are no users; AccessError if that is what it tries."""
         options, peer = self.options, connection.visitor.peer
         if options.trust_anyone:
@@ -294,7 +294,7 @@ class HttpServer:
             raise _other_site()
         return {"Access-Control-Allow-Origin": origin, "Vary": "Origin"}
 
-    async def _preflight(self, connection: Connection) -> None:
+    async def _preflight(self, connection: HttpConnection) -> None:
         methods = allowed_methods(connection.request.segments)
         if not methods:
             raise HttpError(404, "there is nothing here", sqlstate="42704")
@@ -314,7 +314,7 @@ class HttpServer:
         return await asyncio.get_running_loop().run_in_executor(self.threads, act)
 
     async def cancellable(
-        self, connection: Connection, act: Callable[[Cancellation], T], timeout_s: float | None
+        self, connection: HttpConnection, act: Callable[[Cancellation], T], timeout_s: float | None
     ) -> T:
         """Runs a statement in a thread; it is cancelled when the client goes, or takes too long."""
         cancellation = Cancellation()

@@ -26,7 +26,7 @@ from headwater.sql.caller import Caller
 from headwater.sql.extensions import Emit
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
 QUIET_S = 15.0  # after so long without a result, something is sent to show that both are there
@@ -53,7 +53,7 @@ class Way(Protocol):
         """Ends in order."""
 
 
-async def subscribe(server: HttpServer, connection: Connection) -> None:
+async def subscribe(server: HttpServer, connection: HttpConnection) -> None:
     """GET /subscribe/{query}"""
     request = connection.request
     text = request.given["query"]
@@ -164,7 +164,7 @@ def time_json(value: Any) -> Any:
 class _Events:
     """Server-sent events: a piece of a result is a `data:` line, which clients join."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
 
     async def result(self, parts: AsyncIterator[Sequence[str]], token: str) -> None:
@@ -228,13 +228,13 @@ async def _one(text: str) -> AsyncIterator[Sequence[str]]:
     yield [text]
 
 
-async def _events(connection: Connection) -> Way:
+async def _events(connection: HttpConnection) -> Way:
     await connection.head(200, {"Content-Type": EVENTS})
     await connection.send(b": follows\n\n")
     return _Events(connection)
 
 
-async def _web_socket(connection: Connection) -> Way:
+async def _web_socket(connection: HttpConnection) -> Way:
     socket = websocket.WebSocket(connection)
     await socket.open()
     return _Messages(socket)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, cast
 from headwater.server.peers import Peer, peer_of
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
     from headwater.server.http.server import HttpServer
 
 HEAD_BYTES = 64 << 10  # what asyncio reads ahead of us
@@ -25,7 +25,7 @@ class Visitor(asyncio.Protocol):
     def __init__(self, server: HttpServer) -> None:
         self._server = server
         self._transport: asyncio.Transport | None = None
-        self.connection: Connection | None = None
+        self.connection: HttpConnection | None = None
         self.peer = Peer("gone")
 
     @property

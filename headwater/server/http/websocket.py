@@ -22,7 +22,7 @@ from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Request
 
 if TYPE_CHECKING:
-    from headwater.server.http.connection import Connection
+    from headwater.server.http.connection import HttpConnection
 
 LARGEST_MESSAGE = 64 << 10  # of the client's: it has nothing to say
 READ_BYTES = 16 << 10
@@ -45,7 +45,7 @@ def accepted(request: Request) -> dict[str, str]:
 class WebSocket:
     """One client."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: HttpConnection) -> None:
         self._connection = connection
         self._protocol = Protocol(SERVER, max_size=LARGEST_MESSAGE)
 

@@ -68,10 +68,10 @@ Action = (
     | LoggedIn
     | LoginFailed
     | End
-    | m.Query
+    | m.QueryMessage
     | m.Parse
     | m.Bind
-    | m.Describe
+    | m.DescribeMessage
     | m.Execute
     | m.Close
     | m.Sync
@@ -199,7 +199,7 @@ class Machine:
         return self.end(self._out_of_place(message))
 
     def _out_of_place(self, message: m.Message) -> ProtocolError:
-        name, state = type(message).__name__, self.state.value
+        name, state = type(message).__name__.removesuffix("Message"), self.state.value
         return ProtocolError(f"the message {name} does not belong here", detail=f"state: {state}")
 
     def _refuse(self, message: m.Message) -> Action | None:
@@ -215,10 +215,10 @@ class Machine:
             return self._start(message)
         if isinstance(message, m.Password):
             return self._password(message)
-        if isinstance(message, m.Flush):
+        if isinstance(message, m.FlushMessage):
             return None
         if self.state is not State.COPY_IN:
-            self._extended = not isinstance(message, m.Query)
+            self._extended = not isinstance(message, m.QueryMessage)
         self.state = State.WORKING
         return message  # type: ignore[return-value]
 

@@ -69,7 +69,7 @@ class Password(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Query(Message):
+class QueryMessage(Message):
     """Run a script (the simple protocol)."""
 
     text: str
@@ -96,7 +96,7 @@ class Bind(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Describe(Message):
+class DescribeMessage(Message):
     """What does a statement ("S") or portal ("P") take and give?"""
 
     kind: str
@@ -120,7 +120,7 @@ class Close(Message):
 
 
 @dataclass(frozen=True, slots=True)
-class Flush(Message):
+class FlushMessage(Message):
     """Send what you have."""
 
 
@@ -227,7 +227,7 @@ def _bind(r: _Reader) -> Message:
     return Bind(r.text(), r.text(), r.numbers("h"), r.values(), r.numbers("h"))
 
 
-def _named(kind: type[Describe] | type[Close], r: _Reader) -> Message:
+def _named(kind: type[DescribeMessage] | type[Close], r: _Reader) -> Message:
     return kind(_kind(r), r.text())
 
 
@@ -239,13 +239,13 @@ def _ignored(kind: type[Message], r: _Reader) -> Message:
 # By first byte: how to read it, and whether it may be large.
 READERS: dict[int, tuple[Callable[[_Reader], Message], bool]] = {
     ord("p"): (lambda r: Password(r.take(len(r.data))), False),
-    ord("Q"): (lambda r: Query(r.text()), True),
+    ord("Q"): (lambda r: QueryMessage(r.text()), True),
     ord("P"): (_parse, True),
     ord("B"): (_bind, True),
-    ord("D"): (partial(_named, Describe), False),
+    ord("D"): (partial(_named, DescribeMessage), False),
     ord("E"): (lambda r: Execute(r.text(), r.number("!i")), False),
     ord("C"): (partial(_named, Close), False),
-    ord("H"): (lambda _: Flush(), False),
+    ord("H"): (lambda _: FlushMessage(), False),
     ord("S"): (lambda _: Sync(), False),
     ord("F"): (partial(_ignored, FunctionCall), True),
     ord("d"): (lambda r: CopyData(r.take(len(r.data))), True),

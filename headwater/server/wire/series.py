@@ -98,7 +98,7 @@ class Repeats:
     def _made(self, sent: bytes, known: tuple[str, tuple[int, ...], Encoded]) -> _Repeat | None:
         answer = known[2]
         match m.read_all(sent):
-            case [m.Query()]:
+            case [m.QueryMessage()]:
                 return _Repeat(sent, answer.columns + answer.rows + _READY, *known)
             case [m.Parse("", text, ()) as parse, m.Bind("", "") as bind, *rest] if "$" not in text:
                 reply = _reply([bind, *rest], answer)
@@ -123,7 +123,7 @@ def _executed(series: list[m.Message]) -> int:
 def _reply(series: list[m.Message], answer: Encoded) -> bytes | None:
     """What answers Bind, maybe Describe, and Execute, once or several times alike, and a Sync."""
     *asked, last = series
-    described = asked[1:2] == [m.Describe("P", "")]
+    described = asked[1:2] == [m.DescribeMessage("P", "")]
     size = 3 if described else 2
     count = len(asked) // size
     if asked[size - 1 : size] != [m.Execute("", 0)] or asked != asked[:size] * count:

@@ -36,7 +36,7 @@ from headwater.server.wire.scram import LoginError, mock_verifier
 from headwater.server.wire.series import Repeats
 from headwater.server.wire.session import Session
 from headwater.server.wire.states import State
-from headwater.server.wire.users import Login, NoUsers, Users
+from headwater.server.wire.users import Login, NoUsers, WireUsers
 
 MEBIBYTE = 1 << 20
 READ_AHEAD = 1 * MEBIBYTE  # bytes of a client that wait while its statement runs
@@ -65,15 +65,15 @@ class WireServer:
         self,
         database: Database,
         options: WireOptions | None = None,
-        users: Users | None = None,
+        users: WireUsers | None = None,
         attempts: Attempts | None = None,
     ) -> None:
         """`attempts`: the wrong passwords that all listeners count together."""
         self.database = database
         self.options = options or WireOptions()
-        self.users: Users = users if users is not None else NoUsers()
+        self.users: WireUsers = users if users is not None else NoUsers()
         self.attempts = attempts if attempts is not None else Attempts()
-        self.guests: Guests[Connection] = Guests(database.setting)
+        self.guests: Guests[WireConnection] = Guests(database.setting)
         self.connections = self.guests.inside
         self.mock_secret = database.login_secret
         self._server: asyncio.Server | None = None
@@ -86,7 +86,7 @@ class WireServer:
         self.threads = ThreadPoolExecutor(threads, thread_name_prefix="headwater-wire")
         loop = asyncio.get_running_loop()
         o = self.options
-        self._server = await loop.create_server(lambda: Connection(self), o.host, o.port)
+        self._server = await loop.create_server(lambda: WireConnection(self), o.host, o.port)
         self._take_back_numbers = self.database.add_numbers(self.guests.numbers)
 
     @property
@@ -129,7 +129,7 @@ class WireServer:
         return not late
 
 
-class Connection(asyncio.Protocol):
+class WireConnection(asyncio.Protocol):
     """One client."""
 
     def __init__(self, server: WireServer) -> None:
@@ -398,16 +398,16 @@ class Connection(asyncio.Protocol):
         session, machine = self._session, self.machine
         assert session is not None
         try:
-            if isinstance(action, m.Query):
+            if isinstance(action, m.QueryMessage):
                 answer = session.answer_now(action.text)
                 work = session.script(action.text) if answer is None else None
             elif isinstance(action, m.Execute):
                 answer = session.execute_now(action.portal, action.limit)
                 work = session.execute(action.portal, action.limit) if answer is None else None
-            elif isinstance(action, m.Describe) and action.kind == "P":
+            elif isinstance(action, m.DescribeMessage) and action.kind == "P":
                 answer = session.describe_now(action.name)
                 work = session.describe_portal(action.name) if answer is None else None
-            elif isinstance(action, m.Describe):
+            elif isinstance(action, m.DescribeMessage):
                 answer, work = None, session.describe_statement(action.name)
             elif isinstance(action, m.Parse | m.Bind) and _is_large(session, action):
                 answer, work = None, session.prepare(action)

@@ -48,25 +48,25 @@ class Reaction(Enum):
 
 
 GRID = """
-              startup lookup first final ready  working streaming copy_in skipping ended
-Startup       take    -      -     -     -      -       -         -       -        -
-SslRequest    take    -      -     -     -      -       -         -       -        -
-GssRequest    take    -      -     -     -      -       -         -       -        -
-CancelRequest take    -      -     -     -      -       -         -       -        -
-Password      -       wait   take  take  end    wait    wait      end     end      skip
-Query         -       wait   end   end   take   wait    wait      refuse  skip     skip
-Parse         -       wait   end   end   take   wait    wait      refuse  skip     skip
-Bind          -       wait   end   end   take   wait    wait      refuse  skip     skip
-Describe      -       wait   end   end   take   wait    wait      refuse  skip     skip
-Execute       -       wait   end   end   take   wait    wait      refuse  skip     skip
-Close         -       wait   end   end   take   wait    wait      refuse  skip     skip
-Flush         -       wait   end   end   take   wait    wait      skip    skip     skip
-Sync          -       wait   end   end   take   wait    wait      skip    take     skip
-FunctionCall  -       wait   end   end   refuse wait    wait      refuse  skip     skip
-CopyData      -       wait   end   end   skip   wait    wait      take    skip     skip
-CopyDone      -       wait   end   end   skip   wait    wait      take    skip     skip
-CopyFail      -       wait   end   end   skip   wait    wait      take    skip     skip
-Terminate     -       leave  leave leave leave  leave   leave     leave   leave    skip
+                startup lookup first final ready  working streaming copy_in skipping ended
+Startup         take    -      -     -     -      -       -         -       -        -
+SslRequest      take    -      -     -     -      -       -         -       -        -
+GssRequest      take    -      -     -     -      -       -         -       -        -
+CancelRequest   take    -      -     -     -      -       -         -       -        -
+Password        -       wait   take  take  end    wait    wait      end     end      skip
+QueryMessage    -       wait   end   end   take   wait    wait      refuse  skip     skip
+Parse           -       wait   end   end   take   wait    wait      refuse  skip     skip
+Bind            -       wait   end   end   take   wait    wait      refuse  skip     skip
+DescribeMessage -       wait   end   end   take   wait    wait      refuse  skip     skip
+Execute         -       wait   end   end   take   wait    wait      refuse  skip     skip
+Close           -       wait   end   end   take   wait    wait      refuse  skip     skip
+FlushMessage    -       wait   end   end   take   wait    wait      skip    skip     skip
+Sync            -       wait   end   end   take   wait    wait      skip    take     skip
+FunctionCall    -       wait   end   end   refuse wait    wait      refuse  skip     skip
+CopyData        -       wait   end   end   skip   wait    wait      take    skip     skip
+CopyDone        -       wait   end   end   skip   wait    wait      take    skip     skip
+CopyFail        -       wait   end   end   skip   wait    wait      take    skip     skip
+Terminate       -       leave  leave leave leave  leave   leave     leave   leave    skip
 """
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from headwater.errors import SettingError, StorageError
-from headwater.server.wire.server import Connection, WireServer
+from headwater.server.wire.server import WireConnection, WireServer
 
 LONGEST_PATH = 107  # bytes of sun_path, without the zero behind it
 OFF = "none"
@@ -80,7 +80,7 @@ class UnixListener:
         listening = bound(path)
         self._path, self._inode = path, path.stat().st_ino
         self._server = await asyncio.get_running_loop().create_unix_server(
-            lambda: Connection(self._wire), sock=listening, backlog=BACKLOG
+            lambda: WireConnection(self._wire), sock=listening, backlog=BACKLOG
         )
 
     async def stop(self) -> None:

@@ -7,10 +7,10 @@ from typing import Protocol
 from headwater.execute.users import Login
 from headwater.sql.statements.user import Role
 
-__all__ = ["FixedUsers", "Login", "NoUsers", "Users"]
+__all__ = ["FixedUsers", "Login", "NoUsers", "WireUsers"]
 
 
-class Users(Protocol):
+class WireUsers(Protocol):
     """The users of a database; asked at every login, from the event loop: it must not block."""
 
     def verifier_of(self, user: str) -> Login | None:

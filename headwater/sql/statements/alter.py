@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import Duration, parse_duration
 from headwater.sql.statements.advance import Instant, parse_instant
-from headwater.sql.statements.base import Column, Statement, if_exists, parse_column, parse_columns
+from headwater.sql.statements.base import (
+    ColumnDefinition,
+    Statement,
+    if_exists,
+    parse_column,
+    parse_columns,
+)
 from headwater.sql.statements.create_streaming_table import parse_range
 from headwater.sql.text import Name
 from headwater.sql.type_parser import check_distinct
@@ -57,7 +63,7 @@ class AlterTableAddColumns(Statement):
     """`ALTER TABLE t ADD COLUMN c T` or `ADD COLUMNS (…)`."""
 
     name: Name
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnDefinition, ...]
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Statement(Remembering):
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnDefinition:
     """A column of a table definition."""
 
     name: Name
@@ -57,7 +57,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Parameter:
+class FunctionParameter:
     """A parameter of a function or procedure."""
 
     name: Name
@@ -78,14 +78,14 @@ def if_exists(cursor: Cursor) -> bool:
     return cursor.accept("IF", "EXISTS")
 
 
-def parse_columns(cursor: Cursor) -> tuple[Column, ...]:
+def parse_columns(cursor: Cursor) -> tuple[ColumnDefinition, ...]:
     """`(col TYPE [NOT NULL] [COMMENT '…'], …)`, at least one, all names different."""
     columns = cursor.parenthesised(lambda: parse_column(cursor))
     check_distinct(cursor, [column.name for column in columns])
     return columns
 
 
-def parse_column(cursor: Cursor) -> Column:
+def parse_column(cursor: Cursor) -> ColumnDefinition:
     """`col TYPE [NOT NULL] [COMMENT '…']`."""
     if cursor.at_any(_CONSTRAINTS) and cursor.peek(1).upper in ("KEY", "("):
         _refuse_constraint(cursor)
@@ -104,7 +104,7 @@ def parse_column(cursor: Cursor) -> Column:
         elif cursor.at_any(_COLUMN_EXTRAS):
             _refuse_constraint(cursor)
         else:
-            return Column(name, type_, nullable, comment)
+            return ColumnDefinition(name, type_, nullable, comment)
 
 
 def _refuse_constraint(cursor: Cursor) -> None:
@@ -118,13 +118,13 @@ def _refuse_constraint(cursor: Cursor) -> None:
     )
 
 
-def parse_parameters(cursor: Cursor) -> tuple[Parameter, ...]:
+def parse_parameters(cursor: Cursor) -> tuple[FunctionParameter, ...]:
     """`(x T, …)`, possibly empty."""
     if cursor.accept("(", ")"):
         return ()
 
-    def parameter() -> Parameter:
-        return Parameter(cursor.new_name("a parameter"), parse_type(cursor))
+    def parameter() -> FunctionParameter:
+        return FunctionParameter(cursor.new_name("a parameter"), parse_type(cursor))
 
     parameters = cursor.parenthesised(parameter)
     check_distinct(cursor, [parameter.name for parameter in parameters])

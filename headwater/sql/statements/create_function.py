@@ -8,8 +8,8 @@ import pyarrow as pa
 
 from headwater.sql.cursor import Cursor
 from headwater.sql.statements.base import (
-    Column,
-    Parameter,
+    ColumnDefinition,
+    FunctionParameter,
     Statement,
     if_not_exists,
     parse_columns,
@@ -25,10 +25,10 @@ class CreateFunction(Statement):
     """A function in SQL: `returns` and `body`, or `columns` and `query` for a table function."""
 
     name: Name
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     returns: pa.DataType | None
     body: Span | None
-    columns: tuple[Column, ...] | None
+    columns: tuple[ColumnDefinition, ...] | None
     query: Query | None
     if_not_exists: bool
     or_replace: bool

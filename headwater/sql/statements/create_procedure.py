@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from headwater.sql.blocks import is_block_start
 from headwater.sql.cursor import Cursor
 from headwater.sql.lexer import Kind
-from headwater.sql.statements.base import Parameter, Statement, if_not_exists, parse_parameters
+from headwater.sql.statements.base import (
+    FunctionParameter,
+    Statement,
+    if_not_exists,
+    parse_parameters,
+)
 from headwater.sql.text import Name, Span
 
 
@@ -16,7 +21,7 @@ class CreateProcedure(Statement):
     """Statements under a name; `parameters.substitute` fills in the arguments at each CALL."""
 
     name: Name
-    parameters: tuple[Parameter, ...]
+    parameters: tuple[FunctionParameter, ...]
     body: tuple[Span, ...]  # one span per statement, without semicolons
     if_not_exists: bool
     or_replace: bool

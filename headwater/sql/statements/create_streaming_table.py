@@ -14,7 +14,7 @@ from headwater.sql.cursor import Cursor
 from headwater.sql.duration import Duration, parse_duration
 from headwater.sql.names import did_you_mean
 from headwater.sql.statements.base import (
-    Column,
+    ColumnDefinition,
     Options,
     Statement,
     if_not_exists,
@@ -37,7 +37,7 @@ class CreateStreamingTable(Statement):
 
     name: Name
     kind: OneOf["streaming table", "stream"]
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnDefinition, ...]
     if_not_exists: bool
     timestamp_by: Name | None = None  # None: arrival time
     range: Duration | None = None  # None: FOREVER
@@ -91,7 +91,7 @@ def _server(cursor: Cursor) -> None:
         )
 
 
-def _clauses(cursor: Cursor, columns: tuple[Column, ...]) -> dict[str, object]:
+def _clauses(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> dict[str, object]:
     """The clauses in any order, each once."""
     parsers: dict[str, tuple[str, Callable[[], object]]] = {
         "TIMESTAMP": ("timestamp_by", lambda: _timestamp_by(cursor, columns)),
@@ -115,7 +115,7 @@ def _clauses(cursor: Cursor, columns: tuple[Column, ...]) -> dict[str, object]:
     return found
 
 
-def _timestamp_by(cursor: Cursor, columns: tuple[Column, ...]) -> Name:
+def _timestamp_by(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> Name:
     cursor.expect("TIMESTAMP", "BY")
     name = cursor.name("a column")
     column = _column(cursor, columns, name)
@@ -150,7 +150,7 @@ def _late(cursor: Cursor) -> Late:
     return cast(Late, cursor.choice("KEEP", "DROP", "REJECT").lower())
 
 
-def _update_key(cursor: Cursor, columns: tuple[Column, ...]) -> tuple[Name, ...]:
+def _update_key(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> tuple[Name, ...]:
     cursor.expect("UPDATE", "KEY")
     if cursor.accept("(", ")"):
         return ()
@@ -171,7 +171,7 @@ def _options(cursor: Cursor) -> Options:
     return parse_options(cursor)
 
 
-def _column(cursor: Cursor, columns: tuple[Column, ...], name: Name) -> Column:
+def _column(cursor: Cursor, columns: tuple[ColumnDefinition, ...], name: Name) -> ColumnDefinition:
     for column in columns:
         if column.name.key == name.key:
             return column

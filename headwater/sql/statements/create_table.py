@@ -8,7 +8,7 @@ from headwater.errors import SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.names import words
 from headwater.sql.statements.base import (
-    Column,
+    ColumnDefinition,
     Options,
     Statement,
     if_not_exists,
@@ -27,7 +27,7 @@ class CreateTable(Statement):
     """A standard table: either `columns` or `query` is given."""
 
     name: Name
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnDefinition, ...]
     query: Query | None
     if_not_exists: bool
     or_replace: bool

@@ -22,16 +22,16 @@ from headwater.sql.extensions import (
     CurrentInstant,
     Cut,
     EmitClause,
+    NamedRelation,
     Near,
     PairNewest,
     Previous,
-    Relation,
     Sample,
     TableReference,
     UpdateMode,
     Valid,
-    Version,
-    Window,
+    VersionClause,
+    WindowClause,
 )
 from headwater.sql.identifiers import cte_names, identifiers_in
 from headwater.sql.lexer import Kind
@@ -50,7 +50,7 @@ class Query(Statement):
     offset: int
     clauses: Clauses
     calls: Calls
-    relations: tuple[Relation, ...]  # every name where a table may stand, CTEs too
+    relations: tuple[NamedRelation, ...]  # every name where a table may stand, CTEs too
     identifiers: frozenset[str]
     read: Parsed | SqlSyntaxError = field(compare=False, repr=False)
 
@@ -80,7 +80,7 @@ class Query(Statement):
         return self.clauses.pair_newest
 
     @property
-    def windows(self) -> tuple[Window, ...]:
+    def windows(self) -> tuple[WindowClause, ...]:
         """All windows in the order of the text."""
         return tuple(r.window for r in self.relations if r.window is not None)
 
@@ -90,7 +90,7 @@ class Query(Statement):
         return tuple(r.cut for r in self.relations if r.cut is not None)
 
     @property
-    def versions(self) -> tuple[Version, ...]:
+    def versions(self) -> tuple[VersionClause, ...]:
         """All `VERSION AS OF` in the order of the text."""
         return tuple(r.version for r in self.relations if r.version is not None)
 

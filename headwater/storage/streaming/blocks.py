@@ -29,7 +29,7 @@ from headwater.storage.interval_index import IntervalIndex
 from headwater.storage.modes import make_folder, make_private
 from headwater.storage.statistics import null_count
 from headwater.storage.streaming.definition import LATE, SEQUENCE, Definition
-from headwater.storage.streaming.records import Delivery, Stamp
+from headwater.storage.streaming.records import Delivery, RecordStamp
 
 ROW_GROUP_ROWS = 100_000
 GONE = -1
@@ -177,17 +177,17 @@ def _json(value: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Progress:
+class BlockProgress:
     """How far a source has come: its last micro-batch, and the rows it has delivered, late ones too."""
 
     batch: int | None = None
     row_count: int = 0
 
-    def after(self, row_count: int, delivery: Delivery | None) -> Progress:
+    def after(self, row_count: int, delivery: Delivery | None) -> BlockProgress:
         """The progress after one more record of the source."""
         if delivery is None:
-            return Progress(self.batch, self.row_count + row_count)
-        return Progress(delivery.number, self.row_count + delivery.row_count)
+            return BlockProgress(self.batch, self.row_count + row_count)
+        return BlockProgress(delivery.number, self.row_count + delivery.row_count)
 
 
 @dataclass(frozen=True)
@@ -199,10 +199,10 @@ class TableState:
     late_total: int = 0
     arrival_us: int = 0
     time: ClockState = field(default_factory=ClockState)
-    progress: Mapping[str, Progress] = field(default_factory=dict)
+    progress: Mapping[str, BlockProgress] = field(default_factory=dict)
 
     def after(
-        self, lsn: int, stamp: Stamp, source: str, delivery: Delivery | None = None
+        self, lsn: int, stamp: RecordStamp, source: str, delivery: Delivery | None = None
     ) -> TableState:
         """The state after one more record."""
         known = self.time
@@ -217,7 +217,7 @@ class TableState:
         else:
             marks[source] = stamp.mark
         if source and not stamp.removed:
-            before = progress.get(source, Progress())
+            before = progress.get(source, BlockProgress())
             progress[source] = before.after(stamp.row_count, delivery)
         time = ClockState(stamp.time.clock, stamp.time.closed, marks)
         return TableState(
@@ -258,7 +258,7 @@ def sealed_state(log: DeltaLog, sources: Iterable[str]) -> TableState:
     for source in ("", *sources):
         delivered = number(f"rows.{source}")
         if delivered is not None:
-            progress[source] = Progress(number(f"batch.{source}"), delivered)
+            progress[source] = BlockProgress(number(f"batch.{source}"), delivered)
         live = number(f"source.{source}.live")
         if live is not None and live != GONE:
             head = f"source.{source}."

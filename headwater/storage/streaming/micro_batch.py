@@ -36,7 +36,7 @@ from headwater.storage.streaming.records import (
     SOURCE,
     STAMP_BYTES,
     Delivery,
-    Stamp,
+    RecordStamp,
     names_payload,
 )
 from headwater.storage.streaming.table import StreamingTable
@@ -80,7 +80,7 @@ class Handout:
 
 
 @dataclass(frozen=True)
-class Written:
+class WrittenBatch:
     """What executors answer, of all partitions together."""
 
     files: tuple[DataFile, ...] = ()
@@ -153,7 +153,7 @@ def commit(
     table: StreamingTable,
     handout: Handout,
     number: int,
-    written: Written,
+    written: WrittenBatch,
     stopping: threading.Event | None = None,
 ) -> None:
     """Makes the blocks of a micro-batch part of the table; durable when this returns.
@@ -186,10 +186,10 @@ class _Entry:
 
     table: StreamingTable
     handout: Handout
-    written: Written
+    written: WrittenBatch
     delivery: Delivery
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
-    stamp: Stamp | None = None
+    stamp: RecordStamp | None = None
 
     def record(self) -> Record:
         names = names_payload(None, self.handout.source)
@@ -208,7 +208,9 @@ class _Entry:
         table._next_sequence = max(table._next_sequence, self.written.last_sequence + 1)
         dropped = bool(late) and table.definition.late == "drop"
         # The blocks' names hold their sequence numbers, so the stamp counts no rows.
-        self.stamp = Stamp(table._next_sequence, arrival, found, table._late_total, 0, dropped)
+        self.stamp = RecordStamp(
+            table._next_sequence, arrival, found, table._late_total, 0, dropped
+        )
         self.buffer[:] = self.stamp.pack()
         table._decided_lsn = lsn
 
@@ -239,7 +241,7 @@ class _Entry:
         self.table._show(lsn, self.stamp, None, None, self.handout.source, self.delivery)
 
 
-def refuse_late(table: StreamingTable, handout: Handout, written: Written) -> None:
+def refuse_late(table: StreamingTable, handout: Handout, written: WrittenBatch) -> None:
     """DataError if the table rejects late rows and there are some; they are counted all the same."""
     definition = table.definition
     if definition.late == "reject" and written.late_count:
@@ -267,7 +269,7 @@ class _EventEntry:
     source: str
     event: Event
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
-    stamp: Stamp | None = None
+    stamp: RecordStamp | None = None
 
     def record(self) -> Record:
         payload = (self.buffer, names_payload(None, self.source))
@@ -280,7 +282,7 @@ class _EventEntry:
         arrival = table._arrival.stamp(table._wall_us())
         found = EVENTS[self.event](table._clock, self.source)
         removed = self.event == "remove"
-        self.stamp = Stamp(
+        self.stamp = RecordStamp(
             table._next_sequence, arrival, found, table._late_total, 0, False, removed
         )
         self.buffer[:] = self.stamp.pack()
@@ -298,11 +300,11 @@ def discard(folder: Path, files: tuple[DataFile, ...]) -> None:
         (folder / file.path).unlink(missing_ok=True)
 
 
-def merged(parts: list[Written]) -> Written:
+def merged(parts: list[WrittenBatch]) -> WrittenBatch:
     """What several partitions wrote, as one."""
     lows = [part.low for part in parts if part.low is not None]
     ticks = [part.ticks for part in parts if len(part.ticks)]
-    return Written(
+    return WrittenBatch(
         files=tuple(file for part in parts for file in part.files),
         row_count=sum(part.row_count for part in parts),
         late_count=sum(part.late_count for part in parts),

@@ -28,7 +28,7 @@ LONGEST_NAME = 1000
 
 
 @dataclass(frozen=True)
-class Stamp:
+class RecordStamp:
     """What was decided for one record, and the table's state after it."""
 
     base_sequence: int
@@ -68,13 +68,13 @@ class Stamp:
         )
 
 
-def unpack_stamp(data: memoryview) -> Stamp:
+def unpack_stamp(data: memoryview) -> RecordStamp:
     """The stamp at the start of a payload."""
     base, arrival, *marks, late_total, late, rows, flags = _STAMP.unpack_from(data)
     clock, closed, seen, advanced = (None if mark == _NONE else mark for mark in marks)
     time = ClockStamp(late, clock, closed, seen, advanced, bool(flags & LIVE))
     told = (bool(flags & flag) for flag in (LATE_DROPPED, REMOVED, BACK))
-    return Stamp(base, arrival, time, late_total, rows, *told)
+    return RecordStamp(base, arrival, time, late_total, rows, *told)
 
 
 def names_payload(batch_id: str | None, source: str) -> bytes:
@@ -87,7 +87,7 @@ def names_payload(batch_id: str | None, source: str) -> bytes:
 class StreamRecord:
     """A record read back; `batch` is None where it holds no rows."""
 
-    stamp: Stamp
+    stamp: RecordStamp
     batch_id: str | None
     source: str
     batch: pa.RecordBatch | None

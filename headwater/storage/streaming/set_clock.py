@@ -13,7 +13,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from headwater.errors import DataError, Error, OverloadError
-from headwater.storage.streaming.records import ADVANCE, BARRIER, STAMP_BYTES, Stamp, names_payload
+from headwater.storage.streaming.records import (
+    ADVANCE,
+    BARRIER,
+    STAMP_BYTES,
+    RecordStamp,
+    names_payload,
+)
 from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.wal import Record
 
@@ -92,7 +98,7 @@ class _Entry:
     table: StreamingTable
     tick: int
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
-    stamp: Stamp | None = None
+    stamp: RecordStamp | None = None
 
     def record(self) -> Record:
         return Record(ADVANCE, self.table.definition.id, (self.buffer, names_payload(None, "")))
@@ -104,7 +110,9 @@ class _Entry:
         self._check()
         table._clock, found = table._set_back(self.tick)
         arrival = table._arrival.stamp(table._wall_us())
-        self.stamp = Stamp(table._next_sequence, arrival, found, table._late_total, 0, back=True)
+        self.stamp = RecordStamp(
+            table._next_sequence, arrival, found, table._late_total, 0, back=True
+        )
         self.buffer[:] = self.stamp.pack()
         table._decided_lsn = lsn
 

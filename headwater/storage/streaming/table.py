@@ -37,7 +37,7 @@ from headwater.storage.streaming.records import (
     ROWS,
     STAMP_BYTES,
     Delivery,
-    Stamp,
+    RecordStamp,
     names_payload,
     read_record,
 )
@@ -65,7 +65,7 @@ class _Commit:
     source: str
     event: Callable[[], ClockStamp] | None = None  # what the clock is told instead of rows
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
-    stamp: Stamp | None = None
+    stamp: RecordStamp | None = None
     rejected: int = 0  # late rows for which the whole insert was refused
     lenient: bool = False  # rows far ahead are taken, and wait
 
@@ -335,7 +335,7 @@ class StreamingTable(StoredTable):
             return abs(tick) < LARGEST_TICK
         return FIRST_TIME <= tick <= LAST_TIME
 
-    def _decide(self, commit: _Commit) -> Stamp:
+    def _decide(self, commit: _Commit) -> RecordStamp:
         """Called by the log's writer, in commit order."""
         if self._taken_back:
             self._restore()
@@ -348,7 +348,7 @@ class StreamingTable(StoredTable):
             self._ids[commit.batch_id] = time.monotonic()
         self._late_total += found.late_count
         dropped = bool(found.late_count) and self.definition.late == "drop"
-        stamp = Stamp(self._next_sequence, arrival, found, self._late_total, count, dropped)
+        stamp = RecordStamp(self._next_sequence, arrival, found, self._late_total, count, dropped)
         self._next_sequence = stamp.next_sequence
         return stamp
 
@@ -420,7 +420,7 @@ class StreamingTable(StoredTable):
     def _show(
         self,
         lsn: int,
-        stamp: Stamp,
+        stamp: RecordStamp,
         batch: pa.RecordBatch | None,
         batch_id: str | None,
         source: str,
@@ -434,7 +434,7 @@ class StreamingTable(StoredTable):
     def _show_inside(
         self,
         lsn: int,
-        stamp: Stamp,
+        stamp: RecordStamp,
         batch: pa.RecordBatch | None,
         batch_id: str | None,
         source: str,
@@ -462,7 +462,7 @@ class StreamingTable(StoredTable):
         if self.on_show is not None:
             self.on_show()
 
-    def _ends(self, batch: pa.RecordBatch | None, stamp: Stamp) -> tuple[int, int]:
+    def _ends(self, batch: pa.RecordBatch | None, stamp: RecordStamp) -> tuple[int, int]:
         """The smallest and largest tick of rows sorted by T; of none, an empty range."""
         if batch is None or not batch.num_rows:
             return 0, -1

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from headwater.storage.delta import DataFile
 from headwater.storage.streaming.definition import ARRIVAL, Definition
-from headwater.storage.streaming.records import Stamp
+from headwater.storage.streaming.records import RecordStamp
 
 SMALL_ROWS = 16_384
 MANY_PIECES = 16
@@ -28,7 +28,7 @@ class TailBatch:
     """The rows of one record of the log, as the user gave them; None where it holds none."""
 
     lsn: int
-    stamp: Stamp
+    stamp: RecordStamp
     batch: pa.RecordBatch | None
     batch_id: str | None
     low: int  # smallest and largest tick

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.sql.extensions import Window
+from headwater.sql.extensions import WindowClause
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
 
 
 def window_rows(
-    snapshot: StreamSnapshot, window: Window, instant: int | None, columns: Sequence[str]
+    snapshot: StreamSnapshot, window: WindowClause, instant: int | None, columns: Sequence[str]
 ) -> pa.Table:
     """The rows of a window at an instant; none before the table has a clock."""
     definition = snapshot.definition

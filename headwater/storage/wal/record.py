@@ -57,7 +57,7 @@ def check(record: Record, length: int) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRecord:
     """A valid record in a segment's bytes: its header, and where its payload lies."""
 
     start: int
@@ -100,7 +100,7 @@ def encode_header(
     return fields + _pack_crc(crc)
 
 
-def decode(data: memoryview, start: int, epoch: int) -> Found | None:
+def decode(data: memoryview, start: int, epoch: int) -> FoundRecord | None:
     """The record that starts at `start`, or None if there is no valid one of this epoch."""
     body = start + HEADER_BYTES
     if body > len(data):
@@ -116,7 +116,7 @@ def decode(data: memoryview, start: int, epoch: int) -> Found | None:
     if _CRC.unpack_from(data, start + _FIELDS.size)[0] != crc:
         return None
     last = bool(flags & LAST_OF_APPEND)
-    return Found(start, body + length, lsn, lsn - back, kind, table, last)
+    return FoundRecord(start, body + length, lsn, lsn - back, kind, table, last)
 
 
 def starts(data: bytes, begin: int, epoch: int) -> Sequence[int]:

@@ -17,7 +17,7 @@ from itertools import pairwise
 
 from headwater.errors import StorageError
 from headwater.storage.wal import record as records
-from headwater.storage.wal.record import Found, Record
+from headwater.storage.wal.record import FoundRecord, Record
 from headwater.storage.wal.segment import DATA_START, Segment, damage, live_name
 
 
@@ -51,7 +51,7 @@ class SegmentReader:
 
     def __iter__(self) -> Iterator[Record]:
         """The records of whole appends, in order."""
-        waiting: list[Found] = []
+        waiting: list[FoundRecord] = []
         offset, lsn, epoch = self.offset, self.next_lsn, self.segment.header.epoch
         while (found := records.decode(self._view, offset, epoch)) and found.lsn == lsn:
             waiting.append(found)
@@ -63,7 +63,7 @@ class SegmentReader:
                 waiting.clear()
         self._bad_offset, self._bad_lsn = offset, lsn
 
-    def _advance(self, append: list[Found]) -> None:
+    def _advance(self, append: list[FoundRecord]) -> None:
         for found in append:
             if found.group_lsn != self._group_lsn:
                 self._group_lsn, self._group_offset = found.group_lsn, found.start

@@ -18,7 +18,7 @@ from headwater.storage.wal.recovery import Ending
 from headwater.storage.wal.segment import DATA_START, Segment
 
 
-class Refused(Exception):
+class AppendRefused(Exception):
     """The disk is full, and nothing of the group is on it: the log is as it was before."""
 
     def __init__(self, error: StorageError) -> None:
@@ -81,7 +81,7 @@ class GroupWriter:
                     self._rotate(tickets[start].bytes)
                 else:
                     self._commit_group(tickets[start:end])
-            except Refused as refused:
+            except AppendRefused as refused:
                 end = len(tickets) if end == start else end
                 waiting = [ticket for ticket in tickets[start:end] if not ticket.done]
                 for ticket in waiting:
@@ -105,7 +105,7 @@ class GroupWriter:
             segment, file = self._pool.activate(self._epoch + 1, self.next_lsn, room)
         except StorageError as error:
             if is_full(error):
-                raise Refused(error) from error
+                raise AppendRefused(error) from error
             raise
         old, self._file = self._file, file
         if old is not None:
@@ -167,7 +167,7 @@ class GroupWriter:
                 # Whole records may be on disk. They must be gone before the caller hears no.
                 self._disk.zero_fill(file, start, stopped.written)
                 self._disk.fdatasync(file)
-            raise Refused(stopped.error) from stopped
+            raise AppendRefused(stopped.error) from stopped
 
     def _write_all(self, file: File, buffers: list[Buffer], offset: int) -> int:
         """Write all buffers, going on after short writes; the offset after them."""

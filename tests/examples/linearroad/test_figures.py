@@ -12,7 +12,7 @@ from headwater.examples.linearroad.demo.figures import (
     rates,
     with_answers,
 )
-from headwater.examples.linearroad.demo.screen import Question, Responses, RoadState, Toll
+from headwater.examples.linearroad.demo.screen import Responses, RoadState, ScreenQuestion, Toll
 
 
 def figures(flowing: bool = True) -> Figures:
@@ -97,7 +97,7 @@ def test_a_newer_answer_takes_the_place_of_the_older() -> None:
     """So that all kinds of question stay on the screen."""
     found = figures()
     for title, answer in [("a", "1"), ("b", "2"), ("a", "3")]:
-        found.asked(Question(title, answer, 1.0))
+        found.asked(ScreenQuestion(title, answer, 1.0))
     assert [q.answer for q in found.state(1006.0).questions] == ["2", "3"]
 
 

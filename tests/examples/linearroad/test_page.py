@@ -9,7 +9,14 @@ import pytest
 from headwater.examples.linearroad.demo import page as road_page
 from headwater.examples.linearroad.demo.figures import Accident
 from headwater.examples.linearroad.demo.page import console, page_of
-from headwater.examples.linearroad.demo.screen import Lane, Moment, Responses, RoadState, Step, Toll
+from headwater.examples.linearroad.demo.screen import (
+    Lane,
+    Moment,
+    Responses,
+    RoadState,
+    ScreenStep,
+    Toll,
+)
 
 import headwater
 
@@ -54,7 +61,7 @@ def test_what_the_page_is_sent() -> None:
 
 def test_until_traffic_flows() -> None:
     """The page says what is under way."""
-    found = page_of(RoadState(), [], [Step("Spark starts", 0.1)], flowing=False)
+    found = page_of(RoadState(), [], [ScreenStep("Spark starts", 0.1)], flowing=False)
     assert found["steps"] == ["Spark starts"]
     assert found["lanes"] == found["accidents"] == []
 

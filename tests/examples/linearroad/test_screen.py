@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from headwater.examples.linearroad.demo.screen import (
     Lane,
-    Question,
     Responses,
     RoadState,
-    Step,
+    ScreenQuestion,
+    ScreenStep,
     colour_of,
     screen,
     sparkline,
@@ -34,7 +34,7 @@ STATE = RoadState(
     freshness_s=0.042,
     lanes=[Lane(0, 0, SPEEDS, frozenset({7})), Lane(0, 1, SPEEDS), Lane(1, 0, [None] * 100)],
     responses={"tolls": Responses(1000, 0.034, 0.4), "alerts": Responses(20, 0.1, 6.5)},
-    questions=[Question(f"question {n}", f"answer {n}", 12.0) for n in range(5)],
+    questions=[ScreenQuestion(f"question {n}", f"answer {n}", 12.0) for n in range(5)],
 )
 
 
@@ -58,7 +58,7 @@ def test_all_figures_are_there() -> None:
 def test_the_address_of_the_browser_is_shown() -> None:
     """While it starts and while it runs; and that it goes on while somebody looks."""
     address = "http://127.0.0.1:8080/#/road"
-    assert address in printed(starting(3.0, [Step("Spark starts", 0.0)], address))
+    assert address in printed(starting(3.0, [ScreenStep("Spark starts", 0.0)], address))
     assert address in printed(screen(replace(STATE, address=address)))
     assert "browser" not in printed(screen(STATE))
     assert "until the page is closed" in printed(screen(replace(STATE, watched=True)))

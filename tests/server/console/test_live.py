@@ -17,7 +17,7 @@ import pyarrow as pa
 import headwater
 from headwater.engine.subscription import Out, Subscription
 from headwater.server.console.live import HELD, POINT_ROWS, SHOWN_ROWS, Channel, Results
-from headwater.server.console.snapshot import PAGES, Rates, Snapshot, tables_of
+from headwater.server.console.snapshot import PAGES, ConsoleSnapshot, Rates, tables_of
 from headwater.server.http.server import HttpOptions, HttpServer
 from tests.harness.patience import PATIENCE_S
 from tests.server.http.client import Client
@@ -112,7 +112,7 @@ def test_all_readers_are_counted(live: Live, plain: headwater.Database, tmp_path
     )
 
     def readers() -> int:
-        snapshot = Snapshot(live.server, Rates())
+        snapshot = ConsoleSnapshot(live.server, Rates())
         return int(snapshot.queries()[0]["readers"])
 
     own = cast(Subscription, plain.subscribe("q"))

@@ -22,9 +22,9 @@ EXAMPLES: dict[type[m.Message], m.Message] = {
     type(message): message
     for message in (
         STARTUP, m.SslRequest(), m.GssRequest(), m.CancelRequest(7, b"abcd"),
-        m.Password(b"x"), m.Query("SELECT 1"), m.Parse("", "SELECT 1", ()),
-        m.Bind("", "", (), (), ()), m.Describe("P", ""), m.Execute("", 0), m.Close("S", "a"),
-        m.Flush(), m.Sync(), m.FunctionCall(), m.CopyData(b"1\n"), m.CopyDone(),
+        m.Password(b"x"), m.QueryMessage("SELECT 1"), m.Parse("", "SELECT 1", ()),
+        m.Bind("", "", (), (), ()), m.DescribeMessage("P", ""), m.Execute("", 0), m.Close("S", "a"),
+        m.FlushMessage(), m.Sync(), m.FunctionCall(), m.CopyData(b"1\n"), m.CopyDone(),
         m.CopyFail("enough"), m.Terminate(),
     )
 }  # fmt: skip
@@ -62,7 +62,7 @@ def _bring(machine: Machine, state: State) -> None:
     elif state is State.ENDED:
         machine.end(None)
     elif state is not State.READY:
-        send(machine, m.Query("COPY t FROM STDIN"))
+        send(machine, m.QueryMessage("COPY t FROM STDIN"))
         if state is State.STREAMING:
             machine.streams()
         elif state is State.COPY_IN:
@@ -99,7 +99,7 @@ def ruled(state: State, kind: type[m.Message]) -> Reaction:
     if state is State.SKIPPING:
         return Reaction.TAKE if kind is m.Sync else Reaction.SKIP
     if state is State.COPY_IN and kind not in COPYING:
-        return Reaction.SKIP if kind in (m.Flush, m.Sync) else Reaction.REFUSE
+        return Reaction.SKIP if kind in (m.FlushMessage, m.Sync) else Reaction.REFUSE
     if state is State.READY and kind in COPYING:
         return Reaction.SKIP  # the rest of a COPY that has failed
     return Reaction.REFUSE if kind is m.FunctionCall else Reaction.TAKE
@@ -193,7 +193,7 @@ def _check_taken(
     elif isinstance(message, m.Password):
         assert isinstance(action, actions.End)  # it made no sense
         assert kinds(output) == "E"
-    elif isinstance(message, m.Flush):
+    elif isinstance(message, m.FlushMessage):
         assert (action, output, machine.state) == (None, b"", State.READY)
     else:
         assert action == message
@@ -277,7 +277,7 @@ def test_an_error_in_a_series_skips_to_sync() -> None:
 def test_copy_in_by_the_extended_protocol() -> None:
     """Sync and Flush between the rows of a COPY are passed over; an error skips to Sync."""
     machine = in_state(State.READY)
-    send(machine, m.Execute("", 0), m.Sync(), m.Flush(), m.CopyData(b"1\n"))
+    send(machine, m.Execute("", 0), m.Sync(), m.FlushMessage(), m.CopyData(b"1\n"))
     machine.copy_rows(b"")
     assert machine.next() == m.CopyData(b"1\n")
     machine.copy_rows(b"")

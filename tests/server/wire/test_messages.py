@@ -19,15 +19,15 @@ CELLS = st.lists(st.none() | st.binary(max_size=9), max_size=4).map(tuple)
 KIND = st.sampled_from(["S", "P"])
 TYPED = st.one_of(
     st.builds(m.Password, st.binary(max_size=20)),
-    st.builds(m.Query, TEXT),
+    st.builds(m.QueryMessage, TEXT),
     st.builds(m.Parse, NAME, TEXT, st.lists(st.integers(0, 2**32 - 1), max_size=3).map(tuple)),
     st.builds(m.Bind, NAME, NAME, SMALL, CELLS, SMALL),
-    st.builds(m.Describe, KIND, NAME),
+    st.builds(m.DescribeMessage, KIND, NAME),
     st.builds(m.Execute, NAME, st.integers(-(2**31), 2**31 - 1)),
     st.builds(m.Close, KIND, NAME),
     st.builds(m.CopyData, st.binary(max_size=40)),
     st.builds(m.CopyFail, TEXT),
-    st.sampled_from([m.Flush(), m.Sync(), m.FunctionCall(), m.CopyDone(), m.Terminate()]),
+    st.sampled_from([m.FlushMessage(), m.Sync(), m.FunctionCall(), m.CopyDone(), m.Terminate()]),
 )
 STARTUP = st.one_of(
     st.builds(
@@ -97,6 +97,6 @@ def test_what_does_not_fit_is_refused(data: bytes, starting: bool) -> None:
 def test_a_message_at_the_limit() -> None:
     """The largest message passes; one byte more does not."""
     text = "x" * (1000 - 4 - 1)
-    assert reading(encoded(m.Query(text))) == m.Query(text)
+    assert reading(encoded(m.QueryMessage(text))) == m.QueryMessage(text)
     with pytest.raises(ProtocolError, match="1001 bytes"):
-        reading(encoded(m.Query(text + "x")))
+        reading(encoded(m.QueryMessage(text + "x")))

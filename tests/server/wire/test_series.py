@@ -57,7 +57,7 @@ def client_of(live: LiveServer, *, repeats: bool) -> tuple[Client, list[int]]:
 def asked(client: Client, *series: m.Message) -> list[tuple[str, bytes]]:
     """What comes back for some messages, of which each Sync and Query ends a series."""
     client.socket.sendall(b"".join(map(encoded, series)))
-    due = sum(isinstance(message, m.Sync | m.Query) for message in series)
+    due = sum(isinstance(message, m.Sync | m.QueryMessage) for message in series)
     data = b""
     while data.count(b"Z\0\0\0\x05") < due:
         data += client.socket.recv(1 << 16)
@@ -66,7 +66,7 @@ def asked(client: Client, *series: m.Message) -> list[tuple[str, bytes]]:
 
 def bound(name: str, formats: tuple[int, ...] = (), *, describe: bool = True) -> list[m.Message]:
     """Bind, Describe, Execute and Sync."""
-    middle = [m.Describe("P", "")] if describe else []
+    middle = [m.DescribeMessage("P", "")] if describe else []
     return [m.Bind("", name, (), (), formats), *middle, m.Execute("", 0), m.Sync()]
 
 
@@ -77,14 +77,14 @@ def test_the_second_series_is_a_repeat(live: LiveServer) -> None:
         text = TEXTS[0]
         asked(client, m.Parse("x", text, ()), m.Sync())
         shapes = (
-            [m.Query(text)],
+            [m.QueryMessage(text)],
             bound("x"),
             bound("x", (1,)),
             bound("x", describe=False),
             [*bound("x")[:-1] * 5, m.Sync()],
             [m.Parse("", text, ()), *bound("")],
         )
-        asked(client, m.Query(text))
+        asked(client, m.QueryMessage(text))
         for shape in shapes:
             first = asked(client, *shape)
             repeats.clear()
@@ -106,7 +106,7 @@ def test_an_old_answer_is_never_repeated(live: LiveServer) -> None:
         asked(client, m.Close("S", "x"), m.Parse("x", TEXTS[0], ()), m.Sync())
         asked(client, *bound("x"))
         assert len(asked(client, *bound("x"))[2][1]) > len(old[2][1])  # three columns, not one
-        asked(client, m.Query("BEGIN"))
+        asked(client, m.QueryMessage("BEGIN"))
         assert asked(client, *bound("x"))[-1] == ("Z", b"T")
 
 
@@ -114,11 +114,11 @@ def test_columns_stay_as_promised(live: LiveServer) -> None:
     """A client that was told of columns gets these types, though the view has others now."""
     client, _ = client_of(live, repeats=True)
     with client:
-        asked(client, m.Parse("x", TEXTS[1], ()), m.Describe("S", "x"), m.Sync())
+        asked(client, m.Parse("x", TEXTS[1], ()), m.DescribeMessage("S", "x"), m.Sync())
         asked(client, *bound("x", (1,), describe=False))
         live.server.database.sql(VIEWS[2])
         live.server.database.sql(TEXTS[1])
-        asked(client, m.Query(TEXTS[1]))  # its answer is known, as a double
+        asked(client, m.QueryMessage(TEXTS[1]))  # its answer is known, as a double
         for _ in range(2):
             found = asked(client, *bound("x", (1,), describe=False))
             assert found[1] == ("D", b"\0\1\0\0\0\x08" + (7).to_bytes(8))
@@ -137,14 +137,15 @@ def test_random_series(live: LiveServer) -> None:
         usual = bound(name, chance.choice([(), (), (1,)]), describe=chance.random() < 0.7)
         return chance.choice(
             [
-                usual, usual, usual, usual, [*usual[:-1] * 2, m.Sync()], [m.Query(text)], [m.Query(text)],
+                usual, usual, usual, usual, [*usual[:-1] * 2, m.Sync()],
+                [m.QueryMessage(text)], [m.QueryMessage(text)],
                 [m.Parse("", text, ()), *bound("")],
                 bound(""),
                 [m.Parse(name, text, ()), m.Sync()],
                 [m.Close("S", name), m.Parse(name, text, ()), m.Sync()],
-                [m.Describe("S", name), m.Sync()],
+                [m.DescribeMessage("S", name), m.Sync()],
                 [m.Bind("", name, (), (), ()), m.Execute("", 1), m.Execute("", 0), m.Sync()],
-                [m.Query(chance.choice(["BEGIN", "COMMIT", "COMMIT", "DEALLOCATE ALL"]))],
+                [m.QueryMessage(chance.choice(["BEGIN", "COMMIT", "COMMIT", "DEALLOCATE ALL"]))],
             ]
         )  # fmt: skip
 
@@ -166,12 +167,12 @@ def test_bounds(live: LiveServer) -> None:
         texts = [TEXTS[0] + " " * n for n in range(MOST_SERIES + 1)]
         for _ in range(2):
             for text in texts:
-                asked(client, m.Query(text))
+                asked(client, m.QueryMessage(text))
         repeats.clear()
         for text in reversed(texts):
-            asked(client, m.Query(text))
+            asked(client, m.QueryMessage(text))
         assert len(repeats) == MOST_SERIES
-        long = m.Query(TEXTS[0] + " " * LONGEST_SERIES)
+        long = m.QueryMessage(TEXTS[0] + " " * LONGEST_SERIES)
         repeats.clear()
         for _ in range(3):
             asked(client, long)

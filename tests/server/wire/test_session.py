@@ -57,7 +57,7 @@ def test_formats_that_do_not_fit_end_the_statement_alone(live: LiveServer) -> No
     """Too few, too many or unknown formats are errors of the client's; the connection goes on."""
     with raw(live) as client:
         for _ in range(3):
-            asked(client, m.Query("SELECT * FROM v"))  # its answer is known then
+            asked(client, m.QueryMessage("SELECT * FROM v"))  # its answer is known then
         asked(client, m.Parse("p", "SELECT $1, $2, $3", (23, 23, 23)), m.Sync())
         values = (b"1", b"2", b"3")
         assert sqlstate(asked(client, m.Bind("", "p", (0, 0), values, ()), m.Sync())) == "08P01"
@@ -66,13 +66,13 @@ def test_formats_that_do_not_fit_end_the_statement_alone(live: LiveServer) -> No
             asked(client, m.Parse("", text, ()), m.Sync())
             series = [m.Bind("", "", (), (), (1, 1, 1)), m.Execute("", 0), m.Sync()]
             assert sqlstate(asked(client, *series)) == "08P01"
-        assert asked(client, m.Query("SELECT k FROM s"))[-1] == ("Z", b"I")
+        assert asked(client, m.QueryMessage("SELECT k FROM s"))[-1] == ("Z", b"I")
 
 
 def test_a_known_series_of_a_view_with_other_columns_now(live: LiveServer) -> None:
     """Formats for each column, and then the view has one more: an error, and the connection goes on."""
     with raw(live) as client:
-        asked(client, m.Query("SELECT * FROM v"))
+        asked(client, m.QueryMessage("SELECT * FROM v"))
         asked(client, m.Parse("x", "SELECT * FROM v", ()), m.Sync())
         series = [m.Bind("", "x", (), (), (1, 1)), m.Execute("", 0), m.Sync()]
         for _ in range(3):
@@ -91,13 +91,15 @@ def test_cursors_end_with_their_transaction(live: LiveServer, end: str) -> None:
         other.execute("DECLARE held CURSOR WITH HOLD FOR SELECT k FROM s")
         other.execute("INSERT INTO s VALUES (9)")
         for _ in range(2):
-            asked(client, m.Query("BEGIN"))
-            assert asked(client, m.Query("DECLARE c CURSOR FOR SELECT k FROM s"))[0][0] == "C"
-            asked(client, m.Query(end))
+            asked(client, m.QueryMessage("BEGIN"))
+            assert (
+                asked(client, m.QueryMessage("DECLARE c CURSOR FOR SELECT k FROM s"))[0][0] == "C"
+            )
+            asked(client, m.QueryMessage(end))
             other.execute("BEGIN")
             other.execute("DECLARE c CURSOR FOR SELECT k FROM s")
             other.execute(end)
-        assert sqlstate(asked(client, m.Query("FETCH 1 FROM c"))) == "34000"
+        assert sqlstate(asked(client, m.QueryMessage("FETCH 1 FROM c"))) == "34000"
         assert other.execute("FETCH ALL FROM held").fetchall() == [(7,), (8,)]
         other.execute("CLOSE held")
 
@@ -108,8 +110,8 @@ def test_cursors_end_with_their_transaction(live: LiveServer, end: str) -> None:
 def test_rows_that_cannot_wait_are_refused_in_a_transaction(live: LiveServer, text: str) -> None:
     """Rows that ROLLBACK could not take back are not added before COMMIT."""
     with raw(live) as client:
-        asked(client, m.Query("BEGIN"))
-        assert sqlstate(asked(client, m.Query(text))) == "0A000"
+        asked(client, m.QueryMessage("BEGIN"))
+        assert sqlstate(asked(client, m.QueryMessage(text))) == "0A000"
 
 
 LARGE = "SELECT count(*) FROM pg_type a, pg_type b, pg_type c, pg_type d, pg_type e, pg_type f"

@@ -76,7 +76,7 @@ def columns_of(tree: exp.Expr, known: Mapping[str, Columns] | None = None) -> Co
         tree = tree.this
     if not isinstance(tree, exp.Select):
         return ()
-    scope = Scope(_with_named(tree, known or {}))
+    scope = CatalogScope(_with_named(tree, known or {}))
     from_ = tree.args.get("from_")
     for source in [from_, *(tree.args.get("joins") or [])]:
         if source is not None:
@@ -103,7 +103,7 @@ def _with_named(tree: exp.Expr, known: Mapping[str, Columns]) -> dict[str, Colum
 
 
 @dataclass
-class Scope:
+class CatalogScope:
     """The tables of one SELECT, with their columns."""
 
     named: Mapping[str, Columns]

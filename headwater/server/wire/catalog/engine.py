@@ -19,7 +19,7 @@ from headwater.execute.relations import RelationColumns
 from headwater.kernel.kernel import Cancellation
 from headwater.server.wire.catalog import tables
 from headwater.server.wire.catalog.functions import Asking, elements, register
-from headwater.server.wire.catalog.rewrite import Question, question_of
+from headwater.server.wire.catalog.rewrite import CatalogQuestion, question_of
 from headwater.server.wire.commands import DEFAULTS, Commands
 from headwater.sql.scripts import Asked
 
@@ -148,7 +148,7 @@ class CatalogEngine:
         return RelationColumns(relation.id, relation.name, relation.kind, schema, relation.text)
 
 
-def _question(asked: Asked) -> Question:
+def _question(asked: Asked) -> CatalogQuestion:
     found = asked.fact(question_of)
     assert found is not None
     return found

@@ -54,7 +54,7 @@ CONSTANT = (exp.Select, exp.Alias, exp.Literal, exp.Identifier, exp.Null, exp.Bo
 
 
 @dataclass(frozen=True)
-class Question:
+class CatalogQuestion:
     """A question as SQLite reads it, and the names and types of its columns."""
 
     sql: str
@@ -62,7 +62,7 @@ class Question:
     unknown: frozenset[str] = frozenset()  # tables that only look like the catalog's
 
 
-def question_of(asked: Asked) -> Question | None:
+def question_of(asked: Asked) -> CatalogQuestion | None:
     """The question that a statement is, by its tables and functions; None if it is none."""
     try:
         statement = asked.statement()
@@ -77,7 +77,7 @@ def question_of(asked: Asked) -> Question | None:
     plain = {t.name.lower() for t in tree.find_all(exp.Table) if not t.db}
     unknown = {name for name in plain - tables.COLUMNS.keys() if name.startswith("pg_")}
     sql = _shown(_rewritten(tree)).sql("sqlite", unsupported_level=ErrorLevel.IGNORE)
-    return Question(sql, columns, frozenset(unknown))
+    return CatalogQuestion(sql, columns, frozenset(unknown))
 
 
 def _may_ask(query: Query) -> bool:
