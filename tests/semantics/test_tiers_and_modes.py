@@ -78,10 +78,7 @@ def _window(kind: str) -> str:
     return "[LANDMARK]" if kind == "landmark" else "[6 s BEFORE]"
 
 
-SMALL = (
-    "SELECT regexp_replace(k, 'a', 'b') AS b, round(avg(v), 2) AS a FROM s [INTERVAL 2 SECONDS]"
-    " GROUP BY 1"
-)
+SMALL = "SELECT soundex(k) AS b, soundex(CAST(avg(v) AS STRING)) AS a FROM s [INTERVAL 2 SECONDS] GROUP BY 1"
 LARGE = "SELECT k, sum(v) AS t FROM s [INTERVAL 400 SECONDS] GROUP BY k"
 
 

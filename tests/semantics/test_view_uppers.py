@@ -35,6 +35,12 @@ IN_LINE = {
     "CASE without a name": "SELECT k, CASE WHEN sum(v) > 3 THEN 1 ELSE 0 END FROM s GROUP BY k",
     "missing partners": f"SELECT name, total FROM people LEFT JOIN {TOTALS} t ON people.id = t.k "
     "WHERE total IS NULL OR total > 2",
+    "exists": f"SELECT name FROM people WHERE EXISTS (SELECT 1 FROM {TOTALS} t WHERE t.k = people.id)",
+    "not exists": f"SELECT name FROM people WHERE NOT EXISTS (SELECT 1 FROM {TOTALS} t "
+    "WHERE t.k = people.id AND t.total > t.n)",
+    "exists in a table": f"SELECT k, n FROM {TOTALS} t WHERE EXISTS (SELECT 1 FROM people WHERE id = k)",
+    "itself by its key": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.k",
+    "twice": f"SELECT a.k, a.total - b.n AS d FROM {TOTALS} a JOIN {TOTALS} b ON a.k = b.k",
 }
 ON_SPARK = {
     "not in": f"SELECT name FROM people WHERE id NOT IN (SELECT k FROM {TOTALS} t WHERE k IS NOT NULL)",
@@ -47,7 +53,6 @@ ON_SPARK = {
     "WHERE s.k = people.id) AS own FROM people",
     "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
     "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
-    "exists": f"SELECT name FROM people WHERE EXISTS (SELECT 1 FROM {TOTALS} t WHERE t.k = people.id)",
     "counted": "SELECT name, (SELECT count(*) FROM s WHERE s.k = people.id) AS own FROM people",
     "itself": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.n",
     "union": f"SELECT k FROM {TOTALS} t UNION ALL SELECT id FROM people",
