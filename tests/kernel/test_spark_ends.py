@@ -106,7 +106,7 @@ BUSY = """
 import signal, subprocess
 confs = dict(pair.split("=") for pair in sys.argv[3:])
 db = headwater.connect(":memory:", settings={"spark_restarts": 0, **confs})
-db.sql("SELECT 1 + 1")
+db.sql("SELECT sum(id) FROM range(10)")  # Spark runs
 java = spark._process.gateway.process.pid
 load = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count())]
 try:

@@ -31,7 +31,7 @@ found["second"] = db.sql(ask).rows()
 db.sql("INSERT INTO t SELECT a + 10 FROM t")
 
 # Under a statement, which had no effect yet and runs again.
-slow = "SELECT count(*) FROM range(60000) a CROSS JOIN range(60000) b WHERE a.id * b.id % 7 = 9"
+slow = "SELECT count(*) FROM range(30000) a CROSS JOIN range(30000) b WHERE a.id * b.id % 7 = 9"
 threading.Timer(0.5, kill).start()
 found["insert"] = db.sql(f"INSERT INTO t {slow.replace('count(*)', '100 + count(*)')}").row_count
 found["rows"] = db.sql("SELECT count(*), max(a) FROM t").rows()
