@@ -6,6 +6,7 @@ folder of this user's.
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import os
 import shutil
@@ -63,6 +64,14 @@ def remove_scratch(folder: Path) -> None:
     descriptor = _held.pop(folder, None)
     if descriptor is not None:
         os.close(descriptor)
+
+
+@atexit.register
+def _remove_held() -> None:
+    """At the end of the program: a folder whose user was still being started, Java above all."""
+    for folder in list(_held):
+        if folder.name.startswith(f"{SCRATCH_PREFIX}{os.getpid()}-"):  # not those of who forked us
+            remove_scratch(folder)
 
 
 def _remove_if_free(left: Path) -> None:

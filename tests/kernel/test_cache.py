@@ -50,3 +50,16 @@ def test_what_is_no_folder_of_ours_stays(tmp_path: Path) -> None:
     link.symlink_to(target)
     remove_scratch(scratch_folder(tmp_path))
     assert target.exists()
+
+
+def test_a_program_that_ends_takes_its_folders_along(tmp_path: Path) -> None:
+    """Also where whoever made them had no time to say so."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(tmp_path)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert Path(done.stdout.strip()).parent == tmp_path
+    assert not list(tmp_path.iterdir())
