@@ -100,7 +100,10 @@ def _tree_call(node: exp.Expr, heads: Mapping[int, str]) -> SqlCall | None:
     )
     if span.start not in heads or begins:  # `f(x)::INT` and the branches of CASE begin with a call
         return None
-    distinct = node.this if isinstance(node.this, exp.Distinct) else None
+    first = (
+        node.expressions[0] if isinstance(node, exp.Anonymous) and node.expressions else node.this
+    )
+    distinct = first if isinstance(first, exp.Distinct) else None
     if distinct is None and isinstance(
         node.this, exp.Order
     ):  # WITHIN GROUP is kept in the argument

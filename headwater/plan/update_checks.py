@@ -362,7 +362,8 @@ class UpdateChecker(Checker):
         if block.group_all:
             return
         own = {name.casefold() for name in definition.schema.names}
-        nodes = {span_of(key): key for key in block.node.args["group"].expressions}
+        group = block.node.args.get("group")
+        nodes = {span_of(key): key for key in (group.expressions if group is not None else ())}
         grouped = [_expression(block, nodes[span], own) for span in block.group]
         for column in definition.update_key or ():
             if not any(_is_column(node, reference, column) for node in grouped):

@@ -85,7 +85,7 @@ db.close()
 found["after"] = look()
 
 with headwater.connect(":memory:") as db:
-    db.sql("SELECT 1 + 1")
+    db.sql("SELECT sum(id) FROM range(10)")
     spark.stop()
     until(lambda: not db.spark_ready)
     found["state"] = db.spark_status.state

@@ -17,6 +17,7 @@ from headwater.kernel.kernel import Cancellation, Work, needed_functions
 from tests.harness.patience import PATIENCE_S
 
 Connect = Callable[..., headwater.Database]
+ON_SPARK = "SELECT sum(id) FROM range(10)"  # after it Spark is there
 SLOW = "SELECT sum(a.id * b.id % 7) FROM range(400000) a CROSS JOIN range(400000) b"
 
 
@@ -59,7 +60,7 @@ def test_eight_threads_read_and_write_the_same_tables(db: headwater.Database) ->
 
 
 def test_cancelling_from_another_thread(db: headwater.Database) -> None:
-    db.sql("SELECT 1 + 1")  # Spark is there
+    db.sql(ON_SPARK)
     failed: list[headwater.Error] = []
     started = threading.Event()
 
@@ -91,7 +92,7 @@ def test_cancelling_before_the_run(db: headwater.Database) -> None:
 
 
 def test_statement_timeout(db: headwater.Database) -> None:
-    db.sql("SELECT 1 + 1")
+    db.sql(ON_SPARK)
     db.sql("SET statement_timeout_s = 0.5")
     with pytest.raises(CancelledError, match=r"statement_timeout_s = 0\.5") as caught:
         db.sql(SLOW)
@@ -118,7 +119,7 @@ def test_a_cancelled_change_leaves_the_table(db: headwater.Database) -> None:
 
 def test_closing_cancels_what_runs(connect: Connect) -> None:
     db = connect(":memory:")
-    db.sql("SELECT 1 + 1")
+    db.sql(ON_SPARK)
     failed: list[BaseException] = []
 
     def ask() -> None:
@@ -153,7 +154,7 @@ def test_databases_of_one_process_do_not_see_each_other(connect: Connect) -> Non
 
 
 def test_another_master_in_the_same_process_is_refused(connect: Connect, folder: Path) -> None:
-    connect(":memory:").sql("SELECT 1 + 1")
+    connect(":memory:").sql(ON_SPARK)
     with pytest.raises(KernelError, match="already runs Spark") as caught:
         connect(folder, master="local[1]")
     assert caught.value.sqlstate == "55006"

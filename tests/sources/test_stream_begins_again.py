@@ -51,7 +51,7 @@ def test_a_python_worker_that_starts_too_late_ends_no_source() -> None:
     runner, begun = runner_of([late, late, None])
     runner.__dict__.pop("patiently")
     runner.around.tell_changed = lambda: None
-    runner._last_row_at, runner.state = None, "running"
+    runner._last_row_at, runner.moved_at, runner.attempts, runner.state = None, None, 0, "running"
     runner.feed = SimpleNamespace(options=SimpleNamespace(idle_timeout_s=None))
     runner.run()
     assert begun == [0, 1, 2]
