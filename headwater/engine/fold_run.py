@@ -399,11 +399,12 @@ class FoldRun:
     ) -> list[pa.Table]:
         """Runs texts on Spark over staged rows and the static tables held."""
         instant = None if self.now is None else f"timestamp_micros({self.now()}L)"
+        found = run_over(self.world, [t.fill(instant) for t in texts], tables, held.relations)
         count = sum(rows.num_rows for rows in tables.values())
         self.counters.rows_on_spark += count
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
-        return run_over(self.world, [t.fill(instant) for t in texts], tables, held.relations)
+        return found
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:
