@@ -17,7 +17,7 @@ demo: $(VENV)/installed ## see Headwater at work
 quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a minute)
 	$(BIN)/pytest -q -m "not large" --quick -n 2
 
-test: $(VENV)/classes ## run the tests (about ten minutes on two cores)
+test: $(VENV)/classes ## run the tests (about twelve minutes on two cores)
 	$(WITH_CLASSES) $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
 
 test-all: $(VENV)/classes ## run the tests with the large numbers too

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from headwater.plan.text import INSTANT, Slot, SparkText, ValueSlot, spark_text
+from headwater.plan.text import INSTANT, Slot, SparkText, ValueSlot, conjunction, spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -53,11 +53,6 @@ class Stand:
     def of(span: Span, piece: Piece) -> Stand:
         """A piece in the place of a span."""
         return Stand(span, piece.text, piece.node)
-
-
-def plain(text: str) -> Piece:
-    """A text that only Spark reads."""
-    return Piece(spark_text(text), None)
 
 
 def column(name: str, table: str | None = None) -> Piece:
@@ -119,31 +114,19 @@ def cast(piece: Piece, type_: str) -> Piece:
 
 
 def in_parentheses(piece: Piece) -> Piece:
-    """The piece, in parentheses unless it is a bare name."""
-    if piece.is_name:
-        return piece
+    """The piece in parentheses."""
     node = None if piece.node is None else exp.Paren(this=piece.node.copy())
     return Piece(spark_text("(", piece.text, ")"), node)
 
 
 def all_of(pieces: Sequence[Piece]) -> Piece:
     """The conjunction of conditions, each in parentheses."""
-    wrapped = [in_parentheses_always(piece) for piece in pieces]
-    parts: list[str | Slot | SparkText] = []
-    for piece in wrapped:
-        parts += [" AND ", piece.text] if parts else [piece.text]
-    nodes = [piece.node for piece in wrapped]
+    nodes = [in_parentheses(piece).node for piece in pieces]
     found = nodes[0]
     for node in nodes[1:]:
         both = found is not None and node is not None
         found = exp.And(this=found, expression=node) if both else None
-    return Piece(spark_text(*parts), found)
-
-
-def in_parentheses_always(piece: Piece) -> Piece:
-    """The piece in parentheses."""
-    node = None if piece.node is None else exp.Paren(this=piece.node.copy())
-    return Piece(spark_text("(", piece.text, ")"), node)
+    return Piece(conjunction(piece.text for piece in pieces), found)
 
 
 class Rendering:

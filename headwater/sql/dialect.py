@@ -26,7 +26,7 @@ from headwater.sql.cuts import parse_stream_call
 from headwater.sql.extensions import NamedRelation
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.names import nearest, words
-from headwater.sql.spans import recording, settle
+from headwater.sql.spans import recording, settle, span_of
 from headwater.sql.text import Name, Span
 from headwater.sql.windows import BEFORE_ALIAS, misplaced, parse_postfix
 
@@ -176,7 +176,7 @@ class Ours:
             return NamedRelation(name, None), position
         cursor = self.at(position)
         relation = parse_postfix(cursor, name, joined)
-        return relation, cursor.start if cursor.index else position
+        return relation, cursor.start
 
     def at_clause(self, position: int) -> bool:
         """Whether one of our clauses starts at a position."""
@@ -194,7 +194,7 @@ class Ours:
         found = []
         for node in tree.find_all(exp.Anonymous):
             if node.name.upper() in NAMES and not isinstance(node.parent, exp.Dot):
-                found.append(node.meta["span"].start)
+                found.append(span_of(node).start)
         return gathered(parse_call(self.at(start)) for start in sorted(found))
 
 

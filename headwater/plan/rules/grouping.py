@@ -192,7 +192,8 @@ class _Grouped:
             if any(self.scope.resolve(other) is None for other in below):
                 raise Unfit("HAVING over an alias of an alias")
             piece = self.piece(item.expression, by_alias=False)
-            edits.append(Stand.of(use.span, in_parentheses(piece)))
+            shown = piece if piece.is_name else in_parentheses(piece)
+            edits.append(Stand.of(use.span, shown))
         return self.piece(span, by_alias=False, aliases=edits)
 
     def piece(self, span: Span, by_alias: bool, aliases: Sequence[Stand] = ()) -> Piece:
