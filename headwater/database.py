@@ -9,7 +9,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import pyarrow as pa
 
@@ -20,7 +20,6 @@ from headwater.execute import (
     continuous,
     flush,
     functions,
-    generators,
     indexes,
     insert,
     query,
@@ -34,15 +33,18 @@ from headwater.execute import (
 from headwater.execute.answers import Answer
 from headwater.execute.context import Context, Running
 from headwater.execute.discretion import told
-from headwater.execute.handlers import handler_of
+from headwater.execute.handlers import HANDLERS
 from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.execute.relations import RelationColumns
-from headwater.kernel.kernel import Cancellation, Kernel
+from headwater.factories.coordinator import Factories
+from headwater.kernel.cancellation import Cancellation, UnderWay
+from headwater.kernel.kernel import Kernel
 from headwater.kernel.spark import SparkStatus
+from headwater.kernel.spark_settings import factory_slots
 from headwater.result import Result
 from headwater.settings import Settings
 from headwater.sql import scripts
-from headwater.sql.caller import Caller, acting_for, current
+from headwater.sql.caller import CURRENT, Caller, acting_for
 from headwater.sql.extensions import Emit
 from headwater.sql.kinds import command_of
 from headwater.sql.masking import masked
@@ -55,7 +57,7 @@ from headwater.sql.statements.query import Query
 from headwater.sql.statements.subscribe import Subscribe, parse_target
 from headwater.sql.statements.user import Role
 from headwater.storage.catalog import Catalog
-from headwater.storage.disk import failures_told
+from headwater.storage.disk import as_known, failures_told
 from headwater.storage.folder import DataFolder
 from headwater.storage.secret import kept_secret
 from headwater.storage.streaming.store import StreamStore
@@ -85,6 +87,15 @@ def connect(
     return Database(path, Settings(given), spark)
 
 
+class _StatementSettings(NamedTuple):
+    """The settings that every statement asks for."""
+
+    changes: int  # of the settings, when these were taken
+    time_zone: str
+    limit_s: float
+    users_limit_s: float
+
+
 class Database:
     """An open database. Threads may share it."""
 
@@ -93,8 +104,8 @@ class Database:
         self, path: str | Path, settings: Settings, spark: SparkSession | None = None
     ) -> None:
         self._lock = threading.Lock()
-        self._ended = threading.Condition(self._lock)  # told whenever a statement has ended
-        self._running: set[Cancellation] = set()
+        self._under_way = UnderWay()
+        self._settings = _StatementSettings(-1, "", 0.0, 0.0)
         self._closed = True  # until it is open: what fails below is closed here, not by __del__
         folder = DataFolder(path)
         with contextlib.ExitStack() as undo:
@@ -106,7 +117,6 @@ class Database:
             folder.check_catalog()
             catalog = Catalog(folder.catalog)
             undo.callback(catalog.close)
-            continuous.forget_half_made(catalog)
             tables.clear_left_overs(folder, catalog)
             streams = StreamStore(folder.path, catalog, settings)
             undo.callback(streams.close, seal=False)
@@ -122,9 +132,14 @@ class Database:
             undo.callback(continuous.close_queries, self._context)
             views.open_views(self._context)
             continuous.open_queries(self._context)
+            self._factories = Factories(self._context, factory_slots(settings))
+            undo.callback(self._factories.close)
+            if self._factories.seats:
+                self._factories.start()
+                self._context.tell_functions = self._factories.tell_news
+                self._context.numbers.append(self._factories.numbers)
             undo.callback(connectors.close_connectors, self._context)
             connectors.open_connectors(self._context)
-            generators.open_generators(self._context)
             undo.pop_all()
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
@@ -154,7 +169,6 @@ class Database:
         self._context.numbers.append(numbers)
         return lambda: self._context.numbers.remove(numbers)
 
-    @failures_told()
     def follow(
         self,
         asked: str | Asked | Subscribe,
@@ -175,44 +189,37 @@ class Database:
         self, subscription: Subscription, cancellation: Cancellation, caller: Caller, text: str
     ) -> Iterator[pa.Table]:
         """The results of a reader as they come, until somebody cancels it or has it end."""
-        with failures_told(), self._under_way(cancellation):
+        self._under_way.begin(cancellation)
+        try:
             close = subscription.close
             with subscription, cancellation.on_cancel(close), cancellation.on_finish(close):
                 try:
                     for out in subscription:
                         yield out.arrow()
-                except Error as error:
+                except (Error, OSError) as error:
                     raise self.told(error, caller, text) from None
             cancellation.check()
+        finally:
+            self._under_way.end(cancellation)
 
     @contextlib.contextmanager
     def acting_for(self, caller: Caller, text: str) -> Iterator[None]:
         """While inside, this thread acts for a caller, who may see the errors that leave it."""
-        with acting_for(caller):
-            try:
-                yield
-            except Error as error:
-                shown = told(error, self._context.folder.path, text)
-                if shown is error:
-                    raise
-                raise shown from None
-
-    def told(self, error: Error, caller: Caller, text: str) -> Error:
-        """An error of a caller's text as the caller may see it."""
-        with acting_for(caller):
-            return told(error, self._context.folder.path, text)
-
-    @contextlib.contextmanager
-    def _under_way(self, cancellation: Cancellation) -> Iterator[None]:
-        """While inside, `cancel` and `close` reach the statement."""
-        with self._lock:
-            self._running.add(cancellation)
+        token = CURRENT.set(caller)
         try:
             yield
+        except (Error, OSError) as error:
+            shown = told(as_known(error), self._context.folder.path, text)
+            if shown is error:
+                raise
+            raise shown from None
         finally:
-            with self._ended:
-                self._running.discard(cancellation)
-                self._ended.notify_all()
+            CURRENT.reset(token)
+
+    def told(self, error: Error | OSError, caller: Caller, text: str) -> Error:
+        """An error of a caller's text as the caller may see it."""
+        with acting_for(caller):
+            return told(as_known(error), self._context.folder.path, text)
 
     def statement(
         self,
@@ -229,20 +236,63 @@ class Database:
         is. `limit_s`: how long it may take, if that is less than the settings say.
         """
         caller, asked = Caller(role or "admin", user, limit_s), as_asked(asked)
-        with self.acting_for(caller, asked.text):
-            return self._tracked(
-                cancellation or Cancellation(), lambda c: self._run(asked, c, role=role)
-            )
+        return self._act(caller, asked.text, cancellation, lambda c: self._run(asked, c, role=role))
 
-    @failures_told()
-    def _tracked(self, cancellation: Cancellation, act: Callable[[Cancellation], T]) -> T:
-        with self._under_way(cancellation):
-            timer = self._timer(cancellation)
+    def scan_with_values(
+        self, asked: Asked, values: tuple[str, ...], cancellation: Cancellation, caller: Caller
+    ) -> Result | None:
+        """The rows of a plain scan with values for `$1`, `$2`, …; None if it is another statement."""
+        statement = self.parsed(asked)
+        assert isinstance(statement, Query)
+
+        def act(c: Cancellation) -> Result | None:
+            self.authorise(statement, caller.role)
+            running = Running(self._context, asked.text, c)
+            return query.scan_with_values(running, statement, values)
+
+        return self._act(caller, asked.text, cancellation, act)
+
+    def _act(
+        self,
+        caller: Caller,
+        text: str,
+        cancellation: Cancellation | None,
+        act: Callable[[Cancellation], T],
+    ) -> T:
+        """Acts for a caller; `cancel` and `close` reach it, and it may not take too long."""
+        cancellation = cancellation or Cancellation()
+        with self.acting_for(caller, text):
+            self._under_way.begin(cancellation, *self._limit(caller))
             try:
                 return act(cancellation)
             finally:
-                if timer is not None:
-                    timer.cancel()
+                self._under_way.end(cancellation)
+
+    def _limit(self, caller: Caller) -> tuple[float, str]:
+        """How many seconds a statement of the caller may take, 0 for any, and what tells that."""
+        settings = self._statement_settings()
+        users_limit_s = 0.0 if caller.role == "admin" else settings.users_limit_s
+        if not (settings.limit_s or users_limit_s or caller.limit_s):
+            return 0.0, ""
+        limits = {
+            "statement_timeout_s": settings.limit_s,
+            "statement_timeout_users_s": users_limit_s,
+            "statement_timeout": caller.limit_s,  # PostgreSQL's name, which sessions set
+        }
+        seconds, name = min((s, n) for n, s in limits.items() if s)
+        return seconds, f"the statement took longer than {name} = {seconds:g}"
+
+    def _statement_settings(self) -> _StatementSettings:
+        """The settings that every statement asks for, as they are now."""
+        known, settings = self._settings, self._context.settings
+        if known.changes != settings.changes:
+            known = self._settings = _StatementSettings(
+                settings.changes,
+                settings.text("time_zone"),
+                settings.number("statement_timeout_s"),
+                settings.number("statement_timeout_users_s"),
+            )
+        return known
 
     def _run(
         self, asked: Asked, cancellation: Cancellation, depth: int = 0, role: Role | None = None
@@ -257,7 +307,7 @@ class Database:
                 return self._run(scripts.read_one(text), cancellation, depth + 1, role)
 
             return functions.call(running, statement, run, depth)
-        handler = handler_of(statement)
+        handler = HANDLERS.get(type(statement))
         if handler is None:
             raise NotSupportedError(f"{command_of(statement)} is not supported yet")
         return handler(running, statement)
@@ -265,7 +315,7 @@ class Database:
     def parsed(self, asked: str | Asked) -> Statement:
         """The statement that a text is, with times in this database's zone."""
         self._check_open()
-        return as_asked(asked).statement(self._context.settings.text("time_zone"))
+        return as_asked(asked).statement(self._statement_settings().time_zone)
 
     # For sessions of the server
 
@@ -323,8 +373,7 @@ class Database:
         def act(c: Cancellation) -> pa.Schema:
             return query.columns_of_query(Running(self._context, asked.text, c), statement)
 
-        with self.acting_for(Caller(role or "admin"), asked.text):
-            return self._tracked(cancellation or Cancellation(), act)
+        return self._act(Caller(role or "admin"), asked.text, cancellation, act)
 
     def held_insert(
         self,
@@ -338,8 +387,7 @@ class Database:
         def act(c: Cancellation) -> tuple[str, pa.Table]:
             return transaction.held_insert(Running(self._context, text, c), statement)
 
-        with self.acting_for(Caller(role or "admin"), text):
-            return self._tracked(cancellation or Cancellation(), act)
+        return self._act(Caller(role or "admin"), text, cancellation, act)
 
     def columns_of_table(self, table: str) -> pa.Schema:
         """The columns of a table that rows can be added to."""
@@ -375,22 +423,6 @@ class Database:
         """The value of a setting."""
         return self._context.settings[name]
 
-    def _timer(self, cancellation: Cancellation) -> threading.Timer | None:
-        caller, settings = current(), self._context.settings
-        limits = {"statement_timeout_s": settings.number("statement_timeout_s")}
-        if not caller.is_admin:
-            name = "statement_timeout_users_s"
-            limits[name] = settings.number(name)
-        limits["statement_timeout"] = caller.limit_s  # PostgreSQL's name, which sessions set
-        seconds, name = min(((s, n) for n, s in limits.items() if s), default=(0.0, ""))
-        if not seconds:
-            return None
-        reason = f"the statement took longer than {name} = {seconds:g}"
-        timer = threading.Timer(seconds, cancellation.cancel, [reason])
-        timer.daemon = True
-        timer.start()
-        return timer
-
     @failures_told()
     def insert(self, table: str, rows: Any, batch_id: str | None = None) -> int:
         """Adds rows (Arrow, pandas, polars, dicts or tuples); returns once they are durable.
@@ -424,7 +456,6 @@ class Database:
         functions.create_python_function(self._context, name, function, returns, kind, state)
         continuous.wake_dormant(self._context)
         views.wake_views(self._context)
-        generators.open_generators(self._context)
 
     @failures_told()
     def flush(self) -> None:
@@ -471,10 +502,7 @@ class Database:
 
     def cancel(self) -> None:
         """Cancels the statements under way, from another thread."""
-        with self._lock:
-            running = list(self._running)
-        for cancellation in running:
-            cancellation.cancel()
+        self._under_way.cancel()
 
     def catalog_names(self) -> dict[str, list[str]]:
         """Names of tables and their columns, for completion."""
@@ -506,16 +534,15 @@ class Database:
             if self._closed:
                 return
             self._closed = True
-        self.cancel()
-        with self._ended:
-            self._ended.wait_for(lambda: not self._running, CLOSE_PATIENCE_S)
+        self._under_way.close(CLOSE_PATIENCE_S)
         context = self._context
         with contextlib.ExitStack() as rest:  # a full disk may fail the first; the lock must go
             rest.callback(context.folder.close)
             rest.callback(context.kernel.close)
             rest.callback(context.catalog.close)
-            rest.callback(context.streams.close)
+            rest.callback(context.streams.close, seal=not context.folder.temporary)
             connectors.close_connectors(context)
+            self._factories.close()
             continuous.close_queries(context)
             for table in context.tables.values():
                 table.collect_garbage()

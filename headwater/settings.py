@@ -94,6 +94,21 @@ _SECRET = re.compile(r"secret|password|token|credential|access\.?key", re.IGNORE
 
 TABLE: tuple[Setting, ...] = (
     # Kernel
+    Setting(
+        "factories",
+        -1,
+        "how many Spark tasks hold continuous queries and views; 0 keeps them in this process, "
+        "-1: as many as there are cores, or half of what another Spark than our own local one has",
+        minimum=-1,
+        maximum=64,
+        fixed=True,
+    ),
+    Setting(
+        "factory_timeout_s",
+        30.0,
+        "a factory that does not answer for so long is started again",
+        minimum=1,
+    ),
     Setting("master", "local[*]", "the Spark master", fixed=True),
     Setting(
         "driver_memory_mb",
@@ -185,9 +200,14 @@ TABLE: tuple[Setting, ...] = (
     Setting("dedup_window_s", 86_400.0, "how long batch ids are remembered", minimum=1),
     # Continuous queries (DESIGN §3)
     Setting(
+        "spark_sql_only",
+        False,
+        "no operators: every part of a continuous query or view is a Spark SQL job; for doubt and tests",
+    ),
+    Setting(
         "inline_rows",
         1_000_000,
-        "largest chunk folded without Spark; 0 always uses Spark",
+        "largest chunk that operators fold, larger ones are a Spark SQL job; 0 is spark_sql_only",
         minimum=0,
     ),
     Setting(
@@ -304,6 +324,7 @@ class Settings:
         self.changes = 0  # how often a value was set: what was computed before may not hold
         self._values: dict[str, int | float | bool | str] = {s.name: s.default for s in TABLE}
         self.spark: dict[str, str] = {}
+        self.on_set: Callable[[str], None] = lambda _name: None  # told after each change
         self.explicit: set[str] = set()
         for name, text in (os.environ if environment is None else environment).items():
             key = name.removeprefix("HEADWATER_").lower()
@@ -324,11 +345,16 @@ class Settings:
             )
         self._set(name, value)
 
+    def force(self, name: str, value: object) -> None:
+        """Takes a value over from another process, whether it may be set here or not."""
+        self._set(name, value)
+
     def _set(self, name: str, value: object) -> None:
         if name.startswith("spark."):
             with self._lock:
                 self.spark[name] = str(value).lower() if isinstance(value, bool) else str(value)
                 self.changes += 1
+            self.on_set(name)
             return
         setting = BY_NAME.get(name)
         if setting is None:
@@ -338,6 +364,7 @@ class Settings:
             self._values[name] = parsed
             self.explicit.add(name)
             self.changes += 1  # after the value: what is computed from now on is right
+        self.on_set(name)
 
     def __getitem__(self, name: str) -> int | float | bool | str:
         with self._lock:
@@ -350,6 +377,11 @@ class Settings:
     def number(self, name: str) -> float:
         """A number setting."""
         return float(self[name])
+
+    @property
+    def inline_rows(self) -> int:
+        """The largest chunk that operators fold; 0: everything is a Spark SQL job."""
+        return 0 if self.flag("spark_sql_only") else self.integer("inline_rows")
 
     def flag(self, name: str) -> bool:
         """A true-or-false setting."""

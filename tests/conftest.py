@@ -21,6 +21,9 @@ from pathlib import Path
 
 os.environ.setdefault("HEADWATER_AOT_CACHE", "false")
 os.environ["HEADWATER_DRIVER_MEMORY_MB"] = "1024"
+# Most tests are over before Spark has started a task; those that are about factories say so, and
+# HEADWATER_FACTORIES=2 has all of them wait for one (tests/harness/hosted.py).
+os.environ.setdefault("HEADWATER_FACTORIES", "0")
 # Runs are too short for Java's second compiler: without it the same statements take a third less time.
 os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
@@ -32,7 +35,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
-from tests.harness import quick
+from tests.harness import hosted, quick
 from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
@@ -45,6 +48,7 @@ settings.load_profile("suite")
 LASTING_THREADS = (
     "headwater-spark",  # starts Spark while the first tests run, and watches it
     "pytest_timeout",
+    "headwater-job",  # of a factory: ends with its Spark task, which takes a moment
 )
 # Threads without names of their own, by the module that runs them: PySpark's and py4j's daemons
 # (gateway connections, the accumulator server) live as long as Spark.
@@ -82,6 +86,17 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     else:
         work = Counter(item.path for item in parts[False])
         items.sort(key=lambda item: -work[item.path])
+
+
+if int(os.environ.get("HEADWATER_FACTORIES", "0")):
+    hosted.wait_for_factories()
+
+
+@pytest.fixture(autouse=True)
+def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests that look inside a query need it in this process, whatever the run asks for."""
+    if request.node.get_closest_marker("here") is not None:
+        monkeypatch.setenv("HEADWATER_FACTORIES", "0")
 
 
 @pytest.fixture
@@ -140,9 +155,12 @@ class _Traces:
 
     def left(self) -> list[str]:
         """What is there now and was not before; threads and children get a moment to end."""
-        if self._more():
-            settle_spark()  # whose start falls into whichever test is the first
         threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
+        more = self._more()
+        if not threads and not more:
+            return []
+        if more:
+            settle_spark()  # whose start falls into whichever test is the first
         for thread in threads:
             thread.join(PATIENCE_S)
         children = list(_processes(_children() - self.children))
@@ -182,12 +200,12 @@ def _lasts(thread: threading.Thread) -> bool:
 
 def _open_files() -> set[str]:
     """Regular files that are open here, without those of the Java process's own folder."""
-    own = str(_java_folder())
+    own, scratch = str(_java_folder()), (tempfile.gettempdir(), "/dev/shm")
     found = set()
-    for handle in Path("/proc/self/fd").iterdir():
+    for handle in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
-            path = os.readlink(handle)
-            if path.startswith((tempfile.gettempdir(), "/dev/shm")) and not path.startswith(own):
+            path = os.readlink(f"/proc/self/fd/{handle}")
+            if path.startswith(scratch) and not path.startswith(own):
                 found.add(path)
     return found
 
@@ -208,9 +226,12 @@ def _children() -> set[int]:
     gateway = process.gateway if process is not None else None
     java = gateway.process.pid if gateway is not None else None
     found: set[int] = set()
-    for task in Path("/proc/self/task").iterdir():
-        with contextlib.suppress(OSError):  # the thread has ended
-            found.update(map(int, (task / "children").read_text().split()))
+    for task in os.listdir("/proc/self/task"):
+        with (
+            contextlib.suppress(OSError),  # the thread has ended
+            open(f"/proc/self/task/{task}/children", "rb", buffering=0) as file,
+        ):
+            found.update(map(int, file.read().split()))
     return found - {java}
 
 
@@ -228,9 +249,9 @@ def _java_folder() -> Path:
 
 def scratch_folders() -> set[Path]:
     """Scratch folders of this process, without the Java process's own."""
-    found: set[Path] = set()
-    for parent in (Path("/dev/shm"), Path(tempfile.gettempdir())):
-        found |= set(parent.glob(f"{SCRATCH_PREFIX}{os.getpid()}-*"))
+    own, found = f"{SCRATCH_PREFIX}{os.getpid()}-", set()
+    for parent in ("/dev/shm", tempfile.gettempdir()):
+        found.update(Path(parent, n) for n in os.listdir(parent) if n.startswith(own))
     return found - {_java_folder()}
 
 

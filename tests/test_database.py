@@ -19,6 +19,7 @@ from headwater.cli import check_folder
 from headwater.errors import ClosedError, StorageError
 from headwater.kernel.kernel import Kernel
 from headwater.storage.folder import DataFolder
+from headwater.storage.streaming.store import StreamStore
 
 Connect = Callable[..., headwater.Database]
 
@@ -327,3 +328,16 @@ def test_copy(db: headwater.Database, tmp_path: Path) -> None:
     with pytest.raises(headwater.Error, match="does not exist"):
         db.sql("COPY u FROM '/nonexistent.csv' CSV")
     assert len(db.sql("SELECT a FROM u")) == 3
+
+
+def test_rows_that_go_with_their_folder_are_not_sealed_at_the_end(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sealed: list[StreamStore] = []
+    monkeypatch.setattr(StreamStore, "seal_all", lambda self: sealed.append(self))
+    for place in (":memory:", folder):
+        with headwater.connect(place, settings={"eager_spark": False}) as db:
+            db.sql("CREATE STREAMING TABLE s (t INT) TIMESTAMP BY t")
+            db.insert("s", [(1,)])
+            streams = db._context.streams
+        assert sealed == ([] if place == ":memory:" else [streams])

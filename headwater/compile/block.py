@@ -55,6 +55,13 @@ def compiled(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
     return found
 
 
+def equal_sides(piece: Piece, resolve: Resolve, functions: Terms) -> list[Compiled | None]:
+    """The sides of an equality, each as far as it is in line; none if it is no equality."""
+    node = tree_of(piece).unnest()
+    sides = (node.this, node.expression) if isinstance(node, exp.EQ) else ()
+    return [compile_expression(side, resolve, functions) for side in sides]
+
+
 def condition(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
     """A condition in line, or NotInLine."""
     found = compile_predicate(tree_of(piece), resolve, functions)
@@ -223,29 +230,14 @@ class InlinePipeline:
 
     def _key(self, piece: Piece, number: int) -> tuple[Compiled, str] | None:
         """`stream expression = column of the table`, of one type."""
-        node = tree_of(piece)
-        while isinstance(node, exp.Paren):
-            node = node.this
-        if not isinstance(node, exp.EQ):
-            return None
-        sides = [
-            compile_expression(n, self.resolve, self._functions)
-            for n in (node.this, node.expression)
-        ]
-        for mine, other, place in (
-            (sides[0], sides[1], node.expression),
-            (sides[1], sides[0], node.this),
-        ):
-            if mine is None or other is None or not isinstance(place, exp.Column):
+        sides = equal_sides(piece, self.resolve, self._functions)
+        for mine, other in zip(sides, reversed(sides), strict=True):
+            if mine is None or other is None or not other.is_column:
                 continue
             own = {name.partition(".")[0] for name in other.columns}
             away = {name.partition(".")[0] for name in mine.columns}
-            if (
-                own == {str(number)}
-                and away
-                and str(number) not in away
-                and mine.type == other.type
-            ):
+            apart = own == {str(number)} and away and str(number) not in away
+            if apart and mine.type == other.type:
                 return mine, next(iter(other.columns)).partition(".")[2]
         return None
 

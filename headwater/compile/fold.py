@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
@@ -24,7 +25,7 @@ from headwater.fold.columns import kind_of
 from headwater.fold.families import Edge
 from headwater.plan.folds import BEGIN, EXPIRY, PANE, FoldPlan
 from headwater.plan.pieces import Piece, column
-from headwater.plan.text import RowsSlot, Slot, SparkText, conjunction, joined, spark_text
+from headwater.plan.text import NO_TEXT, RowsSlot, Slot, SparkText, conjunction, joined, spark_text
 from headwater.sql.types import quoted
 
 ROW, TICK, SEQUENCE = "headwater_row", "headwater_tick", "_seq"
@@ -33,25 +34,48 @@ FOLDABLE = frozenset(FUNCTIONS) | frozenset(ALIASES)
 Analyse = Callable[[SparkText], list[pa.DataType]]
 
 
-@dataclass(frozen=True)
-class FoldSpec:
-    """One fold, typed."""
+def refuse_types(_text: SparkText) -> list[pa.DataType]:
+    """For whoever has no Spark to ask."""
+    raise NotSupportedError("only Spark knows the types")
 
+
+@dataclass(frozen=True)
+class _Spec:
     plan: FoldPlan
     pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
     pairing: JoinPipeline | None  # the same of a join of two streams
-    keys: tuple[Compiled, ...]  # in line
-    arguments: tuple[Compiled, ...]
-    argument_pieces: tuple[Piece, ...]
-    aggregation: Aggregation | None
-    kept: tuple[Compiled, ...]
-    schema: pa.Schema  # of the merged result: _k0 … _a0 …, or _c0 …
+    schema: pa.Schema  # of the merged result
     finish: InlineFinish | None  # None: only Spark can finish the block
 
     @property
     def tier(self) -> str:
         """Where chunks may be folded."""
         return "Spark" if self.pipeline is None and self.pairing is None else "in line"
+
+
+@dataclass(frozen=True)
+class GroupsSpec(_Spec):
+    """A fold that keeps aggregates by keys, typed: columns _k0 … _a0 …"""
+
+    aggregation: Aggregation
+    argument_pieces: tuple[Piece, ...]
+    keys: tuple[Compiled, ...]  # in line
+    arguments: tuple[Compiled, ...]
+    kept: ClassVar[tuple[Compiled, ...]] = ()
+
+
+@dataclass(frozen=True)
+class RowsSpec(_Spec):
+    """A fold that keeps rows, typed: columns _c0 …"""
+
+    kept: tuple[Compiled, ...]  # in line
+    aggregation: ClassVar[None] = None
+    argument_pieces: ClassVar[tuple[Piece, ...]] = ()
+    keys: ClassVar[tuple[Compiled, ...]] = ()
+    arguments: ClassVar[tuple[Compiled, ...]] = ()
+
+
+FoldSpec = GroupsSpec | RowsSpec
 
 
 def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
@@ -61,32 +85,23 @@ def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
     pieces = [*plan.keys, *arguments, *kept]
     pipeline, found = _in_line(plan, pieces, functions)
     types = _types(plan, pieces, analyse) if pipeline is None else [c.type for c in found]
-    keys, count = len(plan.keys), len(plan.keys) + len(arguments)
-    aggregation = None
-    if plan.keys or plan.aggregates:
-        aggregation = _aggregation(
-            plan, types[:keys], dict(zip(arguments, types[keys:count], strict=True))
-        )
-        schema = aggregation.schema
-    else:
-        schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types[count:])])
-    return FoldSpec(
-        plan=plan,
-        pipeline=pipeline if isinstance(pipeline, InlinePipeline) else None,
-        pairing=pipeline if isinstance(pipeline, JoinPipeline) else None,
-        keys=tuple(found[:keys]),
-        arguments=tuple(found[keys:count]),
-        argument_pieces=arguments,
-        aggregation=aggregation,
-        kept=tuple(found[count:]),
-        schema=schema,
-        finish=make_finish(plan, schema, functions),
-    )
+    single = pipeline if isinstance(pipeline, InlinePipeline) else None
+    pairing = pipeline if isinstance(pipeline, JoinPipeline) else None
+    if not plan.keys and not plan.aggregates:
+        schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types)])
+        finish = make_finish(plan, schema, functions)
+        return RowsSpec(plan, single, pairing, schema, finish, tuple(found))
+    keys = len(plan.keys)
+    typed = dict(zip(arguments, types[keys:], strict=True))
+    aggregation = _aggregation(plan, types[:keys], typed)
+    schema = aggregation.schema
+    finish = make_finish(plan, schema, functions)
+    columns = tuple(found[:keys]), tuple(found[keys:])
+    return GroupsSpec(plan, single, pairing, schema, finish, aggregation, arguments, *columns)
 
 
-def has_edges(spec: FoldSpec) -> bool:
+def has_edges(spec: GroupsSpec) -> bool:
     """Whether the order of rows decides: first and last."""
-    assert spec.aggregation is not None
     return any(isinstance(family, Edge) for family in spec.aggregation.families)
 
 
@@ -132,7 +147,7 @@ def _types(plan: FoldPlan, pieces: Sequence[Piece], analyse: Analyse) -> list[pa
 
 def _where(plan: FoldPlan) -> SparkText:
     if not plan.where:
-        return spark_text()
+        return NO_TEXT
     return spark_text(" WHERE ", conjunction(piece.text for piece in plan.where))
 
 
@@ -180,16 +195,15 @@ def _inner(spec: FoldSpec, extra: Sequence[str], from_text: SparkText | None = N
     return spark_text("SELECT ", joined(", ", columns), " FROM ", source, _where(plan))
 
 
-def partial_text(spec: FoldSpec) -> SparkText:
+def partial_text(spec: GroupsSpec) -> SparkText:
     """One row per pane and group, with the partial columns that `fold/absorb` reads."""
     alias = quoted(spec.plan.leaves[0].alias)
     extra = [f"{alias}.{name}" for name in (PANE, TICK, SEQUENCE)]
     return _grouped(spec, _inner(spec, extra), [PANE])
 
 
-def distinct_texts(spec: FoldSpec) -> list[SparkText]:
+def distinct_texts(spec: GroupsSpec) -> list[SparkText]:
     """For each distinct argument, its values by pane and group."""
-    assert spec.aggregation is not None
     alias = quoted(spec.plan.leaves[0].alias)
     inner = _inner(spec, [f"{alias}.{PANE}"])
     keys = ", ".join([PANE, *(f"_k{place}" for place in range(len(spec.plan.keys)))])
@@ -201,7 +215,7 @@ def distinct_texts(spec: FoldSpec) -> list[SparkText]:
     ]
 
 
-def rows_text(spec: FoldSpec) -> SparkText:
+def rows_text(spec: RowsSpec) -> SparkText:
     """The kept columns of the rows that pass, each with its row's number in the chunk."""
     return _inner(spec, [f"{quoted(spec.plan.leaves[0].alias)}.{ROW}"])
 
@@ -226,13 +240,10 @@ def join_text(spec: FoldSpec) -> SparkText:
         }
         halves.append(_inner(spec, extra, spec.plan.from_text.replaced(sides)))
     inner = joined(" UNION ALL ", halves)
-    if spec.aggregation is None:
-        return inner
-    return _grouped(spec, inner, [BEGIN, EXPIRY])
+    return inner if isinstance(spec, RowsSpec) else _grouped(spec, inner, [BEGIN, EXPIRY])
 
 
-def _grouped(spec: FoldSpec, inner: SparkText, by: Sequence[str]) -> SparkText:
-    assert spec.aggregation is not None
+def _grouped(spec: GroupsSpec, inner: SparkText, by: Sequence[str]) -> SparkText:
     keys = [*by, *(f"_k{place}" for place in range(len(spec.plan.keys)))]
     columns = [
         f"{_partial(spec, field.name)} AS {field.name}"
@@ -242,7 +253,7 @@ def _grouped(spec: FoldSpec, inner: SparkText, by: Sequence[str]) -> SparkText:
     return spark_text(f"SELECT {shown} FROM (", inner, f") GROUP BY {', '.join(keys)}")
 
 
-def _partial(spec: FoldSpec, name: str) -> str:
+def _partial(spec: GroupsSpec, name: str) -> str:
     """The expression behind one partial column."""
     if name == "rows":
         return "count(*)"
@@ -250,7 +261,7 @@ def _partial(spec: FoldSpec, name: str) -> str:
     there = rest.startswith("there_")
     number, _, detail = rest.removeprefix("there_").partition("_")
     argument = f"_x{number}"
-    if kind == "sum" and pa.types.is_int64(spec.aggregation.types[int(number)]):  # type: ignore[union-attr]
+    if kind == "sum" and pa.types.is_int64(spec.aggregation.types[int(number)]):
         return f"sum(CAST({argument} AS DECIMAL(38, 0)))"  # a pane's sum must not overflow alone
     if kind in ("count", "sum", "min", "max"):
         return f"{kind}({argument})"

@@ -16,11 +16,10 @@ from sqlglot import exp
 from headwater.compile.block import (
     NotInLine,
     condition,
+    equal_sides,
     resolve_column,
     source_schemas,
-    tree_of,
 )
-from headwater.expression.bind import compile_expression
 from headwater.expression.compile import Compiled, filter_rows
 from headwater.expression.terms import Terms
 from headwater.fold.columns import kind_of
@@ -98,15 +97,7 @@ class JoinPipeline:
 
     def _key(self, piece: Piece) -> tuple[Compiled, Compiled] | None:
         """`left = right` with one side of the join on either side, of one type."""
-        node = tree_of(piece)
-        while isinstance(node, exp.Paren):
-            node = node.this
-        if not isinstance(node, exp.EQ):
-            return None
-        left, right = (
-            compile_expression(part, self.resolve, self._functions)
-            for part in (node.this, node.expression)
-        )
+        left, right = equal_sides(piece, self.resolve, self._functions) or (None, None)
         if left is None or right is None or left.type != right.type:
             return None
         places = [self.sides_of(left), self.sides_of(right)]

@@ -12,65 +12,34 @@ from typing import Protocol
 import pyarrow as pa
 
 from headwater.compile.block import InlineFinish, constant_column, probe_name
-from headwater.compile.fold import FOLDABLE, FoldSpec, has_edges, make_finish, make_spec
-from headwater.errors import Error, NotSupportedError
+from headwater.compile.fold import (
+    FOLDABLE,
+    FoldSpec,
+    GroupsSpec,
+    RowsSpec,
+    has_edges,
+    make_finish,
+    make_spec,
+    refuse_types,
+)
+from headwater.errors import Error
 from headwater.expression.terms import Terms
 from headwater.fold.columns import Column
 from headwater.fold.probe import Probe
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.blocks import StateFunction, Tables
-from headwater.plan.folds import ContinuousPlan, FoldPlan, StreamColumns
-from headwater.plan.planner import plan_query
+from headwater.plan.blocks import Tables
+from headwater.plan.folds import ContinuousPlan, FoldPlan
 from headwater.plan.upper import (
     VALUE,
     FoldGroups,
     FoldRows,
     Members,
     Part,
-    UpperText,
-    upper_text,
+    UpperPlan,
+    upper_plan,
 )
-from headwater.sql.statements.query import Query, make_query
-from headwater.sql.types import TIMESTAMP
-
-
-@dataclass(frozen=True)
-class _UpperTables:
-    """The tables of an upper block: rows at hand, and standard tables; the first is read row by row."""
-
-    first: str
-    schemas: Mapping[str, pa.Schema]
-    scalars: Sequence[pa.Field]
-    tables: Tables
-
-    def stream(self, name: str) -> StreamColumns | None:
-        """The first relation of FROM, with the values that stand beside each of its rows."""
-        schema = self.standard(name) if name.lower() == self.first else None
-        if schema is None or not len(schema):
-            return None
-        schema = pa.schema([*schema, *self.scalars])
-        return StreamColumns(name, schema, tuple(schema.names), schema.names[0], TIMESTAMP)
-
-    def standard(self, name: str) -> pa.Schema | None:
-        """The columns of any relation."""
-        return self.schemas.get(name.lower()) or self.tables.standard(name)
-
-    def kind(self, name: str) -> str | None:
-        """What a name means; rows at hand have no kind."""
-        return self.tables.kind(name)
-
-    def names(self) -> Sequence[str]:
-        """All names that may stand in FROM."""
-        return [*self.schemas, *self.tables.names()]
-
-    def state_function(self, name: str) -> StateFunction | None:
-        """A function with state has no order of rows here: it is left to be refused elsewhere."""
-        return self.tables.state_function(name)
-
-    def is_aggregate(self, name: str) -> bool:
-        """Whether a user's function is an aggregate."""
-        return self.tables.is_aggregate(name)
+from headwater.sql.statements.query import Query
 
 
 class Probes(Protocol):
@@ -120,24 +89,26 @@ class UpperBlock:
         scalars: Mapping[str, _Relation],
         spec: FoldSpec,
     ) -> None:
+        in_order = isinstance(spec, GroupsSpec) and has_edges(spec)
+        if spec.pipeline is None or spec.finish is None or in_order:
+            raise _NotInLine
         self._first, self._relations, self._scalars, self._spec = first, relations, scalars, spec
+        self._pipeline, self._finish = spec.pipeline, spec.finish
 
     @property
     def types(self) -> list[pa.DataType]:
         """The types of the result's columns."""
-        assert self._spec.finish is not None
-        return self._spec.finish.types
+        return self._finish.types
 
     @property
     def names(self) -> list[str | None]:
         """The names of the result's columns."""
-        assert self._spec.finish is not None
-        return self._spec.finish.names
+        return self._finish.names
 
     @property
     def has_one_row(self) -> bool:
-        """Whether it is an aggregate over all rows."""
-        return self._spec.aggregation is not None and not self._spec.plan.keys
+        """Whether it is a value."""
+        return self._spec.plan.has_one_row
 
     def result(
         self,
@@ -151,29 +122,26 @@ class UpperBlock:
 
     def rows(self, moment: _Moment) -> pa.Table:
         """The block's rows, columns numbered from 0."""
-        spec, pipeline, instant = self._spec, self._spec.pipeline, moment.instant
-        assert pipeline is not None
-        assert spec.finish is not None
-        chunk = pipeline.prepare(self._leaf(moment), self._probes(moment), instant)
-        if spec.aggregation is None:
+        spec, instant = self._spec, moment.instant
+        chunk = self._pipeline.prepare(self._leaf(moment), self._probes(moment), instant)
+        if isinstance(spec, RowsSpec):
             arrays = [one.evaluate(chunk) for one in spec.kept]
-            return spec.finish.result(pa.Table.from_arrays(arrays, schema=spec.schema), instant)
+            return self._finish.result(pa.Table.from_arrays(arrays, schema=spec.schema), instant)
         groups = GroupState(spec.aggregation)
         if chunk.num_rows:
             keys_of = [Column(one.evaluate(chunk)) for one in spec.keys]
             arguments = [Column(one.evaluate(chunk)) for one in spec.arguments]
             groups.fold(keys_of, arguments, None, chunk.num_rows)
-        return spec.finish.result(groups.result(), instant)
+        return self._finish.result(groups.result(), instant)
 
     def _leaf(self, moment: _Moment) -> pa.Table:
         """The rows of the first relation, with the values beside them."""
-        own, pipeline = self._relations.get(self._first), self._spec.pipeline
-        assert pipeline is not None
+        own = self._relations.get(self._first)
         if own is not None:
             leaf = own.rows(moment)
         else:
             relation = moment.held.relations[self._first]
-            leaf = moment.probes.rows(self._first, relation, pipeline.columns)
+            leaf = moment.probes.rows(self._first, relation, self._pipeline.columns)
         for name, scalar in self._scalars.items():
             column = scalar.rows(moment).column(0)
             value = column[0] if len(column) else pa.scalar(None, column.type)
@@ -181,9 +149,8 @@ class UpperBlock:
         return leaf
 
     def _probes(self, moment: _Moment) -> dict[str, Probe]:
-        assert self._spec.pipeline is not None
         ready: dict[str, Probe] = {}
-        for table, keys in self._spec.pipeline.probes:
+        for table, keys in self._pipeline.probes:
             own = self._relations.get(table.strip("`").lower())
             if own is None:
                 probe = moment.probes.one(table, keys, moment.held)
@@ -203,11 +170,11 @@ def make_upper(
     """The upper part in line, or None where only Spark can compute it."""
     if not specs or plan.single or any(fold.finish is None for fold in plan.split):
         return None
-    text = upper_text(query, plan)
-    if text is None:
+    upper = upper_plan(query, plan)
+    if upper is None:
         return None
     try:
-        return _Maker(specs, tables, functions).block(text)
+        return _Maker(specs, tables, functions).block(upper)
     except (Error, _NotInLine):
         return None
 
@@ -224,22 +191,17 @@ class _Maker:
     tables: Tables
     functions: Terms
 
-    def block(self, text: UpperText) -> UpperBlock:
+    def block(self, upper: UpperPlan) -> UpperBlock:
         """One block and those that it reads."""
-        relations = {name: self._relation(part) for name, part in text.relations.items()}
-        scalars = {name: self._scalar(part) for name, part in text.scalars.items()}
+        relations = {name: self._relation(part) for name, part in upper.relations.items()}
+        scalars = {name: self._scalar(part) for name, part in upper.scalars.items()}
         schemas = {name: relation.schema for name, relation in relations.items()}
         beside = [pa.field(name, one.schema.field(0).type) for name, one in scalars.items()]
-        found = _UpperTables(text.first, schemas, beside, self.tables)
-        block = make_query(str(text.text))
-        inner = plan_query(block, found, "interval", FOLDABLE, block.text, "rows at hand")
-        if inner.whole_fold is None:
+        fold = upper.fold(schemas, beside, self.tables, FOLDABLE)
+        if fold is None:
             raise _NotInLine
-        spec = make_spec(inner.whole_fold, self.functions, _refuse)
-        in_line = spec.pipeline is not None and spec.finish is not None
-        if not in_line or (spec.aggregation is not None and has_edges(spec)):
-            raise _NotInLine
-        return UpperBlock(text.first, relations, scalars, spec)
+        spec = make_spec(fold, self.functions, refuse_types)
+        return UpperBlock(upper.first, relations, scalars, spec)
 
     def _relation(self, part: Part) -> _Relation:
         """Rows under a name of FROM, their columns named."""
@@ -253,7 +215,7 @@ class _Maker:
             raise _NotInLine  # two columns without a name, or a name that stands twice
         return found.named(names)
 
-    def _scalar(self, part: FoldRows | UpperText) -> _Relation:
+    def _scalar(self, part: FoldRows | UpperPlan) -> _Relation:
         """One row of one column."""
         if isinstance(part, FoldRows):
             return self._rows(part)
@@ -262,9 +224,9 @@ class _Maker:
             raise _NotInLine
         return _Relation(_schema(block.names, block.types), block.rows)
 
-    def _rows(self, part: FoldRows | UpperText) -> _Relation:
+    def _rows(self, part: FoldRows | UpperPlan) -> _Relation:
         """The rows of a block or a fold, columns numbered from 0."""
-        if isinstance(part, UpperText):
+        if isinstance(part, UpperPlan):
             block = self.block(part)
             return _Relation(_schema(block.names, block.types), block.rows)
         number, finish = part.fold.number, self._finish(part.fold)
@@ -300,7 +262,3 @@ class _Maker:
 def _schema(names: Sequence[str | None], types: Sequence[pa.DataType]) -> pa.Schema:
     """Columns of a block; one without a name has an empty one."""
     return pa.schema([pa.field(n or "", t) for n, t in zip(names, types, strict=True)])
-
-
-def _refuse(_text: object) -> list[pa.DataType]:
-    raise NotSupportedError("only Spark knows the types")

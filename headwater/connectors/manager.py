@@ -65,12 +65,15 @@ class Connectors(ABC, Generic[Run]):
     # Statements
 
     def _add(self, name: str, definition: Mapping[str, Any]) -> CatalogObject:
-        """Makes one and starts it."""
+        """Makes one that is not started yet."""
+        item = self._catalog.add(self.kind, name, {**definition, "state": RUNNING})
+        self._remove_notes(item)  # a catalog that was put back may give a number twice
+        return item
+
+    def start(self, item: CatalogObject) -> None:
+        """Starts one that was just made."""
         with self._lock:
-            item = self._catalog.add(self.kind, name, {**definition, "state": RUNNING})
-            self._remove_notes(item)  # a catalog that was put back may give a number twice
             self._start(item)
-            return item
 
     @abstractmethod
     def pause(self, item: CatalogObject) -> None:
@@ -90,6 +93,11 @@ class Connectors(ABC, Generic[Run]):
         going = self._set_state(item, DROPPING)
         self._stop(item)
         self._forget(going)
+
+    def end(self, item: CatalogObject) -> None:
+        """Stops one that has left the catalog, and removes all that was kept for it."""
+        self._stop(item)
+        self._remove_notes(item)
 
     def find(self, name: str) -> CatalogObject | None:
         """The one of that name."""
@@ -135,7 +143,12 @@ class Connectors(ABC, Generic[Run]):
             return self._runners.get(item.id)
 
     def _set_state(self, item: CatalogObject, state: str) -> CatalogObject:
-        return self._catalog.change(item, {**item.definition, "state": state})
+        """Whatever the state was: one that came to its end meanwhile is in another."""
+        with self._lock:
+            found = self._catalog.find(item.name, self.kind)
+            if found is None or found.id != item.id:
+                found = item  # the catalog tells that it is gone
+            return self._catalog.change(found, {**found.definition, "state": state})
 
     def _common(self, item: CatalogObject, url: str) -> dict[str, Any]:
         """The fields of Status."""

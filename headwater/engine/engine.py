@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Literal
 
 from headwater.engine.arrivals import Arrivals
-from headwater.engine.factory import Factory
+from headwater.engine.elsewhere import Elsewhere
+from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.retries import Retries
 from headwater.engine.scheduler import Scheduler
@@ -26,7 +27,7 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import SparkEndedError, StorageError
 from headwater.kernel.kernel import without_waiting
 from headwater.storage.disk import may_pass
-from headwater.storage.streaming.table import StreamingTable
+from headwater.storage.streaming.seen import Needs, SeenTable
 
 Act = Literal["pull", "fire", "retry"]
 
@@ -48,9 +49,9 @@ class Engine:
         self._scheduler = Scheduler()
         self._retries = Retries()
         self._sharing = Sharing()
-        self._queries: dict[str, Factory] = {}
+        self._queries: dict[str, Hosted] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
-        self._tables: dict[int, StreamingTable] = {}
+        self._tables: dict[int, SeenTable] = {}
         self._arrivals: dict[int, Arrivals] = {}  # of tables that update queries read
         self._dirty: dict[int, float] = {}  # tables with something new, and since when
         self._since: dict[str, float] = {}  # by query: since when it was not pulled
@@ -62,6 +63,7 @@ class Engine:
         )  # with instants to answer: fired before they are pulled again
         self._parked: set[str] = set()  # to be fired when Spark runs again
         self.spark_settled: Callable[[], bool] = lambda: True  # it runs, or never will
+        self._rows_before = 0  # that queries took in which are gone
         self._hurrying = 0  # flushes under way: nothing is held back
         self._closing = False
         self._workers = [
@@ -70,12 +72,20 @@ class Engine:
         ]
         self._started = False
         self._opened = False
-        self._absent: dict[int, StreamingTable] = {}
-        self.on_failure: Callable[[Factory], None] | None = None
+        self._absent: dict[int, SeenTable] = {}
+        self.on_failure: Callable[[Hosted], None] | None = None
+        self.on_state: Callable[[Hosted], None] = lambda _query: None  # it stopped, or goes on
+        self.on_change: Callable[[], None] = lambda: None  # a query came, or may go elsewhere
+        self.staying: Callable[[Iterable[Hosted]], contextlib.AbstractContextManager[None]] = (
+            lambda _queries: contextlib.nullcontext()
+        )  # queries are here, and nowhere else, while inside
+        self.flush_elsewhere: Callable[[float | None], bool] = lambda _until: False
+        self.moves: Callable[[], int] = lambda: 0  # how often a query began or ended to move
+        self.needs_elsewhere: Callable[[int], Iterable[Needs]] = lambda _table: ()
 
     # Queries
 
-    def add(self, query: Factory) -> None:
+    def add(self, query: Hosted) -> None:
         """Registers a query that is attached to its tables; it runs from now on if it is to run."""
         name = query.name.casefold()
         if query.state == "running":
@@ -99,8 +109,9 @@ class Engine:
                 self._dirty.setdefault(number, time.perf_counter())
             self._work.notify_all()
         self._let_go(query)
+        self.on_change()
 
-    def open(self, absent: Iterable[StreamingTable]) -> None:
+    def open(self, absent: Iterable[SeenTable]) -> None:
         """All queries of the catalog are there, but for those that read `absent`: firing may begin."""
         with self._lock:
             self._opened = True
@@ -111,7 +122,7 @@ class Engine:
         for query in queries:
             self._let_go(query)
 
-    def miss(self, absent: Iterable[StreamingTable]) -> None:
+    def miss(self, absent: Iterable[SeenTable]) -> None:
         """Tables that queries read which could not start: none of their rows is let go."""
         before, self._absent = self._absent, {table.definition.id: table for table in absent}
         for table in {**before, **self._absent}.values():
@@ -134,9 +145,15 @@ class Engine:
 
         return tell
 
-    def remove(self, name: str) -> Factory | None:
+    def remove(self, name: str) -> Hosted | None:
         """Forgets a query, after the firing under way."""
-        key = name.casefold()
+        query = self.hosted(name)
+        if query is None:
+            return None
+        with self.staying([query]):
+            return self._remove(name.casefold())
+
+    def _remove(self, key: str) -> Hosted | None:
         with self._lock:
             query = self._queries.pop(key, None)
             if query is None:
@@ -147,6 +164,7 @@ class Engine:
             self._parked.discard(key)
             self._unread(key)
             self._wait_for(key)
+        self._rows_before += _rows_of([query])
         query.leave()
         for table in query.tables:
             self._let_go_of(table)
@@ -160,6 +178,11 @@ class Engine:
                 del self._readers[number]
                 self._tables.pop(number).on_show = None
                 self._arrivals.pop(number, None)
+
+    def hosted(self, name: str) -> Hosted | None:
+        """The query or view of that name."""
+        with self._lock:
+            return self._queries.get(name.casefold())
 
     def find(self, name: str) -> ContinuousQuery | None:
         """The query of that name."""
@@ -185,11 +208,11 @@ class Engine:
 
     def all(self) -> list[ContinuousQuery]:
         """All queries, by name."""
-        return [query for query in self._factories() if isinstance(query, ContinuousQuery)]
+        return [query for query in self.all_hosted() if isinstance(query, ContinuousQuery)]
 
     def updates(self) -> list[UpdateQuery]:
         """All update queries, by name."""
-        return [query for query in self._factories() if isinstance(query, UpdateQuery)]
+        return [query for query in self.all_hosted() if isinstance(query, UpdateQuery)]
 
     def named(self) -> list[ContinuousQuery | UpdateQuery]:
         """All queries of either kind."""
@@ -197,40 +220,81 @@ class Engine:
 
     def views(self) -> list[ContinuousView]:
         """All views, by name."""
-        return [view for view in self._factories() if isinstance(view, ContinuousView)]
+        return [view for view in self.all_hosted() if isinstance(view, ContinuousView)]
 
-    def _factories(self) -> list[Factory]:
+    def all_hosted(self) -> list[Hosted]:
+        """All queries and views, by name."""
         with self._lock:
             return [self._queries[name] for name in sorted(self._queries)]
+
+    def reading(self, table: SeenTable) -> list[Hosted]:
+        """The queries and views that read a table."""
+        return [query for query in self.all_hosted() if any(t is table for t in query.tables)]
+
+    @property
+    def rows_folded(self) -> int:
+        """How many rows queries and views have taken in here."""
+        return self._rows_before + _rows_of(self.all_hosted())
 
     def readers_of(self, table: int) -> list[str]:
         """The names of the queries that read a table."""
         with self._lock:
             return sorted(self._queries[n].name for n in self._readers.get(table, ()))
 
-    def pause(self, query: Factory) -> None:
+    def pause(self, query: Hosted) -> None:
         """No firing starts any more; what is complete waits."""
-        with self._lock:
-            query.state = "paused"
-            self._retries.forget(query.name.casefold())
-            self._withdraw(query.name.casefold())
-            self._wait_for(query.name.casefold())
-        query.leave()
+        with self.staying([query]):
+            with self._lock:
+                query.state = "paused"
+                self._retries.forget(query.name.casefold())
+                self._withdraw(query.name.casefold())
+                self._wait_for(query.name.casefold())
+            query.leave()
 
-    def resume(self, query: Factory) -> None:
+    def resume(self, query: Hosted) -> None:
         """Goes on where the query stands, also after an error."""
+        with self.staying([query]):
+            with self._lock:
+                self._retries.forget(query.name.casefold())
+                self._wait_for(query.name.casefold())
+            query.attach()
+            query.share(self._sharing)
+            with self._lock:
+                query.state, query.error, query.careful = "running", None, False
+                now = time.perf_counter()
+                self._dirty |= {table.definition.id: now for table in query.tables}
+                self._work.notify_all()
+
+    def lend(self, query: Hosted, place: Elsewhere) -> None:
+        """Another host answers the query from now on; what it holds is put away."""
+        key = query.name.casefold()
         with self._lock:
-            self._retries.forget(query.name.casefold())
-            self._wait_for(query.name.casefold())
+            query.elsewhere = place
+            self._retries.forget(key)
+            self._withdraw(key)
+            self._parked.discard(key)
+            self._wait_for(key)
+        query.leave()
+        try:
+            query.lend()
+        except BaseException:
+            self.take_back(query)
+            raise
+
+    def take_back(self, query: Hosted) -> None:
+        """The query is answered here again, from where its results say."""
+        if query.state == "retrying":
+            query.state = "running"
         query.attach()
         query.share(self._sharing)
         with self._lock:
-            query.state, query.error, query.careful = "running", None, False
+            query.elsewhere = None
             now = time.perf_counter()
             self._dirty |= {table.definition.id: now for table in query.tables}
             self._work.notify_all()
+        self._let_go(query)
 
-    def let_go_of(self, table: StreamingTable) -> None:
+    def let_go_of(self, table: SeenTable) -> None:
         """What is still needed of a table is asked again: its clock was set back."""
         self._let_go_of(table)
 
@@ -274,7 +338,7 @@ class Engine:
             for name in sorted(self._again):
                 if name not in self._pulling | self._running | self._offered | self._parked:
                     self._again.discard(name)
-                    if name in self._queries and self._queries[name].state == "running":
+                    if self._runs_here(name):
                         self._pulling.add(name)
                         return "pull", name
             now = time.monotonic()
@@ -288,6 +352,10 @@ class Engine:
             self._work.wait(self._patience(now))
             self._look_at_wall()
         return None
+
+    def _runs_here(self, name: str) -> bool:
+        query = self._queries.get(name)
+        return query is not None and query.state == "running" and query.elsewhere is None
 
     def _stalest(self, first: str) -> str:
         """Keys of all update queries compete: the one whose turn it is may give way (US10)."""
@@ -321,11 +389,11 @@ class Engine:
                 waits.append(max(due / 1e6 - wall, 0.0) + ARRIVAL_MARGIN_S)
         return min(waits)
 
-    def _arrival_due(self, query: Factory) -> int | None:
+    def _arrival_due(self, query: Hosted) -> int | None:
         """When the next instant of a query over arrival times comes, in µs; None if data decides."""
         name = query.name.casefold()
         busy = name in self._offered | self._pulling | self._running | self._parked
-        return query.wall_due if query.state == "running" and not busy else None
+        return query.wall_due if self._runs_here(name) and not busy else None
 
     def _look_at_wall(self) -> None:
         """Tables with arrival time whose next instant has come are told the time."""
@@ -335,7 +403,7 @@ class Engine:
             if due is not None and due <= now:
                 self._again.add(query.name.casefold())
 
-    def _pull(self, name: str, query: Factory | None) -> None:
+    def _pull(self, name: str, query: Hosted | None) -> None:
         enough = early = False
         failure: BaseException | None = None
         try:
@@ -359,7 +427,7 @@ class Engine:
             self._quiet.notify_all()
             self._work.notify()
 
-    def _retry(self, name: str, query: Factory | None) -> None:
+    def _retry(self, name: str, query: Hosted | None) -> None:
         """A query whose error may be over takes up its place again."""
         failure: BaseException | None = None
         try:
@@ -374,17 +442,20 @@ class Engine:
                 self._fail(query, failure)
             elif query is not None and query.state == "retrying":
                 query.state, query.careful = "running", False
+                self.on_state(query)
                 self._again.add(name)
             self._quiet.notify_all()
             self._work.notify()
 
-    def _is_well(self, name: str, query: Factory | None) -> None:
+    def _is_well(self, name: str, query: Hosted | None) -> None:
         """Whatever failed before is over; holds the lock."""
         if query is not None and query.state == "running":
-            query.error = None
+            if query.error is not None:
+                query.error = None
+                self.on_state(query)
             self._retries.forget(name)
 
-    def _tick(self, query: Factory) -> None:
+    def _tick(self, query: Hosted) -> None:
         """Closes arrival times up to now, where an instant has come that no row has closed yet."""
         due = query.wall_due
         if due is None or due > time.time_ns() // 1000:
@@ -394,12 +465,12 @@ class Engine:
             if table.definition.by_arrival and (closed is None or closed < due):
                 table.tick()
 
-    def _fire(self, name: str, query: Factory | None) -> None:
+    def _fire(self, name: str, query: Hosted | None) -> None:
         started = time.monotonic()
         failure: BaseException | None = None
         waits = False
         try:
-            if query is not None and query.state == "running":
+            if query is not None and query.state == "running" and query.elsewhere is None:
                 with without_waiting():  # others that need no Spark have work for this thread
                     query.fire()
                 self._put_away(query)
@@ -422,7 +493,7 @@ class Engine:
             self._quiet.notify_all()
             self._work.notify()
 
-    def _put_away(self, query: Factory) -> None:
+    def _put_away(self, query: Hosted) -> None:
         """A snapshot that finds no room is one less: the one before holds, the next comes in time."""
         try:
             query.put_away_if_due(self._snapshot_s())
@@ -437,7 +508,7 @@ class Engine:
                 self._parked.clear()
                 self._work.notify_all()
 
-    def _try_again(self, query: Factory | None, careful: bool) -> bool:
+    def _try_again(self, query: Hosted | None, careful: bool) -> bool:
         """After an error in a firing: again; careful is by instant, so that good ones are answered."""
         assert query is not None
         query.careful = query.careful or careful
@@ -447,27 +518,31 @@ class Engine:
             return False
         return True
 
-    def _let_go(self, query: Factory) -> None:
+    def _let_go(self, query: Hosted) -> None:
         """Tells the query's tables which of their rows are still needed, once all queries are there."""
         if self._opened:
             for table in query.tables:
                 self._let_go_of(table)
 
-    def _let_go_of(self, table: StreamingTable) -> None:
+    def _let_go_of(self, table: SeenTable) -> None:
         number, definition = table.definition.id, table.definition
         if definition.kind != "stream" and definition.range_ticks is None:
             return  # its rows stay
         with self._lock:  # as one step: a query that is added meanwhile says what it needs after it
             names = self._readers.get(number, ())
-            readers = [self._queries[n] for n in names if n in self._queries]
+            known = [self._queries[n] for n in names if n in self._queries]
+            readers = [query for query in known if query.elsewhere is None]
+            others = list(self.needs_elsewhere(number))
             sequences = [reader.needed_sequence(number) for reader in readers]
+            sequences += [other.sequence for other in others]
             sequences += [0] if number in self._absent else []
             table.hold_sequence(min((s for s in sequences if s is not None), default=None))
             if definition.kind == "stream":
                 needs = [reader.needed_from(number) for reader in readers]
-                known = [need for need in needs if need is not None]
-                all_known = len(known) == len(needs) and number not in self._absent
-                table.keep_from(min(known, default=None) if all_known else None)
+                needs += [other.from_tick for other in others]
+                ticks = [need for need in needs if need is not None]
+                all_known = len(ticks) == len(needs) and number not in self._absent
+                table.keep_from(min(ticks, default=None) if all_known else None)
                 return
             assert definition.range_ticks is not None
             limit = definition.range_ticks  # no window reaches beyond it
@@ -476,12 +551,20 @@ class Engine:
             needs = [reader.needed_from(number) for reader in readers if reader.remembers]
             held += [NO_TICK_BEFORE if need is None else need for need in needs]
             held += [NO_TICK_BEFORE] if number in self._absent else []
+            held += [other.held_tick for other in others if other.held_tick is not None]
             table.hold(min(held, default=None))
 
-    def _fail(self, query: Factory, error: BaseException) -> None:
+    def fail(self, query: Hosted, error: BaseException) -> None:
+        """A query cannot go on here."""
+        with self._lock:
+            query.elsewhere = None
+            self._fail(query, error)
+
+    def _fail(self, query: Hosted, error: BaseException) -> None:
         """An error inside a query stops that query, for good or for a while; holds the lock."""
         name, passing = query.name.casefold(), may_pass(error)
         query.state, query.error = "retrying" if passing else "failed", error
+        self.on_state(query)
         query.leave()
         if self._queries.get(name) is query:
             self._withdraw(name)
@@ -497,8 +580,21 @@ class Engine:
 
         What waits for its next attempt gets it now; what fails then goes on waiting.
         """
-        attempts = FLUSH_ATTEMPTS
         until = None if timeout_s is None else time.monotonic() + timeout_s
+        rounds = len(self.all_hosted())  # results go through so many queries at most
+        while rounds >= 0:
+            moves = self.moves()
+            if not self._flush_here(until):
+                return False
+            more = self.flush_elsewhere(until)  # what others have answered may be read here
+            if until is not None and time.monotonic() > until:
+                return not more
+            if self.moves() == moves:  # else a query may have moved past both
+                rounds = rounds - 1 if more else -1
+        return True
+
+    def _flush_here(self, until: float | None) -> bool:
+        attempts = FLUSH_ATTEMPTS
         with self._lock:
             if not self._started:
                 return True
@@ -526,9 +622,7 @@ class Engine:
     def _is_quiet(self) -> bool:
         if self._closing:
             return True
-        waiting = any(
-            name in self._queries and self._queries[name].state == "running" for name in self._again
-        )
+        waiting = any(self._runs_here(name) for name in self._again)
         retry = self._retries.wake_at()
         tried = retry is not None and retry <= time.monotonic()
         busy = self._dirty or self._pulling or self._running or self._offered or tried
@@ -536,6 +630,16 @@ class Engine:
 
     def close(self) -> None:
         """Ends after the firings under way."""
+        self.abandon()
+        for query in self.all_hosted():
+            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
+                if query.state == "running" and query.elsewhere is None:
+                    query.put_away()
+        for table in self._tables.values():
+            table.on_show = None
+
+    def abandon(self) -> None:
+        """Ends after the firings under way; nothing is put away."""
         with self._lock:
             self._closing = True
             self._work.notify_all()
@@ -543,9 +647,9 @@ class Engine:
         if self._started:
             for worker in self._workers:
                 worker.join(CLOSE_PATIENCE_S)
-        for query in self._factories():
-            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
-                if query.state == "running":
-                    query.put_away()
-        for table in self._tables.values():
-            table.on_show = None
+
+
+def _rows_of(queries: Iterable[Hosted]) -> int:
+    """How many rows queries have taken in; what several share counts once."""
+    counters = {id(c): c for query in queries for c in query.all_counters}
+    return sum(c.rows_in_line + c.rows_on_spark for c in counters.values())

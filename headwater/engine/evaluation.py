@@ -17,6 +17,7 @@ from headwater.compile.block import SEQUENCE, TICK, instant_type
 from headwater.compile.fold import FoldSpec, has_edges
 from headwater.compile.upper import UpperBlock
 from headwater.engine.fold_run import StaticProbes
+from headwater.engine.result_changes import repeated
 from headwater.engine.sampling import Instant
 from headwater.engine.windows import WindowRows, shown_columns
 from headwater.engine.world import World, run_over
@@ -64,7 +65,7 @@ class OutputSchema:
             column if column.type == type_ else column.cast(type_)
             for column, type_ in zip(columns, self.types, strict=True)
         ]
-        times = pa.repeat(self.instant(tick), table.num_rows)
+        times = repeated(self.instant(tick), table.num_rows)
         return pa.Table.from_arrays([*columns, times], schema=self.schema)
 
 
@@ -140,7 +141,7 @@ class Evaluation:
     @property
     def evaluates_in_line(self) -> bool:
         """Whether re-evaluation of a small window needs no Spark."""
-        return self._rows_in_line and self.world.settings.integer("inline_rows") > 0
+        return self._rows_in_line and self.world.settings.inline_rows > 0
 
     @property
     def _finishes_in_line(self) -> bool:
@@ -156,7 +157,7 @@ class Evaluation:
         return whole is not None and whole.pipeline is not None and whole.finish is not None
 
     def _allowed(self, rows: int) -> bool:
-        return rows <= self.world.settings.integer("inline_rows")
+        return rows <= self.world.settings.inline_rows
 
     # Over folds
 

@@ -60,8 +60,14 @@ class Feed:
         after: FeedCursor | None,
         reader: str,
         columns: Iterable[str] | None = None,
+        *,
+        hidden: bool = False,
     ) -> None:
-        """All rows released after the cursor (None: all that are stored), with these columns at least."""
+        """All rows released after the cursor (None: all that are stored), with these columns at least.
+
+        Those after a cursor also if RANGE hides them by now: they are stored for one who is behind.
+        `hidden`: without a cursor too, for the table was empty when the reader began.
+        """
         self._world, self.table = world, table
         definition = table.definition
         stored = definition.stored_schema.names
@@ -72,7 +78,9 @@ class Feed:
         self._most_bytes = 0  # what the basket holds in memory, or more
         with table.reading() as snapshot:
             self._stand(marks_of(snapshot))
-            for rows in stored_after(snapshot, after, self._columns):
+            behind = hidden or after is not None
+            seen = replace(snapshot, clock=None) if behind else snapshot
+            for rows in stored_after(seen, after, self._columns):
                 self.basket.append(rows, self.clock)
                 self._make_room(rows)
             self.basket.release(self.clock)
@@ -140,10 +148,9 @@ def stored_after(
     snapshot: StreamSnapshot, after: FeedCursor | None, columns: Sequence[str]
 ) -> Iterator[pa.Table]:
     """The stored rows that came in time and are released after a cursor, waiting ones too; in order."""
-    whole = replace(snapshot, clock=None) if after is not None else snapshot
     names = tuple(dict.fromkeys([*columns, LATE]))
     for low, high in _slabs(snapshot, None if after is None else after.tick):
-        rows = in_time(select(whole, Wanted(names, low=low, high=high)).rows)
+        rows = in_time(select(snapshot, Wanted(names, low=low, high=high)).rows)
         if after is not None and rows.num_rows:
             rows = rows.filter(pa.array(~_seen(snapshot, rows, after)))
         yield rows.select(list(columns))

@@ -148,7 +148,7 @@ class FoldRun:
 
     @property
     def _may_be_in_line(self) -> bool:
-        return self.world.settings.integer("inline_rows") > 0
+        return self.world.settings.inline_rows > 0
 
     @property
     def is_elsewhere(self) -> bool:
@@ -238,7 +238,7 @@ class FoldRun:
         if isinstance(self.merge, RingMerge):
             self.merge.add(places, rows.append_column(CARRIED_TICK, pa.array(ticks)))
             return
-        small = rows.num_rows <= self.world.settings.integer("inline_rows")
+        small = rows.num_rows <= self.world.settings.inline_rows
         spec = self.spec
         if spec.pipeline is not None and small:
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it

@@ -20,6 +20,7 @@ import pyarrow as pa
 from headwater.compile.fold import FoldSpec
 from headwater.engine.chunks import chunks_of
 from headwater.engine.early_chunks import EarlyChunks
+from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
@@ -91,6 +92,7 @@ class ContinuousQuery:
     due_since: float | None = None  # when the instants that wait could first be answered
     snapshot: SnapshotFile | None = None
     functions: QueryFunctions = field(default_factory=QueryFunctions)
+    elsewhere: Elsewhere | None = None
     careful: bool = False  # after an error: one instant at a time, so that good ones are answered
     wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
@@ -110,7 +112,7 @@ class ContinuousQuery:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         self._probes = self.evaluation.probes
-        inline = self.world.settings.integer("inline_rows") > 0
+        inline = self.world.settings.inline_rows > 0
         by_chunks = self.sampling.cut or self._tumbles
         if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
@@ -138,7 +140,9 @@ class ContinuousQuery:
         readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
             name = f"{self.number}.{leaf.number}"
-            feed = Feed(self.world, table, cursor, name, read_columns(leaf, bool(self.specs)))
+            columns = read_columns(leaf, bool(self.specs))
+            hidden = not self.beginning.from_beginning
+            feed = Feed(self.world, table, cursor, name, columns, hidden=hidden)
             joined = any(other is not table for other in self.tables)
             reader = LeafReader(leaf, feed, name, cursor, self._before_only(table), joined)
             if leaf.window.kind == "chunks":
@@ -305,7 +309,7 @@ class ContinuousQuery:
         """The largest chunk that is folded in line; 0 if a fold cannot be."""
         if any(fold.tier == "Spark" for fold in self._own_folds):
             return 0
-        return self.world.settings.integer("inline_rows")
+        return self.world.settings.inline_rows
 
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
@@ -512,6 +516,11 @@ class ContinuousQuery:
 
     # Snapshots
 
+    def lend(self) -> None:
+        """Another host goes on with it: what it holds is put away, and no longer held here."""
+        self.put_away()
+        self.readers, self.folds, self._folded = [], [], False
+
     def put_away(self) -> None:
         """Writes a snapshot of the folds and functions with the place that it belongs to."""
         self._put_away(beside=False)
@@ -568,6 +577,11 @@ class ContinuousQuery:
     def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
         """Ticks say what a query reads again."""
         return None
+
+    @property
+    def all_counters(self) -> list[Counters]:
+        """What was done for it in this process."""
+        return [self.counters]
 
     holds = True  # RANGE waits for it
 

@@ -13,12 +13,14 @@ import pyarrow as pa
 
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.query_parts import Evaluated
+from headwater.engine.result_changes import Changes, find_changes
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.table import StreamingTable
 
 VIEW_SEQUENCE = "view_sequence"
+MANY_ROWS = 256  # of a result, so that it pays to look for changes in place first
 
 
 class LogSink:
@@ -38,7 +40,15 @@ class LogSink:
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """One durable insert for all."""
-        self.log.append([NewResult(r.instant.tick, r.rows, r.epoch, r.note) for r in results])
+        self._append(results, [result.changes for result in results])
+
+    def _append(self, results: Sequence[Evaluated], changes: Sequence[Changes | None]) -> None:
+        self.log.append(
+            [
+                NewResult(r.instant.tick, r.rows, r.epoch, r.note, known)
+                for r, known in zip(results, changes, strict=True)
+            ]
+        )
 
 
 class ViewSink(LogSink):
@@ -63,26 +73,39 @@ class ViewSink(LogSink):
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """The log first, then the table; all instants of one firing in one commit."""
-        shown, previous, sequence = [], self._previous, self._sequence
+        shown, changes = list[pa.Table](), list[Changes | None]()
+        previous, sequence = self._previous, self._sequence
         for result in results:
-            shown.append(self._shown(previous, result.rows, result.instant.tick, result.epoch))
+            rows, known = self._shown(previous, result.rows, result.instant.tick, result.epoch)
+            shown.append(rows)
+            changes.append(result.changes if known is None else known)
             previous = result.rows
-            sequence += shown[-1].num_rows
+            sequence += rows.num_rows
             result.note[VIEW_SEQUENCE] = sequence
-        super().append(results)
+        self._append(results, changes)
         if results:
             self._store(pa.concat_tables(shown), results[-1].instant.tick)
         self._previous, self._sequence = previous, sequence
 
     def _shown(
         self, previous: pa.Table | None, rows: pa.Table, tick: int, epoch: int | None
-    ) -> pa.Table:
+    ) -> tuple[pa.Table, Changes | None]:
+        """What the view's table gets of a result, and what changed where that was looked for.
+
+        The same when the table catches up, or its place would not be that of the note.
+        """
         instant = instant_scalar(self.log.schema.field(len(self.log.schema) - 1).type, tick)
-        shown = emitted(self._emit, previous, rows, instant)
-        if EPOCH_NUMBER not in self._table.schema.names:
-            return shown
-        number = pa.repeat(pa.scalar(epoch, pa.int64()), shown.num_rows)
-        return shown.append_column(EPOCH_NUMBER, number)
+        changes = None
+        if self._emit != "all" and previous is not None and rows.num_rows >= MANY_ROWS:
+            changes = find_changes(previous, rows, instant)
+        if changes is None:
+            shown = emitted(self._emit, previous, rows, instant)
+        else:
+            shown = emitted(self._emit, changes.gone, changes.added, instant)
+        if EPOCH_NUMBER in self._table.schema.names:
+            number = pa.repeat(pa.scalar(epoch, pa.int64()), shown.num_rows)
+            shown = shown.append_column(EPOCH_NUMBER, number)
+        return shown, changes
 
     def _catch_up(self) -> None:
         """Stores what the log has and the table has not."""
@@ -97,7 +120,7 @@ class ViewSink(LogSink):
             missing.append(result)
             position -= 1
         for result in reversed(missing):
-            shown = self._shown(self._previous, result.rows, result.instant, result.epoch)
+            shown, _ = self._shown(self._previous, result.rows, result.instant, result.epoch)
             self._previous = result.rows
             self._sequence += shown.num_rows
             self._store(shown, result.instant)

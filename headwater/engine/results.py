@@ -1,52 +1,49 @@
 """The results of one continuous query: kept, handed out by position, dropped at a bound.
 
-Owns: the positions of results (0, 1, 2, … over the life of a query), which of them are kept, and
-the hidden streaming table that holds them. One result is one row of that table, so that it is
-durable, recovered and dropped as rows of streaming tables are; a result is shown to readers after
-it is durable. Must never: wait for a reader, or change a result. One thread appends, any number
-read. DESIGN §3 (`results_kept`), §8; ST6.
+Owns: the positions of results (0, 1, 2, … over the life of a query), and which of them are kept. One
+result is one row of a hidden streaming table (`stored_results.py`), so that it is durable, recovered
+and dropped as rows of streaming tables are; a result is shown to readers after it is durable. Must
+never: wait for a reader, or change a result. One thread appends, any number read. DESIGN §3
+(`results_kept`), §8; ST6.
 """
 
 from __future__ import annotations
 
-import json
 import threading
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from headwater.errors import ClosedError, Error, OverloadError, StorageError
-from headwater.storage.streaming.definition import Definition
-from headwater.storage.streaming.read import Wanted, select
+from headwater.engine.result_changes import Changes, find_changes
+from headwater.engine.stored_results import (
+    AHEAD_RESULTS,
+    RESULT_BYTES,
+    Numbers,
+    ResultChanges,
+    ResultEntry,
+    ResultImage,
+    StoredResults,
+    entry_to_store,
+)
+from headwater.engine.stored_results import ResultSet as ResultSet
+from headwater.engine.stored_results import definition as definition
+from headwater.errors import ClosedError, Error, OverloadError
 from headwater.storage.streaming.table import StreamingTable
 
 RECENT_RESULTS = 1024  # results in memory where the table holds all of them …
 RECENT_BYTES = 16 << 20  # … and their bytes
-AHEAD_RESULTS = 2048  # results read from the table at once …
-AHEAD_BYTES = 4 << 20  # … and their bytes
 INSERT_BYTES = 64 << 20  # results stored in one insert, unless a single one is larger
-LARGEST_RESULT_BYTES = 512 << 20
-COMPRESSED_FROM_BYTES = 4096
-RESULT_BYTES = 1024  # what a result costs in memory beside its rows
-SLACK = 16  # at the bound of bytes a 16th more is dropped, so that the sizes are read seldom
+SMALL_BYTES = 4096  # a result of fewer is stored whole without a look at what changed
+MOST_PASSED = 63  # results stored whole without a look, after some of which most had changed
+Told = ResultSet | ResultChanges
+Found = TypeVar("Found", ResultSet, ResultSet | ResultChanges)
 
-STORED = pa.schema(
-    [
-        pa.field("position", pa.int64(), False),
-        pa.field("instant", pa.int64(), False),
-        pa.field("epoch", pa.int64()),
-        pa.field("note", pa.string(), False),
-        pa.field("result", pa.binary()),  # an Arrow stream; NULL: no rows
-        pa.field("row_count", pa.int64(), False),
-        pa.field("bytes_before", pa.int64(), False),  # of all results before this one
-    ]
-)
+SLACK = 16  # at the bound of bytes a 16th more is dropped, so that the sizes are read seldom
 
 
 @dataclass(frozen=True)
@@ -57,50 +54,7 @@ class NewResult:
     rows: pa.Table
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class ResultSet:
-    """A result at its position."""
-
-    position: int
-    instant: int
-    rows: pa.Table
-    epoch: int | None = None
-    note: Mapping[str, Any] = field(default_factory=dict)
-
-
-def definition(query_id: int, name: str, folder: str) -> Definition:
-    """The hidden table that holds the results of a query; its T is the position.
-
-    Positions, unlike instants, never repeat: one tick is one result, so that a result is found
-    by the interval index and old ones are trimmed exactly.
-    """
-    return Definition(
-        id=query_id,
-        name=name,
-        kind="results",
-        schema=STORED,
-        time_column="position",
-        range_ticks=None,
-        watermark_ticks=0,
-        late="keep",
-        update_key=None,
-        compartments=1,
-        max_step_ticks=None,
-        folder=folder,
-    )
-
-
-@dataclass(slots=True)
-class _Entry:
-    """A result with its place among the bytes of all results."""
-
-    result: ResultSet
-    before: int
-    size: int  # towards `keep_bytes`
-    held: int  # in memory
-    data: bytes | None = None  # the rows as they are stored, on their way to the table
+    changes: Changes | None = None  # since the result before, if whoever made it knows
 
 
 class ResultLog:
@@ -116,7 +70,8 @@ class ResultLog:
     ) -> None:
         """Without a table (a query that lives as long as its reader) all is in memory."""
         self.schema = schema
-        self._stored = None if table is None else _Stored(table, schema)
+        self._stored = None if table is None else StoredResults(table, schema)
+        self._search = ChangeSearch()
         self._keep, self._keep_bytes = keep, keep_bytes
         self._empty = schema.empty_table()
         self.readers: weakref.WeakSet[object] = weakref.WeakSet()  # subscriptions that are open
@@ -124,10 +79,10 @@ class ResultLog:
         self._unsure = False  # an insert failed: it may have become durable all the same
         # Of everybody, under the lock of the condition; changed by the appending thread alone:
         self._changed = threading.Condition()
-        self._recent: deque[_Entry] = deque()  # the newest, without gaps
+        self._recent: deque[ResultEntry] = deque()  # the newest, without gaps
         self._recent_bytes = 0
         self._first = self._next = 0
-        self._before = 0  # bytes before the oldest kept result, or fewer
+        self._before = 0  # bytes before what the oldest kept result is read from, or fewer
         self._total = 0
         self._closed = False
         self._error: BaseException | None = None
@@ -169,6 +124,7 @@ class ResultLog:
             if self._unsure and self._stored is not None:
                 self._stored.settle()
                 self._load()
+                results = [replace(new, changes=None) for new in results]  # since which result?
             for part in _parts(self._entries(results)):
                 self._add(part)
                 made += [entry.result for entry in part]
@@ -181,25 +137,45 @@ class ResultLog:
                 self._stored.settle()
                 self._load()
 
-    def _entries(self, results: Sequence[NewResult]) -> Iterator[_Entry]:
+    def _entries(self, results: Sequence[NewResult]) -> Iterator[ResultEntry]:
         """The results at the positions that follow."""
-        before = self._total
+        before, previous = self._total, self._recent[-1] if self._recent else None
         for position, new in enumerate(results, self._next):
             rows = self._fitting(new.rows)
-            data = None if self._stored is None else encoded(rows)
-            held = RESULT_BYTES + rows.nbytes
-            size = held if self._stored is None else RESULT_BYTES + _size(data)
             result = ResultSet(position, new.instant, rows, new.epoch, new.note)
-            yield _Entry(result, before, size, held, data)
-            before += size
+            if self._stored is None:
+                size = RESULT_BYTES + rows.nbytes
+                image = ResultImage(position, before, size, rows.num_rows)
+                entry = ResultEntry(result, before, size, size, image)
+            elif previous is None:
+                entry = entry_to_store(result, before, None, None)
+            else:
+                changes = self._changes(self._stored, previous.result, result, new.changes)
+                entry = entry_to_store(result, before, changes, previous.image)
+            yield entry
+            before, previous = entry.end, entry
 
-    def _add(self, entries: Sequence[_Entry]) -> None:
+    def _changes(
+        self,
+        stored: StoredResults,
+        previous: ResultSet,
+        result: ResultSet,
+        known: Changes | None,
+    ) -> Changes | None:
+        """What changed since the result before, as far as it is known or worth a look."""
+        if not stored.keeps_changes:
+            return None
+        if known is not None and known.gone.schema == known.added.schema == self.schema:
+            return known
+        return self._search.find(previous.rows, result.rows, stored.time(result.instant))
+
+    def _add(self, entries: Sequence[ResultEntry]) -> None:
         if self._stored is not None:
             self._unsure = True
             self._stored.insert(entries)
             self._unsure = False
             for entry in entries:
-                entry.data = None
+                entry.stored_rows = entry.stored_changes = None
         self._show(entries)
         self._drop()
 
@@ -209,7 +185,7 @@ class ResultLog:
             return self._empty
         return rows if rows.schema == self.schema else rows.cast(self.schema)
 
-    def _show(self, entries: Sequence[_Entry]) -> None:
+    def _show(self, entries: Sequence[ResultEntry]) -> None:
         with self._changed:
             for entry in entries:
                 self._recent.append(entry)
@@ -217,7 +193,7 @@ class ResultLog:
             if entries:
                 newest = entries[-1]
                 self._next = newest.result.position + 1
-                self._total = newest.before + newest.size
+                self._total = newest.end
             self._forget()
             self._changed.notify_all()
 
@@ -248,10 +224,10 @@ class ResultLog:
             self._first, self._before = first, before
             self._forget()
         if self._stored is not None:
-            self._stored.trim(first)
+            self._stored.trim(first, step=max(self._keep() // SLACK, 1))
 
-    def _sizes(self, first: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Positions of results from `first`, and the bytes before each."""
+    def _sizes(self, first: int) -> tuple[Numbers, Numbers]:
+        """Positions of results from `first`, and the bytes before what each is read from."""
         if self._stored is not None:
             return self._stored.sizes(first, self._next)
         kept = [e for e in self._recent if e.result.position >= first]
@@ -265,9 +241,9 @@ class ResultLog:
         self._unsure = False
         if self._stored is None or (found := self._stored.count()) == self._next:
             return
-        newest = self._stored.entries(found - 1, found)
+        newest = list(self._stored.entries(found - 1, found))
         if not newest:
-            raise self._missing(found - 1)
+            raise self._stored.missing(found - 1)
         oldest, before = self._stored.oldest()
         with self._changed:
             self._first, self._before = max(self._first, oldest), max(self._before, before)
@@ -275,14 +251,6 @@ class ResultLog:
             self._recent_bytes = 0
             self._show(newest)
         self._drop()
-
-    def _missing(self, position: int) -> StorageError:
-        assert self._stored is not None
-        return StorageError(
-            f"result {position} of {self._stored.name} is missing",
-            sqlstate="XX001",
-            hint="restore the folder from a copy",
-        )
 
     # Reading
 
@@ -298,17 +266,40 @@ class ResultLog:
 
     def read_from(self, position: int, most: int | None = None) -> list[ResultSet]:
         """The result at a position and some that follow; none if it is not there yet."""
+
+        def ahead(stored: StoredResults, end: int) -> list[ResultSet]:
+            return [entry.result for entry in stored.ahead(position, end)]
+
+        return self._read(position, most, lambda entry: entry.result, ahead)
+
+    def read_changes(self, position: int) -> list[Told]:
+        """As `read_from`, for a reader of changes: those alone, where they are known."""
+
+        def ahead(stored: StoredResults, end: int) -> list[Told]:
+            known = list[Told](stored.changes_ahead(position, end))
+            return known or [e.told() for e in stored.ahead(position, position + 1)]
+
+        return self._read(position, None, ResultEntry.told, ahead)
+
+    def _read(
+        self,
+        position: int,
+        most: int | None,
+        shown: Callable[[ResultEntry], Found],
+        ahead: Callable[[StoredResults, int], list[Found]],
+    ) -> list[Found]:
+        """From memory one result, from the table some at once."""
         with self._changed:
             if position >= self._next:
                 return []
             self._check_kept(position)
             place = position - self._recent[0].result.position
             if place >= 0:
-                return [self._recent[place].result]
+                return [shown(self._recent[place])]
             end = min(position + (most or AHEAD_RESULTS), self._recent[0].result.position)
         assert self._stored is not None
         try:
-            found = [entry.result for entry in self._stored.ahead(position, end)]
+            found = ahead(self._stored, end)
         except (Error, OSError):
             if self._closed:  # the table went with the query
                 return []
@@ -317,7 +308,7 @@ class ResultLog:
             return found
         with self._changed:
             self._check_kept(position)
-        raise self._missing(position)
+        raise self._stored.missing(position)
 
     def _check_kept(self, position: int) -> None:
         if position < self._first:
@@ -373,117 +364,29 @@ class ResultLog:
             self._changed.notify_all()
 
 
-def _size(data: bytes | pa.Buffer | None) -> int:
-    return 0 if data is None else len(data)
+@dataclass
+class ChangeSearch:
+    """Looks for changes; after results of which most changed, more and more seldom."""
 
+    passed: int = 0  # so many are passed over after the last look …
+    waiting: int = 0  # … of which so many are still to come
 
-# The hidden table
-
-
-class _Stored:
-    """The hidden table of one query."""
-
-    def __init__(self, table: StreamingTable, schema: pa.Schema) -> None:
-        self._table = table
-        self._empty = schema.empty_table()
-
-    @property
-    def name(self) -> str:
-        return self._table.definition.name
-
-    def insert(self, entries: Sequence[_Entry]) -> None:
-        """One durable insert for all."""
-        results = [entry.result for entry in entries]
-        columns = {
-            "position": [r.position for r in results],
-            "instant": [r.instant for r in results],
-            "epoch": [r.epoch for r in results],
-            "note": [json.dumps(dict(r.note), separators=(",", ":")) for r in results],
-            "result": [entry.data for entry in entries],
-            "row_count": [r.rows.num_rows for r in results],
-            "bytes_before": [entry.before for entry in entries],
-        }
-        self._table.insert(pa.table(columns, schema=STORED))
-
-    def settle(self) -> None:
-        """Waits for an insert that failed and may be on its way all the same."""
-        self._table.barrier()
-
-    def count(self) -> int:
-        """How many results were ever stored."""
-        return self._table.state.next_sequence
-
-    def oldest(self) -> tuple[int, int]:
-        """The position of the oldest stored result and the bytes before it."""
-        found = self._rows(Wanted(("position", "bytes_before"), limit=1))
-        return found.column("position")[0].as_py(), found.column("bytes_before")[0].as_py()
-
-    def sizes(self, first: int, end: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Positions of the results in [first, end), and the bytes before each."""
-        found = self._rows(Wanted(("position", "bytes_before"), low=first, high=end - 1))
-        return found.column("position").to_numpy(), found.column("bytes_before").to_numpy()
-
-    def ahead(self, first: int, end: int) -> list[_Entry]:
-        """The results in [first, end), as far as they are not too large to be read at once."""
-        if end - first > 1:
-            positions, starts = self.sizes(first, end)
-            fit = int(np.searchsorted(starts, starts[:1].sum() + AHEAD_BYTES))
-            end = int(positions[min(fit, len(positions) - 1)]) + 1 if len(positions) else end
-        return self.entries(first, end)
-
-    def entries(self, first: int, end: int) -> list[_Entry]:
-        """The results in [first, end)."""
-        rows = self._rows(Wanted(tuple(STORED.names), low=first, high=end - 1))
-        found = []
-        for data, row in zip(
-            rows.column("result"), rows.drop_columns(["result"]).to_pylist(), strict=True
-        ):
-            buffer = data.as_buffer() if data.is_valid else None
-            table = self._empty if buffer is None else decoded(buffer)
-            note = json.loads(row["note"])
-            result = ResultSet(row["position"], row["instant"], table, row["epoch"], note)
-            size, held = RESULT_BYTES + _size(buffer), RESULT_BYTES + table.nbytes
-            found.append(_Entry(result, row["bytes_before"], size, held))
+    def find(self, before: pa.Table, after: pa.Table, time: pa.Scalar) -> Changes | None:
+        """What changed, if it was looked for and is not most of it."""
+        if after.nbytes <= SMALL_BYTES:
+            return None
+        if self.waiting:
+            self.waiting -= 1
+            return None
+        found = find_changes(before, after, time)
+        self.passed = 0 if found is not None else min(2 * self.passed + 1, MOST_PASSED)
+        self.waiting = self.passed
         return found
 
-    def _rows(self, wanted: Wanted) -> pa.Table:
-        with self._table.reading() as snapshot:
-            return select(snapshot, wanted).rows
 
-    def trim(self, first: int) -> None:
-        """Lets the table drop the results before `first`."""
-        self._table.trim(first)
-
-
-def encoded(rows: pa.Table) -> bytes | None:
-    """Rows as an Arrow stream, compressed where that pays; None for no rows."""
-    if not rows.num_rows:
-        return None
-    compression = "lz4" if rows.nbytes > COMPRESSED_FROM_BYTES else None
-    target = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(compression=compression)
-    with pa.ipc.new_stream(target, rows.schema, options=options) as writer:
-        writer.write_table(rows)
-    data: bytes = target.getvalue().to_pybytes()
-    if len(data) > LARGEST_RESULT_BYTES:
-        raise OverloadError(
-            f"a result of {len(data) >> 20} MiB is too large to be kept",
-            sqlstate="54000",
-            detail=f"at most {LARGEST_RESULT_BYTES >> 20} MiB fit",
-            hint="aggregate or filter in the query",
-        )
-    return data
-
-
-def decoded(data: bytes | pa.Buffer) -> pa.Table:
-    """The rows of an Arrow stream."""
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_all()
-
-
-def _parts(entries: Iterable[_Entry]) -> Iterator[list[_Entry]]:
+def _parts(entries: Iterable[ResultEntry]) -> Iterator[list[ResultEntry]]:
     """The results in as few inserts as their sizes allow: one, unless they are very large."""
-    part: list[_Entry] = []
+    part: list[ResultEntry] = []
     size = 0
     for entry in entries:
         if part and size + entry.size > INSERT_BYTES:

@@ -143,7 +143,7 @@ class _Running:
     @property
     def _most_rows(self) -> int:
         """The rows that are folded in one go where that is in line; 0 for all."""
-        return 0 if self.fold.tier == "Spark" else self.fold.world.settings.integer("inline_rows")
+        return 0 if self.fold.tier == "Spark" else self.fold.world.settings.inline_rows
 
     def go_on(
         self, instants: Sequence[int], held: HeldTables, counters: Counters

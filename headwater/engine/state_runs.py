@@ -81,6 +81,10 @@ class StateRuns:
         self._synced: set[int] = set()
         self._next = 0
 
+    def anew(self) -> StateRuns:
+        """The same place, with nothing known of what is there: another host may change it."""
+        return StateRuns(self._folder, self._world)
+
     def __bool__(self) -> bool:
         return bool(self._runs)
 
@@ -135,7 +139,7 @@ class StateRuns:
     def _is_large(self, runs: Sequence[Run], rest: int) -> bool:
         """Whether Spark merges."""
         count = sum(run.row_count for run in runs) + rest
-        return count > self._world.settings.integer("inline_rows")
+        return count > self._world.settings.inline_rows
 
     def _sources(self, runs: Sequence[Run]) -> tuple[tuple[str, ...], ...]:
         return tuple(

@@ -1,9 +1,9 @@
 """Readers of a query's results: an iterator, or a thread that calls back.
 
-Owns: a reader's place among the results that are kept, and the result before it, which EMIT
-INSERTS, DELETES and CHANGES compare with. The policy for slow readers: there is no buffer per
-reader; one that falls behind what is kept gets an error that names the bound. Must never: slow
-the query down, or hand out a result twice or not at all. DESIGN §3, §8; ST6.
+Owns: a reader's place among the results that are kept, and for EMIT INSERTS, DELETES and CHANGES the
+result before it, to compare with one whose changes are not stored. The policy for slow readers: there
+is no buffer per reader; one that falls behind what is kept gets an error that names the bound. Must
+never: slow the query down, or hand out a result twice or not at all. DESIGN §3, §8; ST6.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ import pyarrow as pa
 
 from headwater.engine.conflation import Conflation
 from headwater.engine.emit import emitted, instant_scalar
-from headwater.engine.results import ResultLog, ResultSet
+from headwater.engine.results import ResultLog, Told
+from headwater.engine.stored_results import ResultChanges
 from headwater.engine.token import ResultToken
 from headwater.errors import DataError
 from headwater.result import Result
@@ -95,7 +96,7 @@ class Subscription:
         emit: Emit,
         start: int,
         time_of: Callable[[int], int | datetime],
-        token_of: Callable[[ResultSet], str],
+        token_of: Callable[[Told], str],
         timeout: float | None,
         on_close: Callable[[], None] | None = None,
         shown: Callable[[pa.Table], pa.Table] | None = None,
@@ -113,12 +114,11 @@ class Subscription:
         self._shown, self._conflation = shown, conflation
         self._time_type = log.schema.field(len(log.schema) - 1).type
         self._turn = threading.Lock()  # two threads may take from one subscription
-        self._ahead: deque[ResultSet] = deque()  # read from the table together
-        self._previous: pa.Table | None = None
+        self._ahead: deque[Told] = deque()  # read from the table together
+        self._previous: pa.Table | None = None  # None: it is read if it is needed
         self._closed = False
         if emit != "all" and start > 0:
-            before = log.read(start - 1)
-            self._previous = None if before is None else before.rows
+            self._previous = self._rows_at(start - 1)
         self._finish = weakref.finalize(self, on_close or _nothing)
         self._finish.atexit = False
         log.readers.add(self)
@@ -179,12 +179,15 @@ class Subscription:
         """How many results are there that were not handed out yet."""
         return self._log.next - self._position
 
-    def _following(self) -> ResultSet | None:
+    def _following(self) -> Told | None:
         """The next result; None where nothing follows (in time). Raises the query's error."""
         log = self._log
         if not self._ahead and not self._closed:
             log.wait(self._position, self._timeout, lambda: self._closed)
-            self._ahead.extend(log.read_from(self._position))
+            if self._emit == "all":
+                self._ahead.extend(log.read_from(self._position))
+            else:
+                self._ahead.extend(log.read_changes(self._position))
         if self._closed:
             return None
         if self._ahead:
@@ -194,14 +197,28 @@ class Subscription:
             raise log.error
         return None
 
-    def _out(self, result: ResultSet) -> Out:
-        instant = instant_scalar(self._time_type, result.instant)
-        rows = emitted(self._emit, self._previous, result.rows, instant)
-        if self._emit != "all":
-            self._previous = result.rows
+    def _out(self, result: Told) -> Out:
+        rows = self._rows_of(result)
         if self._shown is not None:
             rows = self._shown(rows)
         return Out(self._time_of(result.instant), self._token_of(result), rows, result.epoch)
+
+    def _rows_of(self, result: Told) -> pa.Table:
+        instant = instant_scalar(self._time_type, result.instant)
+        if isinstance(result, ResultChanges):
+            self._previous = result.rows
+            return emitted(self._emit, result.changes.gone, result.changes.added, instant)
+        if self._emit == "all":
+            return result.rows
+        if self._previous is None and result.position:
+            self._previous = self._rows_at(result.position - 1)
+        rows = emitted(self._emit, self._previous, result.rows, instant)
+        self._previous = result.rows
+        return rows
+
+    def _rows_at(self, position: int) -> pa.Table | None:
+        found = self._log.read(position)
+        return None if found is None else found.rows
 
     def _conflated(self, conflation: Conflation, out: Out) -> Out:
         """One result for all that are there by now; its time and token are the last one's."""

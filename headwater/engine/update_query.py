@@ -19,8 +19,10 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.arrivals import Arrivals
+from headwater.engine.elsewhere import Elsewhere, HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
+from headwater.engine.fold_run import Counters
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
 from headwater.engine.query_parts import Beginning, Evaluated, Timings
@@ -73,6 +75,7 @@ class UpdateQuery:
     state: str = "running"
     error: BaseException | None = None
     snapshot: SnapshotFile | None = None
+    elsewhere: Elsewhere | None = None
     careful: bool = False  # after an error: one key at a time, so that good ones are answered
     wall_due: int | None = None
     results: int = 0
@@ -89,6 +92,7 @@ class UpdateQuery:
         self._taken_up = self._warm = False
         self._kept_at, self._kept_next = 0.0, 0
         self._since: float | None = None
+        self._rows = 0  # that came into the queue in this process
 
     @property
     def output(self) -> pa.Schema:
@@ -259,6 +263,7 @@ class UpdateQuery:
     def _enqueue(self, piece: UpdateRows) -> None:
         times = np.maximum(piece.times, self.queue.last_time)
         self._load.came(len(times))
+        self._rows += len(times)
         if isinstance(self.queue, WindowQueue):
             self.queue.enqueue(piece.rows, piece.ticks, times, piece.numbers)
         else:
@@ -401,6 +406,24 @@ class UpdateQuery:
 
     # Snapshots
 
+    def lend(self) -> None:
+        """Another host goes on with it: what it holds is put away, and no longer held here."""
+        self.put_away()
+        self.newest, self._taken_up = NewestResults(self.spec.stored, self.spec.key), False
+        with self._lock:
+            self._begin_queue(self._low)
+
+    def shown(self) -> pa.Table:
+        """The newest result of each key, as users see it."""
+        while True:
+            newest, elsewhere = self.newest, self.elsewhere  # in this order: it may move just now
+            if elsewhere is None:
+                return newest.shown()
+            try:
+                return elsewhere.newest_results(self)
+            except HostGone:
+                elsewhere.wait_gone()
+
     def put_away(self) -> None:
         """Writes the newest result of each key."""
         if self.snapshot is not None and self.newest.next > self._kept_next:
@@ -441,6 +464,11 @@ class UpdateQuery:
     def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
         """Ticks say what is read again."""
         return None
+
+    @property
+    def all_counters(self) -> list[Counters]:
+        """What was done for it in this process."""
+        return [Counters(rows_in_line=self._rows)]
 
     remembers = False
     holds = True  # RANGE waits for it

@@ -10,13 +10,15 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
+from headwater.engine.elsewhere import Elsewhere, HostGone
 from headwater.engine.evaluation import Evaluation
+from headwater.engine.fold_run import Counters
 from headwater.engine.sampling import Instant
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
@@ -54,16 +56,25 @@ class ContinuousView:
     max_wait_s: float | None = None
     state: str = "running"
     error: BaseException | None = None
+    elsewhere: Elsewhere | None = None
     careful: bool = True  # an error is told at once
     wall_due: int | None = None
 
     def __post_init__(self) -> None:
+        self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
         self._reading = threading.Lock()  # one makes a version, the others wait for it
 
     # What the engine asks
 
     def attach(self) -> None:
-        """Its pipelines have their places."""
+        """Its pipelines take up their places, if another host had them."""
+        for pipeline in self.pipelines:
+            pipeline.take_back()
+
+    def lend(self) -> None:
+        """Another host goes on with it: what it holds is put away, and no longer held here."""
+        for pipeline in self.pipelines:
+            pipeline.lend()
 
     @property
     def folds_at_insert(self) -> bool:
@@ -98,7 +109,7 @@ class ContinuousView:
         for pipeline in self.pipelines:
             pipeline.catch_up()
         if self.maintenance == "eager":
-            self.read()
+            self.on_version(self.read())
         return 0
 
     def share(self, sharing: object) -> None:
@@ -123,6 +134,11 @@ class ContinuousView:
         mine = [p for p in self.pipelines if p.place.table.definition.id == number]
         return min((pipeline.kept for pipeline in mine), default=None)
 
+    @property
+    def all_counters(self) -> list[Counters]:
+        """What was done for it in this process."""
+        return [pipeline.counters for pipeline in self.pipelines]
+
     remembers = False
     holds = False  # sequence numbers hold what a view needs
 
@@ -146,9 +162,21 @@ class ContinuousView:
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
-        known = self.unchanged()
-        if known is not None:
-            return known
+        while True:
+            known, elsewhere = self.unchanged(), self.elsewhere
+            if known is None and elsewhere is None:
+                known = self._read_here()  # None: it has just moved
+            elif known is None and elsewhere is not None:
+                try:
+                    with self._reading:
+                        return self.unchanged() or elsewhere.read_view(self)
+                except HostGone:
+                    elsewhere.wait_gone()
+            if known is not None:
+                return known
+
+    def _read_here(self) -> Version | None:
+        """The same by the groups of this host; None if they are in another one by now."""
         with (
             self._reading,
             self.world.held(self.plan.identifiers) as held,
@@ -159,6 +187,8 @@ class ContinuousView:
             with contextlib.ExitStack() as stack:
                 for pipeline in sorted(self.pipelines, key=lambda p: p.number):
                     stack.enter_context(pipeline.lock)  # in one order for all readers
+                if any(pipeline.is_lent for pipeline in self.pipelines):
+                    return None
                 self.catch_up()
                 key = self._key(held, [(p.sequence, p.generation) for p in self.pipelines])
                 known = self.versions.last
@@ -200,6 +230,12 @@ class ContinuousView:
         """How far each table that is read has come; equal before and after: nothing changed meanwhile."""
         with self.world.held(self.plan.identifiers) as held:
             return _places(self.tables), dict(held.versions)
+
+    def key_of(
+        self, places: Sequence[tuple[int, int | None]] | None, versions: Mapping[str, int]
+    ) -> object:
+        """What a result that another host made depends on; no places: on the time."""
+        return object() if places is None else self._key(HeldTables({}, versions), places)
 
     def _key(self, held: HeldTables, places: Sequence[tuple[int, int | None]]) -> object:
         """What a result depends on: how far each table was read, of which generation, tables, functions."""

@@ -143,6 +143,7 @@ class ViewPipeline:
             0  # where the table stood when folding began: rows before that hold nobody back
         )
         self.oldest: int | None = None  # the smallest T that was folded
+        self.is_lent = False  # another host holds its groups
 
     # Members
 
@@ -214,6 +215,23 @@ class ViewPipeline:
             self.runs.clean()
             self._hold_writers()
 
+    def lend(self) -> None:
+        """Another host goes on with it: the groups are put away, and no longer held here."""
+        if not self.is_lent:
+            self.put_away()
+            with self.lock:
+                self.is_lent = True
+                self.place.table.folded_by.pop(self.number, None)
+                self.fold.clear()
+                self.runs = self.runs.anew()
+
+    def take_back(self) -> None:
+        """Its groups are held here again: from the snapshot, and the rows since."""
+        with self.lock:
+            if self.is_lent:
+                self.is_lent = False
+                self.take_up(dict(self.members))
+
     def _go_back(self) -> None:
         """To the last snapshot, or to the start: the rows since then are all there."""
         self._clear()
@@ -251,11 +269,14 @@ class ViewPipeline:
     @property
     def changed(self) -> bool:
         """Whether stored rows were deleted or replaced since they were folded."""
-        return self._generation is not None and self.place.table.generation != self._generation
+        known = self._generation is not None and not self.is_lent
+        return known and self.place.table.generation != self._generation
 
     def catch_up(self, end: int | None = None) -> None:
         """Folds every row that was acknowledged before the call, or before a sequence number."""
         with self.lock:
+            if self.is_lent:
+                return  # another host does
             here = end is not None and end <= self.sequence
             if self._caught_up and (here or not self.is_behind) and not self.changed:
                 return
@@ -308,7 +329,7 @@ class ViewPipeline:
         if len(ticks):
             first = int(ticks.min())
             self.oldest = first if self.oldest is None else min(self.oldest, first)
-        most = max(self.world.settings.integer("inline_rows"), 1)
+        most = max(self.world.settings.inline_rows, 1)
         step = most if self.fold.tier == "in line" else max(rows.num_rows, 1)
         for first in range(0, rows.num_rows, step):
             part, times = rows.slice(first, step), ticks[first : first + step]
@@ -410,6 +431,7 @@ class ViewPipeline:
         """Whether a view needs it, and the rows that were folded are still the table's."""
         return (
             bool(self.members)
+            and not self.is_lent
             and not self.changed
             and self._replaced != self.place.table.generation
         )
@@ -480,6 +502,8 @@ class Pipelines:
         with self._lock:
             wanted = signature(spec, place)
             for known in self._found.values():
+                if known.is_lent:
+                    continue  # its groups are not here
                 if signature(known.spec, known.place) == wanted and known.join(member, spec):
                     return known
             made = make()
@@ -496,6 +520,13 @@ class Pipelines:
         """A pipeline that was taken up."""
         with self._lock:
             self._found[pipeline.number] = pipeline
+
+    def drop(self, pipeline: ViewPipeline) -> None:
+        """A pipeline that another host goes on with; its snapshot stays."""
+        with self._lock:
+            pipeline.place.table.folded_by.pop(pipeline.number, None)
+            self._found.pop(pipeline.number, None)
+        pipeline.place.table.made_room()
 
     def leave(self, member: str, pipeline: ViewPipeline) -> None:
         """A fold takes part no more; a pipeline without members goes, with its snapshot."""

@@ -130,10 +130,8 @@ class SharedRows:
         self._held: WeakValueDictionary[Hashable, pa.Table] = WeakValueDictionary()
         self._turns: dict[Hashable, threading.Lock] = {}  # one reader makes rows, others wait
 
-    def of(self, key: Hashable, table_rows: int, make: Callable[[], pa.Table]) -> pa.Table:
+    def of(self, key: Hashable, make: Callable[[], pa.Table]) -> pa.Table:
         """The rows of a key, made only if nobody holds them; it must say all that they depend on."""
-        if table_rows < LARGE_TABLE:
-            return make()
         with self._lock:
             turn = self._turns.setdefault(key, threading.Lock())
         try:

@@ -51,12 +51,16 @@ class ChangeTarget(Protocol):
 
     schema: pa.Schema
     files: tuple[str, ...]
+    seen_by: tuple[str, ...]  # columns that say whether readers see a row
+
+    def seen(self, rows: pa.Table) -> int:
+        """How many of the rows readers see."""
 
     def rewrite(self, touched: Sequence[str], work: Work) -> None:
         """Puts the result of the work in the place of the touched files, in one commit."""
 
     def clear(self) -> int:
-        """Removes all rows; how many there were."""
+        """Removes all rows; how many of them readers saw."""
 
     def check_assigned(self, column: Name, text: str) -> None:
         """An error if the column must not be set."""
@@ -84,7 +88,8 @@ def _target(running: Running, name: Name) -> Iterator[ChangeTarget]:
             hint="a streaming table keeps its rows and takes UPDATE and DELETE",
             place=name.span.place(running.text),
         )
-    with stream.upkeep:
+    engine = running.context.engine
+    with engine.staying(engine.reading(stream)), stream.upkeep:
         _check_views(running.context, stream)
         running.context.streams.seal(stream)
         yield _StreamTarget(running, stream)
@@ -114,11 +119,17 @@ def _check_views(context: Context, table: StreamingTable) -> None:
 class _StandardTarget:
     """A standard table under change."""
 
+    seen_by: tuple[str, ...] = ()
+
     def __init__(self, running: Running, table: StandardTable) -> None:
         self._running = running
         self._table = table
         self.schema = table.schema
         self.files = table.snapshot.files
+
+    def seen(self, rows: pa.Table) -> int:
+        """All of them."""
+        return rows.num_rows
 
     def rewrite(self, touched: Sequence[str], work: Work) -> None:
         """Spark writes the new files under the table's folder."""
@@ -150,6 +161,17 @@ class _StreamTarget:
         self._blocks = {str(table.folder / block.path): block for block in table.blocks}
         self.schema = table.definition.stored_schema
         self.files = tuple(self._blocks)
+        self.seen_by: tuple[str, ...] = (table.definition.time,)
+        with table.reading() as snapshot:
+            self._oldest = snapshot.oldest_visible
+
+    def seen(self, rows: pa.Table) -> int:
+        """Those that RANGE does not hide."""
+        if self._oldest is None:
+            return rows.num_rows
+        definition = self._table.definition
+        times = rows.column(definition.time).cast(definition.time_type)
+        return int((definition.ticks(times) >= self._oldest).sum())
 
     def rewrite(self, touched: Sequence[str], work: Work) -> None:
         """The touched blocks are written again, each row with its time, sequence and lateness."""
@@ -160,10 +182,15 @@ class _StreamTarget:
 
     def clear(self) -> int:
         """One commit removes all blocks."""
-        blocks = list(self._blocks.values())
+        blocks, seen = list(self._blocks.values()), 0
+        for path, block in self._blocks.items():
+            if self._oldest is None or block.low >= self._oldest:
+                seen += block.row_count
+            elif block.high >= self._oldest:
+                seen += self.seen(pq.read_table(path, columns=list(self.seen_by)))
         if blocks:
             self._replace(blocks, None)
-        return sum(block.row_count for block in blocks)
+        return seen
 
     def _replace(self, old: Sequence[Block], rows: pa.Table | None) -> None:
         """Readers make their state again, also if the commit does not come about."""
@@ -287,7 +314,7 @@ def _cast(text: Assembly, value: Span, field: pa.Field[pa.DataType]) -> None:
 
 
 def _apply(running: Running, table: ChangeTarget, name: Name, text: Assembly) -> int:
-    """Computes the actions, rewrites the files they touch, and commits; the rows changed."""
+    """Computes the actions, rewrites the files they touch, and commits; the rows changed that are seen."""
     context = running.context
     actions_folder = context.folder.staging / f"actions-{uuid.uuid4().hex}"
     make_folder(actions_folder.parent)
@@ -296,17 +323,23 @@ def _apply(running: Running, table: ChangeTarget, name: Name, text: Assembly) ->
             itself = Relation(table.schema, table.files, with_rows=True)
             work = replace(work, relations={**work.relations, name.key: itself})
             paths = context.kernel.write(work, actions_folder, running.cancellation)
-        changed, touched = _summary(paths, table.files)
-        if changed:
+        keys = _keys(paths, table)
+        if keys.num_rows:
+            touched = _touched(keys, table.files)
             table.rewrite(touched, _rewriting(table.schema, touched, paths))
-        return changed
+        return table.seen(keys)
     finally:
         shutil.rmtree(actions_folder, ignore_errors=True)
 
 
-def _summary(paths: Sequence[Path], files: Sequence[str]) -> tuple[int, list[str]]:
-    """How many rows change, and which files hold them; a row that changes twice is an error."""
-    keys = pa.concat_tables([pq.read_table(p, columns=["_file", "_row", "_action"]) for p in paths])
+def _keys(paths: Sequence[Path], table: ChangeTarget) -> pa.Table:
+    """The actions without the new values."""
+    columns = ["_file", "_row", "_action", *table.seen_by]
+    return pa.concat_tables([pq.read_table(path, columns=columns) for path in paths])
+
+
+def _touched(keys: pa.Table, files: Sequence[str]) -> list[str]:
+    """Which files hold rows that change; a row that changes twice is an error."""
     old = keys.filter(pc.field("_action") != INSERTED)
     distinct = old.group_by(["_file", "_row"]).aggregate([])
     if distinct.num_rows < old.num_rows:
@@ -316,7 +349,7 @@ def _summary(paths: Sequence[Path], files: Sequence[str]) -> tuple[int, list[str
             hint="more than one row of the source matches it; make the source's keys unique",
         )
     names = set(old.column("_file").unique().to_pylist())
-    return keys.num_rows, [path for path in files if Path(path).name in names]
+    return [path for path in files if Path(path).name in names]
 
 
 def _rewriting(schema: pa.Schema, touched: list[str], actions: Sequence[Path]) -> Work:

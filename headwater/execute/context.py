@@ -18,8 +18,9 @@ from headwater.engine.view_pipeline import Pipelines
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.answers import Answers, SharedRows
 from headwater.expression.terms import Terms
+from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.functions import PythonFunction, SqlFunction
-from headwater.kernel.kernel import Cancellation, Kernel
+from headwater.kernel.kernel import Kernel
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.blocks import unknown_table
 from headwater.plan.calls import called_among
@@ -60,13 +61,17 @@ class Context:
     sinks: Sinks = field(init=False)
     pipelines: Pipelines = field(default_factory=Pipelines)
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
+    passing: dict[str, CatalogObject] = field(default_factory=dict)  # queries of readers alone
     tables: dict[int, StandardTable] = field(default_factory=dict)
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
+    function_changes: int = 0  # how often a function came or went
+    identity: object = field(default_factory=object)  # unlike any other open database's
     answers: Answers = field(default_factory=Answers)
     shared: SharedRows = field(default_factory=SharedRows)
     numbers: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)  # of listeners
     admin_given: bool = False  # the server knows an admin beside those of the catalog
     ddl: threading.RLock = field(default_factory=threading.RLock)
+    tell_functions: Callable[[], None] = lambda: None  # those who call them elsewhere
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
 
     def kept_s(self) -> float:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
+import itertools
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.engine import results
-from headwater.engine.factory import Factory
 from headwater.engine.feed import FeedCursor
+from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Beginning, Sink
 from headwater.engine.query_sinks import LogSink, ViewSink
@@ -24,9 +24,9 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
-from headwater.execute.generators import continuous_text, drop_generators
+from headwater.execute.generators import continuous_text, generated_for
 from headwater.execute.registered import check_registered
-from headwater.execute.streaming_tables import add_stream
+from headwater.execute.streaming_tables import add_stream, forget_stream
 from headwater.execute.tables import fresh_number
 from headwater.execute.update_queries import (
     MadeUpdate,
@@ -49,11 +49,11 @@ from headwater.sql.statements.control import ControlQuery
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
 from headwater.sql.statements.drop import Drop
-from headwater.sql.statements.query import Query, make_query
+from headwater.sql.statements.query import make_query
 from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
-from headwater.storage.catalog import Catalog, CatalogObject
+from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.table import StreamingTable
 
@@ -104,54 +104,70 @@ def create_continuous_query(running: Running, statement: CreateContinuousQuery) 
         if context.find(statement.name) is not None and statement.if_not_exists:
             return Result("CREATE CONTINUOUS QUERY")
         context.catalog.check_free("continuous query", statement.name)
-        with continuous_text(context, statement) as (query, text):
+        made: Made | MadeUpdate
+        with (
+            _making(context) as objects,
+            continuous_text(context, statement) as (query, text),
+        ):
             if is_update_query(query):
-                _register_update(context, statement, query, text)
-                return Result("CREATE CONTINUOUS QUERY")
-            options, name = _options(statement.options), str(statement.name)
-            _register(running, name, query, text, options, statement.from_beginning)
+                made = MadeUpdate(context, query, text)
+                item = _add_update_query(context, statement, made)
+            else:
+                options, name = _options(statement.options), str(statement.name)
+                Checker(CatalogTables(context), query, text).check()
+                made = Made(context, query, text)
+                item = _add_query(context, name, made, options, statement.from_beginning)
+        _put_to_work(context, item, made, objects)
     return Result("CREATE CONTINUOUS QUERY")
 
 
-def _register(
-    running: Running,
+@contextlib.contextmanager
+def _making(context: Context) -> Iterator[list[CatalogObject]]:
+    """The objects that a statement makes come into the catalog as one at the end, or nothing is left."""
+    made: list[CatalogObject] = []
+    try:
+        with context.catalog.together() as made:
+            yield made
+    except BaseException:
+        for item in made:
+            forget_stream(context, item)
+            release_streams(context, item.definition.get("reads", ()))
+        raise
+
+
+def _put_to_work(
+    context: Context, item: CatalogObject, made: Made | MadeUpdate, objects: list[CatalogObject]
+) -> None:
+    """A query that was made, then the sources of its own streams; if it cannot, nothing of it is left."""
+    try:
+        _start(context, item, made)
+        for source in objects:
+            if source.kind == "source":
+                context.sources.start(source)
+    except BaseException:
+        _remove(context, item, *(each for each in objects if each.kind == "materialized view"))
+        raise
+
+
+def _add_query(
+    context: Context,
     name: str,
-    query: Query,
-    text: str,
+    made: Made,
     options: dict[str, Any],
     from_beginning: bool,
     view: int | None = None,
-    made: Made | None = None,
 ) -> CatalogObject:
-    context = running.context
-    if made is None:
-        Checker(CatalogTables(context), query, text).check()
-        made = Made(context, query, text)
     refuse_twice(made.output.schema)
     definition = {
         "options": options,
-        "tables": sorted(context.names_read(query)),
+        "tables": sorted(context.names_read(made.query)),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.analyser.known,
         "time_zone": made.world.time_zone,
         "view": view,
     }
-    item = _add_to_catalog(context, name, made, definition)
-    with _undone(context, item):
-        context.engine.add(_query(context, item, made))
-    return item
-
-
-@contextlib.contextmanager
-def _undone(context: Context, item: CatalogObject) -> Iterator[None]:
-    """A query that cannot go to work is not left in the catalog."""
-    try:
-        yield
-    except BaseException:
-        context.catalog.remove(item)
-        _forget(context, item)
-        raise
+    return _add_to_catalog(context, name, made, definition)
 
 
 def _add_to_catalog(
@@ -176,11 +192,9 @@ def _add_to_catalog(
         raise
 
 
-def _register_update(
-    context: Context, statement: CreateContinuousQuery, query: Query, text: str
-) -> None:
-    """An update query: into the catalog, and to work."""
-    made = MadeUpdate(context, query, text)
+def _add_update_query(
+    context: Context, statement: CreateContinuousQuery, made: MadeUpdate
+) -> CatalogObject:
     refuse_twice(made.spec.shown)
     options = _options(statement.options)
     if options["mode"] != "auto" or options["budget"] is not None:
@@ -190,29 +204,29 @@ def _register_update(
         )
     definition = {
         "options": options,
-        "tables": sorted(context.names_read(query)),
+        "tables": sorted(context.names_read(made.query)),
         "functions": made.functions,
         "beginning": beginning_of(made, statement.from_beginning).as_json(),
         "types": made.types,
         "time_zone": made.world.time_zone,
         "view": None,
     }
-    item = _add_to_catalog(context, str(statement.name), made, definition)
-    with _undone(context, item):
-        context.engine.add(_update_query(context, item, made))
+    return _add_to_catalog(context, str(statement.name), made, definition)
 
 
-def _update_query(context: Context, item: CatalogObject, made: MadeUpdate) -> UpdateQuery:
+def _update_query(
+    context: Context, item: CatalogObject, made: MadeUpdate, sink: LogSink
+) -> UpdateQuery:
     """The update query of a catalog object."""
     saved = item.definition
     place = UpdatePlace(
         number=item.id,
         name=item.name,
-        log=result_log(context, made, context.streams.find(item.id)),
+        sink=sink,
         beginning=Beginning.from_json(saved["beginning"]),
         options=saved["options"],
         state=saved["state"],
-        snapshot=context.snapshot_of(item),
+        snapshot=None if item.passes else context.snapshot_of(item),
     )
     return update_query(made, place)
 
@@ -230,24 +244,34 @@ def functions_with_state(made: Made) -> list[list[str]]:
     return [list(one) for one in sorted({(c.name, str(c.life), name_of(c.type)) for c in calls})]
 
 
-def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery:
-    """The query of a catalog object, attached to its tables."""
+def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) -> LogSink:
+    """Where the results of a query of the catalog go."""
+    table, settings = context.streams.find(item.id), context.settings
+    if isinstance(made, MadeUpdate):
+        return LogSink(result_log(context, made, table))
     saved = item.definition
-    table = context.streams.find(item.id)
     least = 0 if saved["view"] is None else 2 * MOST_INSTANTS  # until the view has them
     log = ResultLog(
         table,
         made.output.schema,
-        keep=lambda: max(context.settings.integer("results_kept"), least),
-        keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
+        keep=lambda: max(settings.integer("results_kept"), least),
+        keep_bytes=lambda: settings.integer("results_mb") * MEBIBYTE,
     )
-    emit: Emit = made.query.emit.what if made.query.emit is not None else "all"
-    sink: Sink = LogSink(log)
-    if saved["view"] is not None:
-        view = context.streams.find(saved["view"])
-        assert view is not None
-        ties = made.kind not in ("interval", "realtime")
-        sink = ViewSink(log, view, emit, ties)
+    if saved["view"] is None:
+        return LogSink(log)
+    view = context.streams.find(saved["view"])
+    assert view is not None
+    return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))
+
+
+def emit_of(made: Made) -> Emit:
+    """What a query gives of its results."""
+    return made.query.emit.what if made.query.emit is not None else "all"
+
+
+def _query(context: Context, item: CatalogObject, made: Made, sink: Sink) -> ContinuousQuery:
+    """The query of a catalog object, attached to its tables."""
+    saved = item.definition
     sampling = made.sampling()
     query = ContinuousQuery(
         number=item.id,
@@ -261,14 +285,14 @@ def _query(context: Context, item: CatalogObject, made: Made) -> ContinuousQuery
         tables=made.tables,
         sink=sink,
         world=made.world,
-        emit=emit,
+        emit=emit_of(made),
         wish=saved["options"]["mode"],
         priority=saved["options"]["priority"],
         max_wait_s=saved["options"]["max_wait"],
         budget_s=saved["options"].get("budget") or _budget(made),
         state=saved["state"],
-        snapshot=context.snapshot_of(item),
-        functions=made.functions(sampling, context.functions_of(item)),
+        snapshot=None if item.passes else context.snapshot_of(item),
+        functions=made.functions(sampling, None if item.passes else context.functions_of(item)),
     )
     query.attach()
     return query
@@ -283,19 +307,18 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
         refuse_update_query(statement.query, "a materialized view")
-        with continuous_text(context, statement) as (query, text):
+        with (
+            _making(context) as objects,
+            continuous_text(context, statement) as (query, text),
+        ):
             Checker(CatalogTables(context), query, text).check()
             made = Made(context, query, text)
             definition = _view_definition(context, statement, made)
             saved = {"table": definition.as_json()}
-            item = add_stream(context, "materialized view", statement.name, definition, saved)
-            try:
-                name, begins = f"_{statement.name}", statement.from_beginning
-                _register(running, name, query, text, options, begins, item.id, made)
-            except BaseException:
-                context.catalog.remove(item)
-                _forget_view(context, item)
-                raise
+            view = add_stream(context, "materialized view", statement.name, definition, saved)
+            name, begins = f"_{statement.name}", statement.from_beginning
+            item = _add_query(context, name, made, options, begins, view.id)
+        _put_to_work(context, item, made, objects)
     return Result("CREATE MATERIALIZED VIEW")
 
 
@@ -351,7 +374,7 @@ def open_queries(context: Context) -> None:
     context.engine.on_failure = _tell_readers
     for item in context.catalog.all("continuous query"):
         try:
-            _start(context, item)
+            start(context, item)
         except Error as error:
             context.dormant[item.key] = error
     context.engine.open(_read_by_dormant(context))
@@ -367,7 +390,7 @@ def _read_by_dormant(context: Context) -> list[StreamingTable]:
     return [table for table in tables if table is not None]
 
 
-def _tell_readers(query: Factory) -> None:
+def _tell_readers(query: Hosted) -> None:
     """Readers of a query that failed get its error."""
     if query.error is None or not isinstance(query, ContinuousQuery | UpdateQuery):
         return
@@ -375,20 +398,58 @@ def _tell_readers(query: Factory) -> None:
         query.sink.log.fail(query.error)
 
 
-def _start(context: Context, item: CatalogObject) -> None:
+def query_of(
+    context: Context, item: CatalogObject, made: Made | MadeUpdate, sink: LogSink
+) -> ContinuousQuery | UpdateQuery:
+    """The query of an object, attached to its tables."""
+    if isinstance(made, MadeUpdate):
+        return _update_query(context, item, made, sink)
+    return _query(context, item, made, sink)
+
+
+def passing_object(made: Made | MadeUpdate) -> CatalogObject:
+    """A query that is in no catalog, for as long as its reader; described as those that are."""
+    number = next(_passing_numbers)
+    definition = {
+        "text": made.query.text,
+        "options": _options(None),
+        "functions": made.functions if isinstance(made, MadeUpdate) else functions_with_state(made),
+        "beginning": beginning_of(made, False).as_json(),
+        "types": made.types if isinstance(made, MadeUpdate) else made.analyser.known,
+        "time_zone": made.world.time_zone,
+        "view": None,
+        "state": "running",
+    }
+    return CatalogObject(-number, "continuous query", f"(subscription {number})", definition, "")
+
+
+_passing_numbers = itertools.count(1)
+
+SinkMaker = Callable[[Context, CatalogObject, "Made | MadeUpdate"], LogSink]
+
+
+def start(context: Context, item: CatalogObject, sink_of: SinkMaker = stored_sink) -> None:
+    """A query of the catalog goes to work."""
+    _start(context, item, _planned(context, item), sink_of)
+
+
+def _planned(context: Context, item: CatalogObject) -> Made | MadeUpdate:
+    """A query of the catalog, planned again."""
     check_registered(context, item.definition.get("functions", []))
     query, known = make_query(item.definition["text"]), item.definition["types"]
-    made: Made | MadeUpdate
-    if is_update_query(query):
-        made = MadeUpdate(context, query, query.text, known, stored_zone(item.definition))
-    else:
-        made = Made(context, query, query.text, known, stored_zone(item.definition))
+    plan = MadeUpdate if is_update_query(query) else Made
+    return plan(context, query, query.text, known, stored_zone(item.definition))
+
+
+def _start(
+    context: Context,
+    item: CatalogObject,
+    made: Made | MadeUpdate,
+    sink_of: SinkMaker = stored_sink,
+) -> None:
     for table in made.tables:
         table.kept = True
-    if isinstance(made, MadeUpdate):
-        context.engine.add(_update_query(context, item, made))
-    else:
-        context.engine.add(_query(context, item, made))
+    context.engine.add(query_of(context, item, made, sink_of(context, item, made)))
     context.dormant.pop(item.key, None)
 
 
@@ -397,7 +458,7 @@ def wake_dormant(context: Context) -> None:
     for item in context.catalog.all("continuous query"):
         if item.key in context.dormant:
             try:
-                _start(context, item)
+                start(context, item)
             except Error as error:
                 context.dormant[item.key] = error
     context.engine.miss(_read_by_dormant(context))
@@ -449,8 +510,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
                 )
             check_no_sinks(context, item.name)
             check_no_functions(context, item)
-            context.catalog.remove(item)
-            _forget(context, item)
+            _remove(context, item)
             return Result("KILL QUERY")
         query = context.engine.find_named(item.name)
         if statement.action == "pause":
@@ -460,7 +520,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
             return Result("PAUSE QUERY")
         item = context.catalog.change(item, {**item.definition, "state": "running"})
         if query is None:
-            _start(context, item)
+            start(context, item)
             context.engine.miss(_read_by_dormant(context))
         elif query.state != "running":
             if isinstance(query.sink, LogSink):
@@ -469,8 +529,20 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
     return Result("RESUME QUERY")
 
 
+def _remove(context: Context, item: CatalogObject, *views: CatalogObject) -> None:
+    """Ends a query, and removes it with its results, its own streams and the view that it keeps."""
+    generated = generated_for(context, item)
+    context.catalog.remove(item, *views, *generated)
+    _forget(context, item)
+    for each in generated:
+        if each.kind == "source":
+            context.sources.end(each)
+    for each in (*views, *generated):
+        forget_stream(context, each)
+
+
 def _forget(context: Context, item: CatalogObject) -> None:
-    """Stops a query that has left the catalog, and removes it with its results."""
+    """Stops a query that has left the catalog, and removes its results."""
     query = context.engine.remove(item.name)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
@@ -481,12 +553,8 @@ def _forget(context: Context, item: CatalogObject) -> None:
             query.forget_snapshot()
         context.snapshot_of(item).remove()
         context.functions_of(item).remove()
-    table = context.streams.remove(item.id)
-    if table is not None:
-        with table.upkeep:
-            shutil.rmtree(table.folder, ignore_errors=True)
+    forget_stream(context, item)
     release_streams(context, item.definition["reads"])
-    drop_generators(context, item.name.removeprefix("_"))
 
 
 def release_streams(context: Context, numbers: Iterable[int]) -> None:
@@ -517,8 +585,7 @@ def drop_query(running: Running, statement: Drop) -> Result:
             )
         check_no_sinks(context, item.name)
         check_no_functions(context, item)
-        context.catalog.remove(item)
-        _forget(context, item)
+        _remove(context, item)
     return Result("DROP QUERY")
 
 
@@ -534,26 +601,9 @@ def drop_materialized_view(running: Running, statement: Drop) -> Result:
         check_unread(context, item)
         check_no_sinks(context, item.name)
         query = context.find(f"_{item.name}")
-        context.catalog.remove(item, *(() if query is None else (query,)))
-        if query is not None:
-            _forget(context, query)
-        _forget_view(context, item)
+        assert query is not None
+        _remove(context, query, item)
     return Result("DROP MATERIALIZED VIEW")
-
-
-def forget_half_made(catalog: Catalog) -> None:
-    """At open: a materialized view without its query was being made when a process ended."""
-    for item in catalog.all("materialized view"):
-        if catalog.find(f"_{item.name}") is None:
-            catalog.remove(item)
-
-
-def _forget_view(context: Context, item: CatalogObject) -> None:
-    """Removes the rows of a materialized view that has left the catalog."""
-    table = context.streams.remove(item.id)
-    if table is not None:
-        with table.upkeep:
-            shutil.rmtree(table.folder, ignore_errors=True)
 
 
 def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Result:
@@ -565,13 +615,14 @@ def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Resu
         if query is None or not any(leaf.window.kind == "landmark" for leaf in query.plan.leaves):
             raise BindError(f"query {statement.name} has no landmark window", sqlstate="55000")
         before = query.state
-        context.engine.pause(query)
-        query.reset_landmark(_landmarks(query, statement))
-        saved = {**item.definition, "beginning": query.beginning.as_json()}
-        context.catalog.change(item, saved)
-        query.state = before
-        if before == "running":
-            context.engine.resume(query)
+        with context.engine.staying([query]):
+            context.engine.pause(query)
+            query.reset_landmark(_landmarks(query, statement))
+            saved = {**item.definition, "beginning": query.beginning.as_json()}
+            context.catalog.change(item, saved)
+            query.state = before
+            if before == "running":
+                context.engine.resume(query)
     return Result("ALTER QUERY")
 
 

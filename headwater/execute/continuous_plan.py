@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec
+from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec, refuse_types
 from headwater.compile.upper import UpperBlock, make_upper
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
@@ -199,12 +199,8 @@ class Made:
     def _spec(self, fold: Any, functions: Terms) -> FoldSpec | None:
         if fold is None:
             return None
-
-        def refuse(_text: object) -> list[pa.DataType]:
-            raise NotSupportedError("only Spark knows the types")
-
         try:
-            return make_spec(fold, functions, refuse)
+            return make_spec(fold, functions, refuse_types)
         except NotSupportedError:
             return None
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
+from headwater.engine.elsewhere import HostGone
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.world import World
 from headwater.errors import BindError
@@ -30,6 +32,7 @@ from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
+from headwater.storage.catalog import CatalogObject
 
 
 def explain_select(running: Running, statement: Explain, query: Query) -> Result:
@@ -58,23 +61,41 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if statement.kind != "query":
         return _explain_view(running, statement)
     item = find_query(context, statement.name, statement.text)
-    update = context.engine.find_update(item.name)
-    if update is not None:
-        lines = [f"update query {item.name}, {update.state}", *_zone(context, update.world)]
-        lines += update_lines(context, update.spec, update)
-        lines += measured_update(update) if statement.analyze else []
-        return Result("EXPLAIN", pa.table({"plan": lines}))
-    query = context.engine.find(item.name)
-    if query is None:
+    if context.engine.find_named(item.name) is None:
         raise context.dormant[item.key]
-    lines = [f"continuous query {item.name.removeprefix('_')}, {query.state}"]
-    lines += _zone(context, query.world)
-    lines += _plan_lines(context, query.plan, query.specs, query)
-    lines.append(_upper_line(query.plan, query.evaluation.upper_tier))
-    lines.append(query.chooser.explain())
-    if statement.analyze:
-        lines += _measured(query)
+    lines = object_lines(context, item, statement.analyze)
     return Result("EXPLAIN", pa.table({"plan": lines}))
+
+
+def object_lines(context: Context, item: CatalogObject, analyze: bool) -> list[str]:
+    """The plan of a query or continuous view as it runs; the host that has it tells it."""
+    made = context.engine.hosted(item.name)
+    while made is not None and (elsewhere := made.elsewhere) is not None:
+        try:
+            lines = elsewhere.explain(item.name, item.id, analyze)
+            return [f"{lines[0]}, in {elsewhere.name}", *lines[1:]]
+        except HostGone:
+            elsewhere.wait_gone()
+    if isinstance(made, ContinuousView):
+        return _lines_of_view(context, made, analyze)
+    if isinstance(made, UpdateQuery):
+        lines = [f"update query {made.name}, {made.state}", *_zone(context, made.world)]
+        lines += update_lines(context, made.spec, made)
+        return [*lines, *(measured_update(made) if analyze else [])]
+    assert isinstance(made, ContinuousQuery)
+    lines = [f"continuous query {made.name.removeprefix('_')}, {made.state}"]
+    lines += _zone(context, made.world)
+    lines += _plan_lines(context, made.plan, made.specs, made)
+    lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
+    lines.append(made.chooser.explain())
+    return [*lines, *(_measured(made) if analyze else [])]
+
+
+def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> list[str]:
+    how = f"maintenance {view.maintenance}" if view.specs else "re-evaluated"
+    lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
+    lines += _view_lines(context, view, view.maintenance)
+    return [*lines, *(_measured_view(view) if analyze else [])]
 
 
 def explain_view(running: Running, statement: CreateView) -> Result:
@@ -113,7 +134,7 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
     """What runs at each insert, with the names that the part above has for it."""
     lines = []
-    inline = context.settings.integer("inline_rows") > 0
+    inline = context.settings.inline_rows > 0
     for number, spec in enumerate(specs):
         fold = spec.plan
         lines.append(
@@ -141,11 +162,7 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
         raise unknown_view(context, statement.name, statement.text)
     if view is None:
         return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
-    how = f"maintenance {view.maintenance}" if view.specs else "re-evaluated"
-    lines = [f"continuous view {item.name}, {how}", *_zone(context, view.world)]
-    lines += _view_lines(context, view, view.maintenance)
-    if statement.analyze:
-        lines += _measured_view(view)
+    lines = object_lines(context, item, statement.analyze)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
@@ -209,7 +226,7 @@ def _plan_lines(
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
         return [f"re-evaluated over {leaves}: {plan.reason}"]
     lines = []
-    inline = context.settings.integer("inline_rows") > 0
+    inline = context.settings.inline_rows > 0
     for number, spec in enumerate(specs):
         fold = spec.plan
         leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)

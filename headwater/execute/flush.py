@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headwater.engine.factory import Factory
+from headwater.engine.hosted import Hosted
 from headwater.errors import BindError, Error
 from headwater.execute.context import Context, Running
 from headwater.result import Result
@@ -41,7 +41,7 @@ def flush_all(context: Context) -> None:
 
 def _factories(context: Context) -> list[tuple[str, bool, str]]:
     """Queries and views that stopped, whether for a while, and why."""
-    found: list[tuple[str, Factory]] = [
+    found: list[tuple[str, Hosted]] = [
         *(("query", query) for query in context.engine.named()),
         *(("view", view) for view in context.engine.views()),
     ]

@@ -49,6 +49,8 @@ def _from_catalog(item: CatalogObject) -> SqlFunction:
 
 def _know(context: Context, function: SqlFunction | PythonFunction) -> None:
     context.functions[function.name.lower()] = function
+    context.function_changes += 1
+    context.tell_functions()
     context.kernel.add_function(function)
 
 
@@ -285,6 +287,8 @@ def drop_function(running: Running, statement: Drop) -> Result:
     context = running.context
     with context.ddl:
         found = context.functions.pop(statement.name.key, None)
+        context.function_changes += 1
+        context.tell_functions()
         if found is None and not statement.if_exists:
             raise _unknown(statement.name, list(context.functions), "function", statement.text)
         stored = context.catalog.find(statement.name, "function")

@@ -1,14 +1,13 @@
 """`STREAM(f(x, …), 'CUT …')`: a user's generator as the source of a continuous query (EQ9, ECQ §2.2).
 
 The query gets a stream of its own, with the columns that the function returns, and a source that calls the
-function with the arguments; both go with the query. One call written twice is one stream. Must never: start a
-source before its query reads the stream.
+function with the arguments; both come into the catalog and leave it with the query. One call written twice is
+one stream. Must never: start a source before its query reads the stream.
 """
 
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -53,29 +52,24 @@ def continuous_text(
 def generating(
     context: Context, name: Name, query: Query, text: str
 ) -> Iterator[tuple[Query, str]]:
-    """The query of a continuous query over streams of its own; they are filled when it is made."""
+    """The query of a continuous query over streams of its own, whose sources are to be started."""
     calls = [r for r in query.table_references if r.generator is not None]
     if not calls:
         yield query, text
         return
     made: dict[tuple[str, str], CatalogObject] = {}
+    edited = EditedText(query.text)
+    for reference in calls:
+        stream, span = _stream(context, name, query, text, reference, made)
+        edited.replace(span.start, span.end, quoted(stream.name))
+    whole = make_query(edited.text)
     try:
-        edited = EditedText(query.text)
-        for reference in calls:
-            stream, span = _stream(context, name, query, text, reference, made)
-            edited.replace(span.start, span.end, quoted(stream.name))
-        whole = make_query(edited.text)
-        try:
-            yield whole, whole.text
-        except Error as error:
-            error.place = _original(error, edited, query, text)
-            raise
-        for item in made.values():
-            _start(context, item)
-    except BaseException:
-        for item in made.values():
-            _drop(context, item)
+        yield whole, whole.text
+    except Error as error:
+        error.place = _original(error, edited, query, text)
         raise
+    for item in made.values():
+        _add_source(context, item)
 
 
 def _original(error: Error, edited: EditedText, query: Query, text: str) -> Place | None:
@@ -162,41 +156,21 @@ def _is_time(type_: pa.DataType) -> bool:
     return any(is_kind(type_) for is_kind in kinds)
 
 
-def _start(context: Context, item: CatalogObject) -> None:
+def _add_source(context: Context, item: CatalogObject) -> None:
     """Makes the source that fills a stream; the stream has its name."""
     saved, table = item.definition[OWNER], context.streams.find(item.id)
     assert table is not None
     url = f"python:{saved['function']}"
-    context.sources.create(item.name, table, url, from_json(saved["options"]))
+    context.sources.add(item.name, table, url, from_json(saved["options"]))
 
 
-def _drop(context: Context, item: CatalogObject) -> None:
-    if context.find(item.name) is None:
-        return  # it went with its query
-    source = context.sources.find(item.name)
-    if source is not None:
-        context.sources.drop(source)
-    context.catalog.remove(item)
-    table = context.streams.remove(item.id)
-    if table is not None:
-        with table.upkeep:
-            shutil.rmtree(table.folder, ignore_errors=True)
-
-
-def drop_generators(context: Context, query: str) -> None:
-    """Ends the sources of a query that is no more, and removes its streams."""
-    for item in context.catalog.all("stream"):
-        if item.definition.get(OWNER, {}).get("query") == query:
-            _drop(context, item)
-
-
-def open_generators(context: Context) -> None:
-    """At open: what a crash left between a stream, its query and its source."""
-    for item in context.catalog.all("stream"):
-        owner = item.definition.get(OWNER)
-        if owner is None:
-            continue
-        if context.find(owner["query"]) is None:
-            _drop(context, item)
-        elif context.sources.find(item.name) is None and owner["function"] in context.functions:
-            _start(context, item)
+def generated_for(context: Context, query: CatalogObject) -> list[CatalogObject]:
+    """The streams that a query has for itself, and their sources."""
+    owner = query.name.removeprefix("_")
+    streams = [
+        item
+        for item in context.catalog.all("stream")
+        if item.definition.get(OWNER, {}).get("query") == owner
+    ]
+    sources = [context.sources.find(stream.name) for stream in streams]
+    return [*streams, *(source for source in sources if source is not None)]

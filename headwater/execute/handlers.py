@@ -42,6 +42,29 @@ def drop_relation(running: Running, statement: s.Drop) -> Result:
     return tables.drop_table(running, statement)
 
 
+DROP_HANDLERS: dict[str, Handler] = {
+    "table": drop_relation,
+    "streaming table": drop_relation,
+    "stream": drop_relation,
+    "function": functions.drop_function,
+    "index": indexes.drop_index,
+    "continuous query": continuous.drop_query,
+    "query": continuous.drop_query,
+    "materialized view": continuous.drop_materialized_view,
+    "procedure": functions.drop_procedure,
+    "view": views.drop_view,
+    "sink": connectors.drop_connector,
+    "source": connectors.drop_connector,
+    "token": users.drop_token,
+    "user": users.drop_user,
+}
+
+
+def drop(running: Running, statement: s.Drop) -> Result:
+    """DROP of anything."""
+    return DROP_HANDLERS[statement.kind.lower()](running, statement)
+
+
 HANDLERS: dict[type[s.Statement], Handler] = {
     s.Advance: streaming_tables.advance,
     s.AlterTableSetClock: table_clock.set_clock,
@@ -70,6 +93,7 @@ HANDLERS: dict[type[s.Statement], Handler] = {
     s.VerifyView: views.verify_view,
     s.Delete: change.delete,
     s.Describe: show.describe,
+    s.Drop: drop,
     s.Explain: show.explain,
     s.ExplainObject: explain_continuous.explain_object,
     s.Flush: flush.flush,
@@ -88,26 +112,3 @@ HANDLERS: dict[type[s.Statement], Handler] = {
     s.CreateToken: users.create_token,
     s.CreateUser: users.create_user,
 }
-DROP_HANDLERS: dict[str, Handler] = {
-    "table": drop_relation,
-    "streaming table": drop_relation,
-    "stream": drop_relation,
-    "function": functions.drop_function,
-    "index": indexes.drop_index,
-    "continuous query": continuous.drop_query,
-    "query": continuous.drop_query,
-    "materialized view": continuous.drop_materialized_view,
-    "procedure": functions.drop_procedure,
-    "view": views.drop_view,
-    "sink": connectors.drop_connector,
-    "source": connectors.drop_connector,
-    "token": users.drop_token,
-    "user": users.drop_user,
-}
-
-
-def handler_of(statement: s.Statement) -> Handler | None:
-    """What carries out a statement; None if nothing does yet."""
-    if isinstance(statement, s.Drop):
-        return DROP_HANDLERS.get(statement.kind.lower())
-    return HANDLERS.get(type(statement))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pyarrow as pa
 from sqlglot import exp
@@ -12,7 +13,7 @@ from sqlglot import exp
 from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
-from headwater.execute.answers import LARGEST_ANSWER, Answer, Present
+from headwater.execute.answers import LARGE_TABLE, LARGEST_ANSWER, Answer, Present
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running
 from headwater.execute.expansion import expanded
@@ -29,6 +30,7 @@ from headwater.execute.reading import (
     windowed,
 )
 from headwater.expression.predicate import columns_of
+from headwater.expression.terms import Terms
 from headwater.kernel.functions import SqlFunction
 from headwater.kernel.kernel import Work
 from headwater.plan.blocks import unknown_table
@@ -42,13 +44,21 @@ from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText, Name
 from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
-from headwater.storage.streaming.definition import EPOCH_NUMBER
-from headwater.storage.streaming.read import ScanCounts, Selected, StreamSnapshot, Wanted, select
+from headwater.storage.standard_table import StandardTable
+from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
+from headwater.storage.streaming.read import ScanCounts, Selection, StreamSnapshot, Wanted
+from headwater.storage.streaming.table import StreamingTable
+
+MOST_VALUES = 16  # of parameters, whose scans are kept with one statement
 
 
 def run_query(running: Running, query: Query) -> Result:
     """The rows of a query."""
     context = running.context
+    scan = ready_scan(context, query)
+    plain = None if scan is None else scan.run(context)
+    if plain is not None:
+        return Result("SELECT", plain.rows)
     view = view_alone(context, query)
     if view is None:
         return Result("SELECT", _rows(running, query))
@@ -75,7 +85,7 @@ class _Present:
     def __call__(self) -> Present | None:
         """The version of the view and the settings; None if another version may have to be made."""
         context = self._context
-        marks = context.catalog.changes, len(context.functions)
+        marks = context.catalog.changes, context.function_changes
         if marks != self._marks:
             self._view = view_alone(context, self._query)
             self._marks = marks
@@ -90,6 +100,9 @@ class _Present:
 def columns_of_query(running: Running, query: Query) -> pa.Schema:
     """The columns that a query gives, without running it where Spark has to be asked."""
     context = running.context
+    scan = ready_scan(context, query)
+    if scan is not None:
+        return scan.plan.schema
     with reading(context, query, running.text) as found:
         constants = constant_row(found)
         if constants is not None:
@@ -160,6 +173,149 @@ class PlainScan:
     counts: ScanCounts | None = None
 
 
+class StreamScan:
+    """A plain scan of a streaming table, made ready for as long as the table has this definition."""
+
+    def __init__(self, name: str, definition: Definition, plan: ScanPlan) -> None:
+        self.name, self.plan = name, plan
+        self.table: weakref.ref[StreamingTable] | None = None  # of a scan that is kept
+        by_time = len(plan.order) == 1 and plan.order[0].column == definition.time
+        columns = tuple(n for n in definition.stored_schema.names if n in plan.needed)
+        descending = by_time and plan.order[0].descending
+        pushed = plan.limit if by_time or not plan.order else None
+        self._selection = Selection(
+            definition, Wanted(columns, plan.predicate, None, None, descending, pushed)
+        )
+        self._rest = replace(plan, order=()) if by_time else plan  # storage gives rows in time
+
+    def run(self, context: Context) -> PlainScan | None:
+        """The rows as of now; None if the table has changed or is gone."""
+        table = None if self.table is None else self.table()
+        if table is None:
+            return None
+        with contextlib.ExitStack() as stack:
+            with context.streams.visibility:
+                snapshot = stack.enter_context(table.reading())
+            if snapshot.definition is not self._selection.definition:
+                return None
+            return self.of(context, snapshot)
+
+    def of(self, context: Context, snapshot: StreamSnapshot, *, shared: bool = True) -> PlainScan:
+        """The rows of a snapshot; `shared`: perhaps those that another reader holds, uncounted."""
+        if not shared or snapshot.next_sequence < LARGE_TABLE:
+            selected = self._selection.of(snapshot)
+            rows = finish(self._rest, selected.rows)
+            return PlainScan(self.plan, rows, self.name, selected.counts)
+        key = (
+            str(snapshot.folder),
+            context.catalog.changes,
+            snapshot.version,
+            snapshot.generation,
+            snapshot.next_sequence,
+            snapshot.oldest_visible,
+            self.plan,
+        )
+        rows = context.shared.of(key, lambda: finish(self._rest, self._selection.of(snapshot).rows))
+        return PlainScan(self.plan, rows, self.name)
+
+
+class FileScan:
+    """A plain scan of a standard table, made ready for as long as the table has these columns."""
+
+    def __init__(self, name: str, table: StandardTable, plan: ScanPlan, schema: pa.Schema) -> None:
+        self.name, self.plan = name, plan
+        self._table, self._schema = weakref.ref(table), schema
+
+    def run(self, context: Context) -> PlainScan | None:
+        """The rows as of now; None if the table has changed or is gone."""
+        table = self._table()
+        if table is None:
+            return None
+        with table.reading() as version:
+            if version.schema is not self._schema:
+                return None
+            if version.row_count < LARGE_TABLE:
+                rows = scan_files(self.plan, version.files, version.schema)
+            else:
+                key = (str(table.folder), version.version, self.plan)
+                rows = context.shared.of(
+                    key, lambda: scan_files(self.plan, version.files, version.schema)
+                )
+            return PlainScan(self.plan, rows, self.name)
+
+
+_Scans = tuple[object, dict[tuple[str, ...], StreamScan | FileScan | None]]
+
+
+def ready_scan(
+    context: Context, query: Query, values: tuple[str, ...] = ()
+) -> StreamScan | FileScan | None:
+    """The query as a plain scan of a table; it is kept with the statement until the catalog changes.
+
+    `values`: of `$1`, `$2`, …, as SQL texts; the scans of a few are kept.
+    """
+    marks = (
+        context.identity,
+        context.catalog.changes,
+        context.function_changes,
+        context.settings.changes,
+    )
+    known: _Scans | None = query.facts.get(ready_scan)
+    if known is None or known[0] != marks or len(known[1]) > MOST_VALUES:
+        known = query.facts[ready_scan] = marks, {}
+    if values not in known[1]:
+        known[1][values] = _made_scan(context, query, values)
+    return known[1][values]
+
+
+def scan_with_values(running: Running, query: Query, values: tuple[str, ...]) -> Result | None:
+    """The rows of a plain scan with values for `$1`, `$2`, …; None if the query is more than that."""
+    scan = ready_scan(running.context, query, values)
+    plain = None if scan is None else scan.run(running.context)
+    return None if plain is None else Result("SELECT", plain.rows)
+
+
+def _scanned(query: Query) -> Name | None:
+    """The name that stands alone in FROM of what may be a plain scan."""
+    alone = len(query.table_references) == 1 and plain_source(query.tree) is not None
+    return query.table_references[0].name if alone and query.is_plain else None
+
+
+def _made_scan(
+    context: Context, query: Query, values: tuple[str, ...]
+) -> StreamScan | FileScan | None:
+    name = query.fact(_scanned)
+    if name is None:
+        return None
+    table, terms = context.stream(name), context.terms()
+    terms = replace(terms, values=values) if values else terms
+    if table is None:
+        return _file_scan(context, name, query.tree, terms)
+    if table.definition.kind == "stream":
+        return None
+    made = _stream_scan(name, table.definition, query.tree, terms)
+    if made is not None:
+        made.table = weakref.ref(table)
+    return made
+
+
+def _file_scan(context: Context, name: str, tree: exp.Expr | None, terms: Terms) -> FileScan | None:
+    item = context.find(name)
+    table = None if item is None else context.tables.get(item.id)
+    if table is None:
+        return None
+    schema = table.snapshot.schema
+    plan = scan_plan(tree, schema, terms=terms)
+    return None if plan is None else FileScan(str(name), table, plan, schema)
+
+
+def _stream_scan(
+    name: str, definition: Definition, tree: exp.Expr | None, terms: Terms
+) -> StreamScan | None:
+    plan = scan_plan(tree, definition.stored_schema, definition.hidden, terms)
+    return None if plan is None else StreamScan(str(name), definition, plan)
+
+
 def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     """The rows, if the query is a plain scan of one table; else None.
 
@@ -167,95 +323,40 @@ def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     """
     if found.query.previous or any(leaf.calls for leaf in found.leaves.values()):
         return None
-    tree, text = _plain_text(found)
+    tree = _plain_tree(found)
     table = plain_source(tree)
     if table is None or not found.query.table_references:  # a function is no table
         return None
     name, context = str(dialect.name_of(table)), found.context
     terms = context.terms()
-    zone = terms.time_zone
     system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
         plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms, versions=True)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
-    if snapshot is not None:
-        definition = snapshot.definition
-        plan = scan_plan(tree, definition.stored_schema, definition.hidden, terms)
-        if plan is None or not shared or found.query.windows:
-            return None if plan is None else _stream_scan(found, snapshot, plan, name)
-        return _shared_stream_scan(found, snapshot, plan, name, text)
-    item = context.find(name)
-    if item is None or item.id not in context.tables:
-        return None
-    standard = context.tables[item.id]
-    plan = scan_plan(tree, standard.schema, terms=terms)
-    if plan is None:
-        return None
-    with standard.reading() as version:
-        key = (item.id, version.version, text, zone)
-        rows = context.shared.of(
-            key, version.row_count, lambda: scan_files(plan, version.files, version.schema)
-        )
-        return PlainScan(plan, rows, name)
+    if snapshot is None:
+        files = _file_scan(context, name, tree, terms)
+        return None if files is None else files.run(context)
+    scan = _stream_scan(name, snapshot.definition, tree, terms)
+    windows = found.query.windows
+    if scan is None or not windows:
+        return None if scan is None else scan.of(context, snapshot, shared=shared)
+    stored, plan = snapshot.definition.stored_schema.names, scan.plan
+    looked = set() if plan.predicate is None else columns_of(plan.predicate)
+    columns = [n for n in stored if n in plan.needed | looked]
+    rows = windowed(found, snapshot, windows[0], columns)
+    return PlainScan(plan, scan_table(plan, rows), name)
 
 
-def _plain_text(found: Reading) -> tuple[exp.Expr | None, str]:
-    """The query without our clauses, VALID and CURRENT_INSTANT put in: its tree and its text."""
+def _plain_tree(found: Reading) -> exp.Expr | None:
+    """The query without our clauses, VALID and CURRENT_INSTANT put in."""
     query = found.query
     if not found.edits and not query.valid:
-        return query.tree, query.text
+        return query.tree
     edited = query.edited()
     time_edits(found, edited)
     tree = dialect.parse_tree(edited.text)
-    return None if isinstance(tree, SqlSyntaxError) else tree, edited.text
-
-
-def _shared_stream_scan(
-    found: Reading, snapshot: StreamSnapshot, plan: ScanPlan, name: str, text: str
-) -> PlainScan:
-    """A plain scan of a streaming table without a window, whose rows another reader may hold."""
-    context = found.context
-    key = (
-        str(snapshot.folder),
-        context.catalog.changes,
-        snapshot.version,
-        snapshot.generation,
-        snapshot.next_sequence,
-        snapshot.oldest_visible,
-        text,
-        context.settings.text("time_zone"),
-    )
-    rows = context.shared.of(
-        key, snapshot.next_sequence, lambda: _stream_scan(found, snapshot, plan, name).rows
-    )
-    return PlainScan(plan, rows, name)
-
-
-def _stream_scan(found: Reading, snapshot: StreamSnapshot, plan: ScanPlan, name: str) -> PlainScan:
-    """A plain scan of a streaming table, with or without a window."""
-    needed = {column for column, _ in plan.columns} | {o.column for o in plan.order}
-    if plan.predicate is not None:
-        needed |= columns_of(plan.predicate)
-    columns = [n for n in snapshot.definition.stored_schema.names if n in needed]
-    windows = found.query.windows
-    if windows:
-        rows = windowed(found, snapshot, windows[0], columns)
-        return PlainScan(plan, scan_table(plan, rows), name)
-    selected = _selected(snapshot, plan, tuple(columns))
-    return PlainScan(plan, finish(plan, selected.rows), name, selected.counts)
-
-
-def _selected(snapshot: StreamSnapshot, plan: ScanPlan, columns: tuple[str, ...]) -> Selected:
-    by_time = len(plan.order) == 1 and plan.order[0].column == snapshot.definition.time
-    pushed = plan.limit if by_time or not plan.order else None
-    wanted = Wanted(
-        columns,
-        plan.predicate,
-        descending=by_time and plan.order[0].descending,
-        limit=pushed,
-    )
-    return select(snapshot, wanted)
+    return None if isinstance(tree, SqlSyntaxError) else tree
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -13,7 +12,7 @@ from headwater.engine.conflation import Conflation
 from headwater.engine.newest_results import shown_rows
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_sinks import LogSink
-from headwater.engine.results import ResultLog, ResultSet
+from headwater.engine.results import ResultLog, Told
 from headwater.engine.subscription import Out, Pusher, Subscription, start_position
 from headwater.engine.token import decode, encode
 from headwater.engine.update_query import UpdateQuery
@@ -21,8 +20,6 @@ from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.definition import EPOCH_NUMBER
-
-_numbers = itertools.count(1)
 
 
 def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table | None:
@@ -37,7 +34,7 @@ def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table
     if query is None:
         raise context.dormant[item.key]
     if isinstance(query, UpdateQuery):
-        return query.newest.shown()
+        return query.shown()
     found = log_of(query).last()
     rows = query.evaluation.output.schema.empty_table() if found is None else found.rows
     if not numbered or not query.sampling.cut:
@@ -78,7 +75,7 @@ def open_subscription(
     conflation = Conflation(output_of(query), conflate_by) if conflate_by else None
     known = partial(decode, query_id=query.number, incarnation=incarnation)
 
-    def token_of(result: ResultSet) -> str:
+    def token_of(result: Told) -> str:
         return encode(query.number, incarnation, result.position, result.instant)
 
     return Subscription(
@@ -109,15 +106,11 @@ def remove_later(
 
     def end() -> None:
         query = context.engine.remove(name)
+        context.passing.pop(name.casefold(), None)
         if query is not None:
             release([table.definition.id for table in query.tables])
 
     return remove
 
 
-def fresh_name() -> str:
-    """A name for a query that has none."""
-    return f"(subscription {next(_numbers)})"
-
-
-__all__ = ["Out", "Pusher", "Subscription", "fresh_name", "last_result", "open_subscription"]
+__all__ = ["Out", "Pusher", "Subscription", "last_result", "open_subscription"]

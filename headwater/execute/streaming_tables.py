@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import shutil
 from dataclasses import replace
 from typing import Any
 
@@ -57,6 +56,14 @@ def add_stream(
         context.streams.add(replace(definition, id=item.id))
         undo.pop_all()
     return item
+
+
+def forget_stream(context: Context, item: CatalogObject) -> None:
+    """Removes the rows of a table that is not in the catalog."""
+    table = context.streams.remove(item.id)
+    if table is not None:
+        with table.upkeep:
+            context.discard(table.folder)
 
 
 def _definition(statement: CreateStreamingTable, folder: str) -> Definition:
@@ -168,17 +175,12 @@ def drop_streaming_table(running: Running, statement: Drop) -> Result:
                 sqlstate="2BP01",
                 hint=f"DROP SOURCE {used[0]} first",
             )
-        for index in _indexes_of(context, found.id):
-            context.catalog.remove(index)
-        context.catalog.remove(found)
-        table = context.streams.remove(found.id)
-        if table is not None:
-            with table.upkeep:
-                shutil.rmtree(table.folder, ignore_errors=True)
+        context.catalog.remove(*_indexes_of(context, found.id), found)
+        forget_stream(context, found)
     return Result(f"DROP {statement.kind.upper()}")
 
 
-def _indexes_of(context: Context, number: int) -> list[Any]:
+def _indexes_of(context: Context, number: int) -> list[CatalogObject]:
     return [o for o in context.catalog.all("index") if o.definition["table_id"] == number]
 
 
@@ -188,7 +190,8 @@ def set_range(running: Running, statement: AlterTableSetRange) -> Result:
     with context.ddl:
         table = context.streaming_table(statement.name, statement.text)
         ticks = _ticks(statement.range, table.definition.time_type)
-        with table.upkeep:
+        engine = context.engine
+        with engine.staying(engine.reading(table)), table.upkeep:
             changed = replace(table.definition, range_ticks=ticks)
             item = context.find(statement.name)
             assert item is not None

@@ -14,17 +14,21 @@ from headwater.engine.update_query import UpdateQuery
 from headwater.errors import DataError, NotSupportedError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
-from headwater.execute.continuous import beginning_of, find_query, release_streams
+from headwater.execute.continuous import (
+    find_query,
+    passing_object,
+    query_of,
+    release_streams,
+)
 from headwater.execute.continuous_plan import Made
 from headwater.execute.expansion import expanding_continuous
 from headwater.execute.query_results import (
     Subscription,
-    fresh_name,
     open_subscription,
     output_of,
     remove_later,
 )
-from headwater.execute.update_queries import MadeUpdate, UpdatePlace, result_log, update_query
+from headwater.execute.update_queries import MadeUpdate, result_log
 from headwater.plan.checks import Checker
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
@@ -76,45 +80,28 @@ def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
 
 
 def _passing_expanded(context: Context, target: Query, text: str) -> ContinuousQuery | UpdateQuery:
+    made: Made | MadeUpdate
     if is_update_query(target):
         made = MadeUpdate(context, target, text)
-        for table in made.tables:
-            table.kept = True
-        begin, log = beginning_of(made, False), result_log(context, made, None)
-        options = {"priority": 0, "max_wait": None}
-        return update_query(made, UpdatePlace(0, fresh_name(), log, begin, options))
-    Checker(CatalogTables(context), target, text).check()
-    return _passing_query(context, Made(context, target, text))
+        log = result_log(context, made, None)
+    else:
+        Checker(CatalogTables(context), target, text).check()
+        made = Made(context, target, text)
+        log = _log_in_memory(context, made)
+    for table in made.tables:
+        table.kept = True
+    item = passing_object(made)
+    context.passing[item.key] = item
+    return query_of(context, item, made, LogSink(log))
 
 
-def _passing_query(context: Context, made: Made) -> ContinuousQuery:
-    """A query that is in no catalog; its results are kept in memory."""
-    log = ResultLog(
+def _log_in_memory(context: Context, made: Made) -> ResultLog:
+    return ResultLog(
         None,
         made.output.schema,
         keep=lambda: context.settings.integer("results_kept"),
         keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
     )
-    for table in made.tables:
-        table.kept = True
-    sampling = made.sampling()
-    query = ContinuousQuery(
-        number=0,
-        name=fresh_name(),
-        statement=made.query.text,
-        plan=made.plan,
-        specs=made.specs,
-        evaluation=made.evaluation,
-        sampling=sampling,
-        beginning=beginning_of(made, False),
-        tables=made.tables,
-        sink=LogSink(log),
-        world=made.world,
-        emit=made.query.emit.what if made.query.emit is not None else "all",
-        functions=made.functions(sampling),
-    )
-    query.attach()
-    return query
 
 
 def follow(context: Context, statement: Subscribe) -> Subscription:

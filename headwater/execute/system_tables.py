@@ -10,6 +10,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.engine.elsewhere import HostGone, host_of
+from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
@@ -93,6 +95,7 @@ SINKS = columns(
 QUERIES = columns(
     name=STRING,
     state=STRING,
+    host=STRING,
     mode=STRING,
     tier=STRING,
     sample=STRING,
@@ -115,6 +118,7 @@ VIEWS = columns(
     kind=STRING,
     maintenance=STRING,
     state=STRING,
+    host=STRING,
     tier=STRING,
     progress=pa.float64(),
     waiting_rows=BIGINT,
@@ -176,6 +180,31 @@ def _row(name: str, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     except Exception as error:  # whatever is wrong with it
         reason = str(error) if isinstance(error, Error) else f"{type(error).__name__}: {error}"
         return {"name": name, "state": "unknown", "error": f"its state cannot be told: {reason}"}
+
+
+class Told:
+    """What other hosts say of their queries; each is asked once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
+
+    def all(self, table: str, query: Hosted) -> list[dict[str, Any]] | None:
+        """The rows of the host that answers a query; None if that is this one."""
+        while (elsewhere := query.elsewhere) is not None:
+            key = elsewhere.name, table
+            try:
+                if key not in self._rows:
+                    self._rows[key] = elsewhere.rows_of(table)
+                return self._rows[key]
+            except HostGone:
+                elsewhere.wait_gone()
+        return None
+
+    def row(self, table: str, query: Hosted) -> dict[str, Any] | None:
+        """The row of a query that another host answers; None if this one does."""
+        name = query.name.removeprefix("_")
+        found = self.all(table, query)
+        return None if found is None else next((row for row in found if row["name"] == name), {})
 
 
 def tables(context: Context) -> pa.Table:
@@ -291,8 +320,12 @@ def metrics(context: Context) -> pa.Table:
         head = f"table.{stream.definition.name}."
         found[head + "unsealed_bytes"] = stream.tail_bytes
         found[head + "sequence"] = stream.state.next_sequence
+    told = Told()
     for view in context.engine.views():
-        found[f"view.{view.name}.waiting_rows"] = view.waiting
+        row = told.row("views", view)
+        found[f"view.{view.name}.waiting_rows"] = (
+            view.waiting if row is None else row["waiting_rows"]
+        )
     for item in context.catalog.all("index"):
         table = context.streams.find(item.definition["table_id"])
         if table is not None:
@@ -331,9 +364,9 @@ def sources(context: Context) -> pa.Table:
 
 def queries(context: Context) -> pa.Table:
     """All continuous queries: how they are kept, how far they are, and what is wrong with them."""
-    engine = context.engine
-    rows = [_row(q.name.removeprefix("_"), partial(_query_row, q)) for q in engine.all()]
-    rows += [_row(query.name, partial(_update_row, query)) for query in engine.updates()]
+    engine, told = context.engine, Told()
+    rows = [_row(q.name.removeprefix("_"), partial(_query_row, q, told)) for q in engine.all()]
+    rows += [_row(query.name, partial(_update_row, query, told)) for query in engine.updates()]
     rows.sort(key=lambda r: str(r["name"]))
     for item in context.catalog.all("continuous query"):
         if item.key in context.dormant:
@@ -345,18 +378,33 @@ def queries(context: Context) -> pa.Table:
     return _rows(rows, QUERIES)
 
 
-def _query_row(query: ContinuousQuery) -> dict[str, Any]:
+def _known_here(query: ContinuousQuery | UpdateQuery) -> dict[str, Any]:
+    """What this process knows of a query, whoever answers it."""
+    return {
+        "name": query.name.removeprefix("_"),
+        "state": query.state,
+        "host": host_of(query.elsewhere),
+        "results": query.results,
+        "readers": len(log_of(query).readers),
+        "error": None if query.error is None else str(query.error),
+        "statement": query.statement,
+        "time_zone": query.world.time_zone,
+    }
+
+
+def _query_row(query: ContinuousQuery, told: Told) -> dict[str, Any]:
+    row = told.row("queries", query)
+    if row is not None:
+        return {**row, **_known_here(query)}
     definition = query.tables[0].definition
     after, timings = query.sampling.after, query.timings
     tiers = sorted({fold.tier for fold in query.folds} | {query.evaluation.upper_tier})
     return {
-        "name": query.name.removeprefix("_"),
-        "state": query.state,
+        **_known_here(query),
         "mode": query.chooser.mode,
         "tier": " and ".join(tiers),
         "sample": query.sampling.kind,
         "last_instant": None if after is None else str(definition.value(after)),
-        "results": query.results,
         "waiting_rows": sum(reader.waiting() for reader in query.readers),
         "waits_for": _waits_for(query),
         "response_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
@@ -364,31 +412,24 @@ def _query_row(query: ContinuousQuery) -> dict[str, Any]:
         "post_cut_ms": round(1000 * timings.last_s, 3) if query.sampling.cut else None,
         "over_budget": query.progress.report(),
         "state_size": sum(fold.merge.size for fold in query.folds),
-        "readers": len(log_of(query).readers),
-        "error": None if query.error is None else str(query.error),
-        "statement": query.statement,
-        "time_zone": query.world.time_zone,
     }
 
 
-def _update_row(query: UpdateQuery) -> dict[str, Any]:
+def _update_row(query: UpdateQuery, told: Told) -> dict[str, Any]:
+    row = told.row("queries", query)
+    if row is not None:
+        return {**row, **_known_here(query)}
     definition, last, timings = query.tables[0].definition, query.sink.last(), query.timings
     return {
-        "name": query.name,
-        "state": query.state,
+        **_known_here(query),
         "mode": query.spec.describe(query.mode),
         "tier": query.tier,
         "sample": "row by row" if query.spec.window is None else "interval",
         "last_instant": None if last is None else str(definition.value(last[0])),
-        "results": query.results,
         "waiting_rows": query.waiting_rows,
         "response_ms": round(1000 * timings.total_s / max(timings.count, 1), 3),
         "worst_response_ms": round(1000 * timings.worst_s, 3),
         "state_size": query.newest.count,
-        "readers": len(log_of(query).readers),
-        "error": None if query.error is None else str(query.error),
-        "statement": query.statement,
-        "time_zone": query.world.time_zone,
     }
 
 
@@ -396,7 +437,12 @@ def staleness(context: Context) -> pa.Table:
     """How stale the keys of update queries are; per query the means over keys, and where its rows are."""
     rows: list[dict[str, Any]] = []
     kinds = [name.removesuffix("_s") for name in STALENESS.names if name.endswith("_s")]
+    told = Told()
     for query in context.engine.updates():
+        elsewhere = told.all("staleness", query)
+        if elsewhere is not None:
+            rows += [row for row in elsewhere if row["query_name"] == query.name]
+            continue
         table, counts = query.staleness()
         seconds = {f"{kind}_s": (table.column(kind).to_numpy() / 1e6).round(6) for kind in kinds}
         every = {n: round(float(v.mean()), 6) if len(v) else 0.0 for n, v in seconds.items()}
@@ -421,12 +467,15 @@ def _waits_for(query: ContinuousQuery) -> str | None:
 
 def views(context: Context) -> pa.Table:
     """All views: how they are kept, how far they are, and which versions can be read."""
-    rows = []
+    rows, told = [], Told()
     for item in context.catalog.all("view"):
         view = context.engine.find_view(item.name)
         row: dict[str, Any] = {"name": item.name, "statement": item.definition["text"]}
         if view is not None:
-            row |= {"kind": "continuous", **_row(item.name, partial(_view_row, context, view))}
+            row |= {
+                "kind": "continuous",
+                **_row(item.name, partial(_view_row, context, view, told)),
+            }
         elif item.definition["continuous"]:
             error = str(context.dormant.get(item.key))
             row |= {"kind": "continuous", "state": "failed", "error": error}
@@ -436,29 +485,36 @@ def views(context: Context) -> pa.Table:
     return _rows(rows, VIEWS)
 
 
-def _view_row(context: Context, view: ContinuousView) -> dict[str, Any]:
+def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, Any]:
     kept = [version.number for version in view.versions.all()]
+    known = {
+        "state": view.state,
+        "host": host_of(view.elsewhere),
+        "version": kept[-1] if kept else None,
+        "versions": kept,
+        "error": None if view.error is None else str(view.error),
+        "shared_with": _shared_with(context, view),
+        "time_zone": view.world.time_zone,
+    }
+    row = told.row("views", view)
+    if row is not None:
+        return {**row, **known}
     pipelines = _folded(view)
     folded = bool(pipelines)
     tiers = sorted({p.fold.tier for p in pipelines} | {view.evaluation.upper_tier})
     seconds = sum(p.timings.total_s for p in pipelines)
     recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
     return {
+        **known,
         "maintenance": view.maintenance if view.specs else "re-evaluated",
-        "state": view.state,
         "tier": " and ".join(tiers) if folded else "Spark",
         "progress": view.progress if folded else 1.0,
         "waiting_rows": view.waiting if folded else 0,
         "groups": sum(p.groups for p in pipelines),
         "state_bytes": sum(p.state_bytes for p in pipelines),
         "spilled_bytes": sum(p.runs.byte_count for p in pipelines),
-        "version": kept[-1] if kept else None,
-        "versions": kept,
         "fold_ms": round(1000 * seconds / max(sum(p.timings.count for p in pipelines), 1), 3),
         "recovery_s": round(sum(recovery), 6) if recovery else None,
-        "error": None if view.error is None else str(view.error),
-        "shared_with": _shared_with(context, view),
-        "time_zone": view.world.time_zone,
     }
 
 

@@ -35,7 +35,8 @@ def set_clock(running: Running, statement: AlterTableSetClock) -> Result:
         if not table._in_range(tick):
             raise DataError("the time is out of range", sqlstate="22008")
         readers = [q for q in context.engine.named() if any(t is table for t in q.tables)]
-        with _standing_still(context, readers):
+        engine = context.engine
+        with engine.staying(engine.reading(table)), _standing_still(context, readers):
             _check_places(context, table, readers, tick)
             clocks.set_clock(table, tick)
         context.engine.let_go_of(table)

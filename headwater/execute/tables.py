@@ -238,30 +238,34 @@ def rename_table(running: Running, statement: AlterTableRename) -> Result:
 
 def rename_column(running: Running, statement: AlterTableRenameColumn) -> Result:
     """ALTER TABLE … RENAME COLUMN a TO b."""
-    table = running.context.standard_table(statement.name, statement.text)
-    old = column_of(statement.column, table.schema, statement.text)
-    new = str(statement.new_name)
-    if any(f.name.casefold() == new.casefold() and f.name != old.name for f in table.schema):
-        place = statement.new_name.span.place(statement.text)
-        raise BindError(f"column {new} exists already", sqlstate="42701", place=place)
-    columns = [(f.name, f.with_name(new) if f.name == old.name else f) for f in table.schema]
-    return _rebuild(running, statement.name, columns)
+    with running.context.ddl:
+        table = running.context.standard_table(statement.name, statement.text)
+        old = column_of(statement.column, table.schema, statement.text)
+        new = str(statement.new_name)
+        if any(f.name.casefold() == new.casefold() and f.name != old.name for f in table.schema):
+            place = statement.new_name.span.place(statement.text)
+            raise BindError(f"column {new} exists already", sqlstate="42701", place=place)
+        columns = [(f.name, f.with_name(new) if f.name == old.name else f) for f in table.schema]
+        return _rebuild(running, statement.name, columns)
 
 
 def drop_columns(running: Running, statement: AlterTableDropColumns) -> Result:
     """ALTER TABLE … DROP COLUMNS."""
-    table = running.context.standard_table(statement.name, statement.text)
-    gone = set()
-    for name in statement.columns:
-        try:
-            gone.add(column_of(name, table.schema, statement.text).name)
-        except Error:
-            if not statement.if_exists:
-                raise
-    columns = [(f.name, f) for f in table.schema if f.name not in gone]
-    if not columns:
-        raise BindError("a table needs at least one column", sqlstate="42P16", hint="DROP TABLE")
-    return _rebuild(running, statement.name, columns)
+    with running.context.ddl:
+        table = running.context.standard_table(statement.name, statement.text)
+        gone = set()
+        for name in statement.columns:
+            try:
+                gone.add(column_of(name, table.schema, statement.text).name)
+            except Error:
+                if not statement.if_exists:
+                    raise
+        columns = [(f.name, f) for f in table.schema if f.name not in gone]
+        if not columns:
+            raise BindError(
+                "a table needs at least one column", sqlstate="42P16", hint="DROP TABLE"
+            )
+        return _rebuild(running, statement.name, columns)
 
 
 def _rebuild(
@@ -269,23 +273,22 @@ def _rebuild(
 ) -> Result:
     """Copies a table into a new folder under other column names, and swaps the two."""
     context = running.context
-    with context.ddl:
-        item, table = _target(context, name, running.text)
-        check_unread(context, item)
-        schema = pa.schema([field for _, field in columns])
-        folder = context.table_folder(item.name, fresh_number(context))
-        with table.writing:
-            try:
-                new = StandardTable.create(folder, schema, context.kept_s)
-                _copy(running, table, new, columns)
-                made = context.catalog.change(
-                    item, definition(schema, folder, item.definition.get("comment"))
-                )
-            except BaseException:
-                context.discard(folder)
-                raise
-            context.tables[made.id] = new
-        table.drop()
+    item, table = _target(context, name, running.text)
+    check_unread(context, item)
+    schema = pa.schema([field for _, field in columns])
+    folder = context.table_folder(item.name, fresh_number(context))
+    with table.writing:
+        try:
+            new = StandardTable.create(folder, schema, context.kept_s)
+            _copy(running, table, new, columns)
+            made = context.catalog.change(
+                item, definition(schema, folder, item.definition.get("comment"))
+            )
+        except BaseException:
+            context.discard(folder)
+            raise
+        context.tables[made.id] = new
+    table.drop()
     return Result("ALTER TABLE")
 
 

@@ -254,7 +254,7 @@ class UpdatePlace:
 
     number: int
     name: str
-    log: ResultLog
+    sink: LogSink
     beginning: Beginning
     options: dict[str, Any]
     state: str = "running"
@@ -270,7 +270,7 @@ def update_query(made: MadeUpdate, place: UpdatePlace) -> UpdateQuery:
         spec=made.spec,
         identifiers=made.identifiers,
         beginning=place.beginning,
-        sink=LogSink(place.log),
+        sink=place.sink,
         world=made.world,
         priority=place.options["priority"],
         max_wait_s=place.options["max_wait"],

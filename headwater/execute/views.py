@@ -214,6 +214,18 @@ def _swap_in(
     old: CatalogObject | None,
 ) -> None:
     """A new view, ready before the old one of its name goes."""
+    known = context.engine.find_view(str(name))
+    with context.engine.staying([] if known is None else [known]):
+        _swap(context, name, definition, made, old)
+
+
+def _swap(
+    context: Context,
+    name: Name,
+    definition: dict[str, Any],
+    made: MadeView,
+    old: CatalogObject | None,
+) -> None:
     definition["incarnation"] = uuid.uuid4().hex[:12]
     view = _new_view(context, str(name), definition, made)
     definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
@@ -372,15 +384,15 @@ def open_views(context: Context) -> None:
     views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
     numbers = {number for item in views for number in item.definition["pipelines"]}
     context.forget_pipelines(numbers)
-    _open(context, views)
+    open_some(context, views)
 
 
 def wake_views(context: Context) -> None:
     """Tries views again that could not start, after a function was made."""
-    _open(context, [i for i in context.catalog.all("view") if i.key in context.dormant])
+    open_some(context, [i for i in context.catalog.all("view") if i.key in context.dormant])
 
 
-def _open(context: Context, items: Sequence[CatalogObject]) -> None:
+def open_some(context: Context, items: Sequence[CatalogObject]) -> None:
     """Views with their pipelines, each with the folds of all views that share it."""
     found: list[tuple[CatalogObject, MadeView]] = []
     for item in items:

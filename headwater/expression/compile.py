@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.expression import functions
 from headwater.expression.coercion import BOOLEAN
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundCall, BoundColumn, walk
-from headwater.expression.operand import Operand, spread
+from headwater.expression.operand import spread
 from headwater.expression.table import called, operand_of
 
 assert functions.OPERATIONS  # entered by being imported
@@ -29,13 +29,14 @@ class Compiled:
     type: pa.DataType
     columns: frozenset[str]
     evaluate: Callable[[pa.Table], pa.ChunkedArray | pa.Array]
+    is_column: bool  # a column as it stands
 
 
 def compiled(expression: Bound) -> Compiled | None:
     """The expression as a closure; None if its value has a type that is only met within one."""
     if expression.type in (NULL, INTERVAL) or pa.types.is_nested(expression.type):
         return None
-    return _compiled(operand_of(expression))
+    return _compiled(expression)
 
 
 def compiled_filter(condition: Bound) -> Compiled | None:
@@ -51,7 +52,7 @@ def compiled_filter(condition: Bound) -> Compiled | None:
     if columns & fixed(condition):
         return None
     whole = parts[0] if len(parts) == 1 else called("and then", parts, BOOLEAN)
-    return _compiled(operand_of(whole))
+    return _compiled(whole)
 
 
 def conjuncts(condition: Bound) -> list[Bound]:
@@ -90,8 +91,11 @@ def filter_rows(table: pa.Table, predicate: Compiled) -> pa.Table:
     return table.filter(predicate.evaluate(table))
 
 
-def _compiled(operand: Operand) -> Compiled:
-    evaluate = operand.evaluate
-    return Compiled(
-        operand.type, operand.columns, lambda table: spread(evaluate(table), table.num_rows)
-    )
+def _compiled(expression: Bound) -> Compiled:
+    operand = operand_of(expression)
+
+    def evaluate(table: pa.Table) -> pa.ChunkedArray | pa.Array:
+        return spread(operand.evaluate(table), table.num_rows)
+
+    is_column = isinstance(expression, BoundColumn)
+    return Compiled(operand.type, operand.columns, evaluate, is_column)

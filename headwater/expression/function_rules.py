@@ -15,7 +15,7 @@ from headwater.expression.binder import PREDICATE, RULES, Binder, NotBound, Read
 from headwater.expression.coercion import DATE, INT, STRING
 from headwater.expression.functions import patterns, times
 from headwater.expression.nodes import NULL, Bound, BoundConstant
-from headwater.expression.rules import TWO, listed, named, pair, rule, single
+from headwater.expression.rules import TWO, listed, named, negated, pair, rule
 from headwater.expression.signature import constant
 
 
@@ -25,18 +25,21 @@ def _trim(binder: Binder, node: exp.Expr) -> Bound | None:
     return None if name is None else named(name, "this", "expression")(binder, node)
 
 
-def _pad(binder: Binder, node: exp.Expr) -> Bound | None:
+def _filled(binder: Binder, node: exp.Expr, name: str, third: str, text: str) -> Bound | None:
+    """A function of three texts, the third of which may be left out."""
     parts = [binder.argument(node, "this"), binder.argument(node, "expression")]
-    filled = node.args.get("fill_pattern") is not None
-    parts.append(binder.argument(node, "fill_pattern") if filled else BoundConstant(" ", STRING))
-    return binder.call("lpad" if node.args.get("is_left") else "rpad", *parts)
+    given = node.args.get(third) is not None
+    parts.append(binder.argument(node, third) if given else BoundConstant(text, STRING))
+    return binder.call(name, *parts)
+
+
+def _pad(binder: Binder, node: exp.Expr) -> Bound | None:
+    name = "lpad" if node.args.get("is_left") else "rpad"
+    return _filled(binder, node, name, "fill_pattern", " ")
 
 
 def _replace(binder: Binder, node: exp.Expr) -> Bound | None:
-    parts = [binder.argument(node, "this"), binder.argument(node, "expression")]
-    given = node.args.get("replacement") is not None
-    parts.append(binder.argument(node, "replacement") if given else BoundConstant("", STRING))
-    return binder.call("replace", *parts)
+    return _filled(binder, node, "replace", "replacement", "")
 
 
 def _escaped(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -48,13 +51,12 @@ def _escaped(binder: Binder, node: exp.Expr) -> Bound | None:
     if not escape.is_string or len(escape.this) != 1 or escape.this in "%_":
         return None
     sides = (binder.argument(like, "this"), binder.argument(like, "expression"))
-    found = binder.call("like", *sides, escape=escape.this)
-    return found if found is None or not like.args.get("negate") else binder.call("not", found)
+    return negated(binder, like, binder.call("like", *sides, escape=escape.this))
 
 
 def _ilike(binder: Binder, node: exp.Expr) -> Bound | None:
     found = patterns.ilike(binder.argument(node, "this"), binder.argument(node, "expression"))
-    return found if found is None or not node.args.get("negate") else binder.call("not", found)
+    return negated(binder, node, found)
 
 
 def _dot(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -164,16 +166,11 @@ def _anonymous(binder: Binder, node: exp.Expr) -> Bound | None:
     return read(binder, binder.arguments(node))
 
 
-def _straight(name: str, count: int) -> Callable[[Binder, list[Bound]], Bound | None]:
-    return lambda binder, parts: binder.call(name, *parts) if len(parts) == count else None
-
-
-def _zero_if_null(binder: Binder, parts: list[Bound]) -> Bound | None:
-    return binder.call("coalesce", *parts, BoundConstant(0, INT)) if len(parts) == 1 else None
-
-
-def _null_if_zero(binder: Binder, parts: list[Bound]) -> Bound | None:
-    return binder.call("nullif", *parts, BoundConstant(0, INT)) if len(parts) == 1 else None
+def _straight(
+    name: str, *counts: int, then: tuple[Bound, ...] = ()
+) -> Callable[[Binder, list[Bound]], Bound | None]:
+    """The arguments, of which there are so many, and what stands behind them."""
+    return lambda binder, parts: binder.call(name, *parts, *then) if len(parts) in counts else None
 
 
 def _is_not_null(binder: Binder, parts: list[Bound]) -> Bound | None:
@@ -187,14 +184,6 @@ def _date_part(binder: Binder, parts: list[Bound]) -> Bound | None:
     return None if name is None else binder.call(name, parts[1])
 
 
-def _round_half_even(binder: Binder, parts: list[Bound]) -> Bound | None:
-    return binder.call("bround", *parts) if len(parts) in (1, 2) else None
-
-
-def _both_trimmed(binder: Binder, parts: list[Bound]) -> Bound | None:
-    return binder.call("trim", *parts) if len(parts) in (1, 2) else None
-
-
 ANONYMOUS: dict[str, Callable[[Binder, list[Bound]], Bound | None]] = {
     **{name: _straight(name, 1) for name in ("octet_length", "weekday", "timestamp_seconds")},
     **{name: _straight(name, 1) for name in ("timestamp_millis", "timestamp_micros")},
@@ -205,18 +194,13 @@ ANONYMOUS: dict[str, Callable[[Binder, list[Bound]], Bound | None]] = {
     "get": _straight("get", 2),
     "regexp": _straight("rlike", 2),
     "make_date": _straight("make_date", 3),
-    "zeroifnull": _zero_if_null,
-    "nullifzero": _null_if_zero,
+    "zeroifnull": _straight("coalesce", 1, then=(BoundConstant(0, INT),)),
+    "nullifzero": _straight("nullif", 1, then=(BoundConstant(0, INT),)),
     "date_part": _date_part,
     "datepart": _date_part,
-    "bround": _round_half_even,
-    "btrim": _both_trimmed,
+    "bround": _straight("bround", 1, 2),
+    "btrim": _straight("trim", 1, 2),
 }
-
-
-def _substring(binder: Binder, node: exp.Expr) -> Bound | None:
-    names = ["this", "start", *(["length"] if node.args.get("length") else [])]
-    return binder.call("substring", *(binder.argument(node, name) for name in names))
 
 
 def _field(name: str) -> Read:
@@ -229,26 +213,75 @@ def _field(name: str) -> Read:
     return read
 
 
+# Nodes that are calls of the first of their names, by the arguments that they may have, in this order.
+_CALLS: dict[str, dict[type[exp.Expr], str]] = {
+    "this": {
+        exp.Abs: "abs",
+        exp.Floor: "floor",
+        exp.Ceil: "ceil ceiling",
+        exp.Length: "length len char_length character_length",
+        exp.LastDay: "last_day last_day_of_month",
+        exp.UnixSeconds: "unix_seconds",
+        exp.UnixMillis: "unix_millis",
+        exp.UnixMicros: "unix_micros",
+        exp.UnixDate: "unix_date",
+        exp.DateFromUnixDate: "date_from_unix_date",
+        exp.Upper: "upper ucase",
+        exp.Lower: "lower lcase",
+        exp.Reverse: "reverse",
+        exp.Ascii: "ascii",
+        exp.BitLength: "bit_length",
+        exp.Sqrt: "sqrt",
+        exp.Sign: "sign signum",
+        exp.IsNan: "isnan is_nan",
+        exp.Negative: "negative",
+        exp.ArraySize: "size array_size array_length",
+    },
+    TWO: {
+        exp.AddMonths: "add_months",
+        exp.Left: "left",
+        exp.Right: "right",
+        exp.StartsWith: "startswith starts_with",
+        exp.EndsWith: "endswith ends_with",
+        exp.Contains: "contains",
+        exp.RegexpSplit: "split regexp_split",
+    },
+    "this start length": {exp.Substring: "substring substr ts_or_ds_to_date_str"},
+    "substr this position": {
+        exp.StrPosition: "locate instr position charindex strpos str_position"
+    },
+    "this times": {exp.Repeat: "repeat"},
+    "this delimiter part_index": {exp.SplitPart: "split_part"},
+    "this delimiter count": {exp.SubstringIndex: "substring_index"},
+    "this from_ to": {exp.Translate: "translate"},
+    "this expression replacement": {exp.RegexpReplace: "regexp_replace"},
+    "this decimals": {exp.Round: "round"},
+}
+# Parts of a date or time, which sqlglot may note to be text.
+_FIELDS: dict[type[exp.Expr], str] = {
+    exp.Year: "year",
+    exp.Month: "month",
+    exp.Day: "day",
+    exp.DayOfMonth: "day dayofmonth day_of_month",
+    exp.WeekOfYear: "weekofyear week_of_year",
+    exp.Hour: "hour",
+    exp.Minute: "minute",
+    exp.Second: "second",
+    exp.Quarter: "quarter",
+    exp.DayOfWeek: "dayofweek day_of_week",
+    exp.DayOfYear: "dayofyear day_of_year",
+}
+
 RULES |= {
-    exp.Abs: rule(single("abs"), "this", names="abs"),
-    exp.Floor: rule(single("floor"), "this", names="floor"),
-    exp.Ceil: rule(single("ceil"), "this", names="ceil ceiling"),
-    exp.Length: rule(single("length"), "this", names="length len char_length character_length"),
+    node: rule(named(names.split()[0], *arguments.split()), arguments, names=names)
+    for arguments, nodes in _CALLS.items()
+    for node, names in nodes.items()
+}
+RULES |= {
+    node: rule(_field(names.split()[0]), "this", names=names) for node, names in _FIELDS.items()
+}
+RULES |= {
     exp.Concat: rule(listed("concat"), "expressions", names="concat"),
-    exp.Substring: rule(
-        _substring, "this start length", names="substring substr ts_or_ds_to_date_str"
-    ),
-    exp.Year: rule(_field("year"), "this", names="year"),
-    exp.Month: rule(_field("month"), "this", names="month"),
-    exp.Day: rule(_field("day"), "this", names="day"),
-    exp.DayOfMonth: rule(_field("day"), "this", names="dayofmonth day_of_month"),
-    exp.WeekOfYear: rule(_field("weekofyear"), "this", names="weekofyear week_of_year"),
-    exp.Hour: rule(_field("hour"), "this", names="hour"),
-    exp.Minute: rule(_field("minute"), "this", names="minute"),
-    exp.Second: rule(_field("second"), "this", names="second"),
-    exp.Quarter: rule(_field("quarter"), "this", names="quarter"),
-    exp.DayOfWeek: rule(_field("dayofweek"), "this", names="dayofweek day_of_week"),
-    exp.DayOfYear: rule(_field("dayofyear"), "this", names="dayofyear day_of_year"),
     exp.Extract: rule(_extract, TWO, names="extract"),
     exp.TimestampTrunc: rule(_unit("date_trunc"), "this unit", names="date_trunc timestamp_trunc"),
     exp.DateTrunc: rule(_unit("trunc"), "this unit", names="trunc"),
@@ -259,72 +292,24 @@ RULES |= {
         names="date_add date_sub dateadd timestampadd ts_or_ds_add",
     ),
     exp.TsOrDsToDate: rule(_to_date, "this", names="to_date ts_or_ds_to_date"),
-    exp.AddMonths: rule(pair("add_months"), TWO, names="add_months"),
-    exp.LastDay: rule(single("last_day"), "this", names="last_day last_day_of_month"),
     exp.StrToUnix: rule(
         _unix_timestamp, "this format", names="unix_timestamp to_unix_timestamp str_to_unix"
     ),
-    exp.UnixSeconds: rule(single("unix_seconds"), "this", names="unix_seconds"),
-    exp.UnixMillis: rule(single("unix_millis"), "this", names="unix_millis"),
-    exp.UnixMicros: rule(single("unix_micros"), "this", names="unix_micros"),
-    exp.UnixDate: rule(single("unix_date"), "this", names="unix_date"),
-    exp.DateFromUnixDate: rule(single("date_from_unix_date"), "this", names="date_from_unix_date"),
-    exp.Upper: rule(single("upper"), "this", names="upper ucase"),
-    exp.Lower: rule(single("lower"), "this", names="lower lcase"),
     exp.Trim: rule(_trim, "this expression position", names="trim ltrim rtrim"),
-    exp.Left: rule(pair("left"), TWO, names="left"),
-    exp.Right: rule(pair("right"), TWO, names="right"),
     exp.ConcatWs: rule(listed("concat_ws"), "expressions flatten", names="concat_ws"),
     exp.Replace: rule(_replace, "this expression replacement", names="replace"),
-    exp.StrPosition: rule(
-        named("locate", "substr", "this", "position"),
-        "this substr position",
-        names="instr locate position charindex strpos str_position",
-    ),
     exp.Pad: rule(_pad, "this expression fill_pattern is_left", names="lpad rpad leftpad rightpad"),
-    exp.Repeat: rule(named("repeat", "this", "times"), "this times", names="repeat"),
-    exp.Reverse: rule(single("reverse"), "this", names="reverse"),
-    exp.StartsWith: rule(pair("startswith"), TWO, names="startswith starts_with"),
-    exp.EndsWith: rule(pair("endswith"), TWO, names="endswith ends_with"),
-    exp.Contains: rule(pair("contains"), TWO, names="contains"),
-    exp.SplitPart: rule(
-        named("split_part", "this", "delimiter", "part_index"),
-        "this delimiter part_index",
-        names="split_part",
-    ),
-    exp.SubstringIndex: rule(
-        named("substring_index", "this", "delimiter", "count"),
-        "this delimiter count",
-        names="substring_index",
-    ),
-    exp.Translate: rule(
-        named("translate", "this", "from_", "to"), "this from_ to", names="translate"
-    ),
-    exp.Ascii: rule(single("ascii"), "this", names="ascii"),
-    exp.BitLength: rule(single("bit_length"), "this", names="bit_length"),
     exp.Escape: rule(_escaped, TWO, PREDICATE, "like ilike"),
     exp.ILike: rule(_ilike, "this expression negate", PREDICATE, "ilike lower lcase"),
     exp.RegexpLike: rule(pair("rlike"), TWO, PREDICATE, "rlike regexp_like regexp"),
-    exp.RegexpReplace: rule(
-        named("regexp_replace", "this", "expression", "replacement"),
-        "this expression replacement",
-        names="regexp_replace",
-    ),
     exp.RegexpExtract: rule(
         named("regexp_extract", "this", "expression", "group"),
         "this expression group null_if_pos_overflow",
         names="regexp_extract",
     ),
-    exp.RegexpSplit: rule(pair("split"), TWO, names="split regexp_split"),
-    exp.Round: rule(named("round", "this", "decimals"), "this decimals", names="round"),
-    exp.Sqrt: rule(single("sqrt"), "this", names="sqrt"),
     exp.Pow: rule(pair("square"), TWO, names="pow power"),
-    exp.Sign: rule(single("sign"), "this", names="sign signum"),
-    exp.IsNan: rule(single("isnan"), "this", names="isnan is_nan"),
-    exp.Negative: rule(single("negative"), "this", names="negative"),
     exp.Nvl2: rule(_nvl2, "this true false", names="nvl2"),
     exp.DecodeCase: rule(_decode, "expressions", names="decode decode_case"),
-    exp.ArraySize: rule(single("size"), "this", names="size array_size array_length"),
     exp.Array: rule(listed("array"), "expressions", names="array"),
     exp.ArrayContains: rule(
         pair("array_contains"), "this expression ensure_variant", names="array_contains array_has"

@@ -9,9 +9,11 @@ equals itself and is larger than any number, comparisons with NULL are unknown (
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
+from functools import reduce
 from typing import Any
 
 import pyarrow as pa
@@ -86,10 +88,7 @@ class And:
 
     def arrow(self) -> pc.Expression:
         """The conjunction as Arrow evaluates it (three-valued)."""
-        whole = self.parts[0].arrow()
-        for part in self.parts[1:]:
-            whole = whole & part.arrow()
-        return whole
+        return reduce(operator.and_, (part.arrow() for part in self.parts))
 
 
 @dataclass(frozen=True)
@@ -100,21 +99,18 @@ class Or:
 
     def arrow(self) -> pc.Expression:
         """The disjunction as Arrow evaluates it (three-valued)."""
-        whole = self.parts[0].arrow()
-        for part in self.parts[1:]:
-            whole = whole | part.arrow()
-        return whole
+        return reduce(operator.or_, (part.arrow() for part in self.parts))
 
 
 Predicate = Comparison | IsNull | Constant | Not | And | Or
 
 _OPERATORS: dict[str, Any] = {
-    "=": lambda a, b: a == b,
-    "!=": lambda a, b: a != b,
-    "<": lambda a, b: a < b,
-    "<=": lambda a, b: a <= b,
-    ">": lambda a, b: a > b,
-    ">=": lambda a, b: a >= b,
+    "=": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
 }
 
 

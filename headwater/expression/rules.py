@@ -65,6 +65,19 @@ def _number(text: str, sign: str = "") -> Bound | None:
     return BoundConstant(found.value, found.type, len(str(abs(found.value))) if whole else None)  # type: ignore[arg-type]
 
 
+def _parameter(binder: Binder, node: exp.Expr) -> Bound | None:
+    """`$n`, whose value is read as the literal that it would be in the text."""
+    place, values = str(node.this.name), binder.terms.values
+    number = int(place) if place.isdecimal() else 0
+    if not 1 <= number <= len(values):
+        return None
+    found = literals.literal(values[number - 1], binder.terms.time_zone)
+    if found is None:
+        return None
+    whole = found.type in (pa.int32(), pa.int64())
+    return BoundConstant(found.value, found.type, len(str(abs(found.value))) if whole else None)  # type: ignore[arg-type]
+
+
 def _negative(binder: Binder, node: exp.Expr) -> Bound | None:
     inner = node.this
     if type(inner) is exp.Literal and not inner.args.get("is_string"):
@@ -255,7 +268,11 @@ def named(name: str, *arguments: str) -> Read:
 
 
 def _like(binder: Binder, node: exp.Expr) -> Bound | None:
-    found = pair("like")(binder, node)
+    return negated(binder, node, pair("like")(binder, node))
+
+
+def negated(binder: Binder, node: exp.Expr, found: Bound | None) -> Bound | None:
+    """What was found for a pattern, or its contrary if the node has NOT."""
     return found if found is None or not node.args.get("negate") else binder.call("not", found)
 
 
@@ -273,6 +290,7 @@ RULES |= {
     exp.Paren: rule(lambda binder, node: binder.bound(node.this), "this"),
     exp.Column: rule(_column, "this table db catalog"),
     exp.Literal: rule(_literal, "this is_string"),
+    exp.Parameter: rule(_parameter, "this"),
     exp.Interval: rule(_interval, "this unit"),
     exp.Boolean: rule(lambda _, node: BoundConstant(bool(node.this), BOOLEAN), "this"),
     exp.Null: rule(lambda _, __: BoundConstant(None, NULL), ""),

@@ -1,4 +1,4 @@
-"""What a text means besides its words: the names that users' functions took, and the time zone."""
+"""What a text means besides its words: names that users' functions took, the time zone, values of `$n`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ class Terms:
 
     functions: frozenset[str] = frozenset()
     time_zone: str = "UTC"
+    values: tuple[str, ...] = ()  # of `$1`, `$2`, …, as SQL texts
 
     @property
     def is_utc(self) -> bool:

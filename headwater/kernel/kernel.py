@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
-from headwater.errors import CancelledError, Error, SparkEndedError
+from headwater.errors import Error, SparkEndedError
+from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.failure import Mapper, translate
 from headwater.kernel.functions import UserFunction
 from headwater.kernel.pyspark_state import master_of, running_session
@@ -63,66 +64,6 @@ def without_waiting() -> Iterator[None]:
         yield
     finally:
         _thread.hurries = before
-
-
-class Cancellation:
-    """A flag that a caller may raise from another thread while a run is under way."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._actions: list[Callable[[], None]] = []
-        self._ends: list[Callable[[], None]] = []
-        self._finishes = False
-        self.requested = False
-        self.reason = "the statement was cancelled"
-
-    def cancel(self, reason: str | None = None) -> None:
-        """Asks the run to stop."""
-        with self._lock:
-            self.requested = True
-            self.reason = reason or self.reason
-            actions = list(self._actions)
-        for action in actions:
-            action()
-
-    def finish(self) -> None:
-        """Asks a run without an end, a reader of results, to end in order; others go on."""
-        with self._lock:
-            self._finishes = True
-            ends = list(self._ends)
-        for end in ends:
-            end()
-
-    @contextlib.contextmanager
-    def on_finish(self, end: Callable[[], None]) -> Iterator[None]:
-        """While inside, `end` is called when the run is asked to end in order."""
-        with self._lock:
-            self._ends.append(end)
-            finishes = self._finishes
-        try:
-            if finishes:
-                end()
-            yield
-        finally:
-            with self._lock:
-                self._ends.remove(end)
-
-    def check(self) -> None:
-        """CancelledError if the run was asked to stop."""
-        if self.requested:
-            raise CancelledError(self.reason)
-
-    @contextlib.contextmanager
-    def on_cancel(self, action: Callable[[], None]) -> Iterator[None]:
-        """While inside, `action` is called when the run is asked to stop."""
-        with self._lock:
-            self._actions.append(action)
-        try:
-            self.check()
-            yield
-        finally:
-            with self._lock:
-                self._actions.remove(action)
 
 
 @dataclass(frozen=True)
@@ -282,6 +223,29 @@ class Kernel:
         for name, value in {**confs, **self._session_settings()}.items():
             made.conf.set(name, value)
         return made, life
+
+    @property
+    def is_local(self) -> bool:
+        """Whether Spark's tasks run on this machine."""
+        return self._master(self._given or running_session()).startswith("local")
+
+    @property
+    def driver_host(self) -> str:
+        """Where executors find this process."""
+        process = self._process
+        assert process is not None
+        assert process.session is not None
+        return str(process.session.sparkContext.getConf().get("spark.driver.host", "127.0.0.1"))
+
+    def take_seats(self, wanted: int) -> int:
+        """Slots for factories, of those that Spark has beside its cores; how many there are."""
+        process = self._process
+        return 0 if process is None else process.take_seats(wanted)
+
+    def return_seats(self, count: int) -> None:
+        """Factories have ended."""
+        if self._process is not None:
+            self._process.take_seats(-count)
 
     def ended_since(self, life: int, error: BaseException) -> bool:
         """Whether an error comes of the end of a life of Spark's, and another one is to come."""

@@ -27,7 +27,13 @@ from headwater.kernel.gateway import Gateway, start_gateway
 from headwater.kernel.java import Java, find_java
 from headwater.kernel.pyspark_state import master_of
 from headwater.kernel.restarts import Restarts
-from headwater.kernel.spark_settings import default_memory_mb, session_settings, spark_settings
+from headwater.kernel.spark_settings import (
+    default_memory_mb,
+    factory_slots,
+    local_master,
+    session_settings,
+    spark_settings,
+)
 from headwater.kernel.watch import EndOf
 from headwater.settings import Settings
 
@@ -79,6 +85,7 @@ class SparkProcess:
         self.status = SparkStatus(STARTING, time.time())
         self.stopping = False
         self._changed = threading.Condition()
+        self._seats = 0  # slots that factories have
         self._listeners = [listener]
         self._restarts = Restarts()
         if session is not None:
@@ -111,6 +118,24 @@ class SparkProcess:
                 self._changed.wait(WAIT_S)
                 check()
             return self.session, self.life
+
+    def take_seats(self, wanted: int) -> int:
+        """Slots for long-running tasks; as many as there are, so that other jobs have theirs."""
+        with self._changed:
+            if self.session is None and wanted > 0:
+                return 0
+            if wanted > 0:
+                assert self.session is not None
+                slots = self.session.sparkContext.defaultParallelism
+                room = factory_slots(self.settings) if self.owned_local else slots // 2
+                wanted = min(wanted, max(room - self._seats, 0))
+            self._seats += wanted
+            return wanted
+
+    @property
+    def owned_local(self) -> bool:
+        """Whether it is our own, on this machine: then slots for factories are added."""
+        return self.owned and self.master.startswith("local")
 
     def wait_settled(self, timeout_s: float) -> bool:
         """Whether it runs, or never will, within that time."""
@@ -307,8 +332,9 @@ class SparkProcess:
         memory_mb = settings.integer("driver_memory_mb") or default_memory_mb()
         confs = spark_settings(settings)
         cache = aot.flags(java, memory_mb) if settings.flag("aot_cache") else ()
+        master = local_master(self.master, factory_slots(settings))
         gateway = start_gateway(
-            java, memory_mb=memory_mb, master=self.master, spark_settings=confs, extra_flags=cache
+            java, memory_mb=memory_mb, master=master, spark_settings=confs, extra_flags=cache
         )
         self.gateway = gateway
         if first:
@@ -325,7 +351,7 @@ class SparkProcess:
             self.master = master_of(callers)
             return callers
         with gateway.announced():
-            builder = SparkSession.builder.master(self.master).appName("headwater")
+            builder = SparkSession.builder.master(master).appName("headwater")
             for name, value in confs.items():
                 builder = builder.config(name, value)
             session = builder.getOrCreate()

@@ -11,6 +11,7 @@ from headwater.settings import Settings
 SMALLEST_MEMORY_MB = 1024
 LARGEST_MEMORY_MB = 8192
 NEVER = "2147483647"
+TASK_FAILURES = 4  # Spark's own number on clusters
 
 
 def default_memory_mb() -> int:
@@ -29,6 +30,19 @@ def core_count(master: str) -> int:
     inside = master.removeprefix("local").strip("[]").split(",")[0]
     cores = len(os.sched_getaffinity(0))
     return int(inside) if inside.isdigit() else 1 if inside == "" else cores
+
+
+def factory_slots(settings: Settings) -> int:
+    """How many factories are wanted: our own local Spark has slots for them, beside its cores."""
+    wanted = settings.integer("factories")
+    return wanted if wanted >= 0 else len(os.sched_getaffinity(0))
+
+
+def local_master(master: str, extra: int) -> str:
+    """A local master with slots for factories, where a task may fail and begin again."""
+    if not master.startswith("local") or "cluster" in master or not extra:
+        return master
+    return f"local[{core_count(master) + extra},{TASK_FAILURES}]"
 
 
 def session_settings(settings: Settings, master: str) -> dict[str, str]:
@@ -62,9 +76,13 @@ def spark_settings(settings: Settings) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.sql.catalogImplementation": "in-memory",
         "spark.driver.maxResultSize": "0",
+        # A factory is a task that runs for ever: no second copy, and no end because it is idle.
+        "spark.speculation": "false",
+        "spark.python.worker.killOnIdleTimeout": "false",
     }
     if master.startswith("local"):
-        confs = {**confs, **LOCAL}
+        cores = {"spark.default.parallelism": str(core_count(master))}
+        confs = {**confs, **LOCAL, **cores}
     return {**confs, **settings.spark}
 
 

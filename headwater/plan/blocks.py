@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal as OneOf
 from typing import Protocol
 
@@ -11,11 +11,19 @@ import pyarrow as pa
 
 from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, SqlCall
-from headwater.plan.folds import FoldPlan, Leaf, Life, StaticSource, StreamColumns
+from headwater.plan.folds import (
+    Finish,
+    FoldKind,
+    FoldPlan,
+    Leaf,
+    Life,
+    StaticSource,
+    StreamColumns,
+)
 from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
-from headwater.plan.scope import ColumnUse, Scope, inside, within
+from headwater.plan.scope import ColumnUse, Scope, SourceInfo, inside
 from headwater.plan.shape import SelectBlock
-from headwater.plan.text import RowsSlot, SparkText, spark_text
+from headwater.plan.text import NO_TEXT, RowsSlot, SparkText, spark_text
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -95,6 +103,7 @@ class Bound:
     added: tuple[AddedUse, ...] = ()
     aggregates: frozenset[str] = AGGREGATES  # with the users', in upper case
     replaced: list[Stand] = field(default_factory=list)  # blocks that are folded
+    at_hand: bool = False  # the rows are all there and computed in line: Spark gets no text
 
     @property
     def text(self) -> str:
@@ -103,16 +112,16 @@ class Bound:
 
     def calls_in(self, span: Span) -> list[SqlCall]:
         """The calls in a span, outer ones before those inside them."""
-        return [call for call in self.calls if within(call.span, span)]
+        return [call for call in self.calls if call.span.within(span)]
 
     def nested(self, span: Span) -> list[SelectBlock]:
         """The blocks that lie inside a span, but are not the span."""
-        return [b for b in self.blocks if within(b.span, span) and b.span != span]
+        return [b for b in self.blocks if b.span.within(span) and b.span != span]
 
     def own_uses(self, block: SelectBlock, span: Span) -> list[ColumnUse]:
         """The columns in a span of a block that are not inside a subquery of it."""
         deeper = [b.span for b in self.nested(block.span)]
-        return [u for u in inside(self.uses, span) if not any(within(u.span, d) for d in deeper)]
+        return [u for u in inside(self.uses, span) if not any(u.span.within(d) for d in deeper)]
 
     def direct(self, scope: Scope) -> list[tuple[int, Leaf]]:
         """The windowed tables that stand in a block's own FROM."""
@@ -120,17 +129,17 @@ class Bound:
 
     def streams_in(self, span: Span) -> bool:
         """Whether a windowed table stands in a span."""
-        return any(within(leaf.name.span, span) for leaf in self.leaves)
+        return any(leaf.name.span.within(span) for leaf in self.leaves)
 
     def is_pushable(self, span: Span) -> bool:
         """Whether a condition gives the same answer for a row at every instant."""
-        if any(within(place, span) for place in self.volatile):
+        if any(place.within(span) for place in self.volatile):
             return False
         return not self.streams_in(span)
 
     def check_independent(self, block: SelectBlock, scope: Scope) -> None:
         """Unfit if a block inside another reads a row outside it: it cannot be folded by itself."""
-        if all(block.span == b.span or not within(block.span, b.span) for b in self.blocks):
+        if all(block.span == b.span or not block.span.within(b.span) for b in self.blocks):
             return
         names = {item.name.casefold() for item in block.items if item.name is not None}
         if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
@@ -143,13 +152,15 @@ class Bound:
         known |= {reference.span for reference in self.query.table_references}
         places = [block.places[word] for word in ("FROM", "WHERE") if word in block.places]
         for relation in self.query.relations:
-            inner = any(within(relation.span, place) for place in places)
+            inner = any(relation.span.within(place) for place in places)
             if inner and relation.span not in known:
                 raise Unfit(f"{relation.name} of WITH is read together with the rows of a stream")
 
     def from_text(self, block: SelectBlock, scope: Scope) -> SparkText:
         """The FROM clause with the block's streams under the names that Spark holds."""
         extra = [*self.replaced]
+        if self.at_hand:
+            return NO_TEXT
         for _, leaf in self.direct(scope):
             extra += leaf_edits(leaf, self.query, RowsSlot("stream", leaf.number))
         return self.rendering.of(block.places["FROM"], extra)
@@ -173,17 +184,21 @@ class Bound:
         for number, info in enumerate(scope.sources):
             if info.leaf is not None:
                 continue
-            source = info.source
-            if source.subquery is not None:
-                text = spark_text("(", self.rendering.of(source.subquery), ")")
-            else:
-                assert source.relation is not None
-                text = spark_text(source.relation.name.span.of(self.text))
-            condition = tuple(self.rendering.piece(span) for span in source.on)
+            source, text = info.source, self.source_text(info)
+            condition = (*info.on, *(self.rendering.piece(span) for span in source.on))
             using = tuple(str(name) for name in source.using)
             static = StaticSource(info.alias, text, source.join, condition, using, info.schema)
             found.append((number, static))
         return tuple(found)
+
+    def source_text(self, info: SourceInfo) -> SparkText:
+        """What a source without a stream reads: a name, or a query in parentheses."""
+        if info.rows is not None:
+            return spark_text(info.rows)
+        if info.source.subquery is not None:
+            return spark_text("(", self.rendering.of(info.source.subquery), ")")
+        assert info.source.relation is not None
+        return spark_text(info.source.relation.name.span.of(self.text))
 
 
 @dataclass(frozen=True)
@@ -209,6 +224,24 @@ class BoundBlock:
         first = len(self.scope.sources)
         joined = ((first + n, member.source) for n, member in enumerate(self.members))
         return (*self.query.statics(self.scope), *joined)
+
+    def fold(self, kind: FoldKind, transformation: str, finish: Finish) -> FoldPlan:
+        """The fold of the block; what it keeps is for the rule to add."""
+        both = len(self.direct) == 2
+        found = self.kept("join" if both else kind, "multi-stream join" if both else transformation)
+        rendering, replaced = self.query.rendering, self.query.replaced
+        return replace(
+            found,
+            from_text=self.query.from_text(self.block, self.scope),
+            where=tuple(rendering.piece(span, replaced) for span in self.below),
+            join_on=self.query.join_conditions(self.scope),
+            finish=finish,
+        )
+
+    def kept(self, kind: FoldKind, transformation: str) -> FoldPlan:
+        """The rows of the block's sources, as they are."""
+        places, leaves = zip(*self.direct, strict=True)
+        return FoldPlan(self.number, kind, self.block, leaves, places, self.statics, transformation)
 
     def check_subqueries(self) -> None:
         """Unfit if a subquery reads the block's own columns, and is not one of its joins."""

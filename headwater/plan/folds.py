@@ -11,9 +11,9 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
-from headwater.plan.pieces import Piece
+from headwater.plan.pieces import Piece, column
 from headwater.plan.shape import Limit, OrderItem, SelectBlock
-from headwater.plan.text import RowsSlot, SparkText
+from headwater.plan.text import NO_TEXT, RowsSlot, SparkText
 from headwater.sql.extensions import Cut, WindowClause
 from headwater.sql.text import Name
 
@@ -187,17 +187,42 @@ class FoldPlan:
     leaves: tuple[Leaf, ...]
     leaf_sources: tuple[int, ...]  # which of the block's sources they are
     statics: tuple[tuple[int, StaticSource], ...]
-    from_text: SparkText
-    where: tuple[Piece, ...]  # conjuncts of the stream pipeline
-    join_on: tuple[Piece, ...]  # of a join of two streams: conjuncts of its ON
-    keys: tuple[Piece, ...]
-    aggregates: tuple[AggregateCall, ...]
-    columns: tuple[SourceColumn, ...]  # kept ones, where rows are kept
-    finish: Finish | None  # None: the upper text holds the whole block
-    in_order: bool  # rows come by (T, _seq), the newest first
     transformation: str  # DC4's word for it
+    from_text: SparkText = NO_TEXT
+    where: tuple[Piece, ...] = ()  # conjuncts of the stream pipeline
+    join_on: tuple[Piece, ...] = ()  # conjuncts of the ON of its streams
+    keys: tuple[Piece, ...] = ()
+    aggregates: tuple[AggregateCall, ...] = ()
+    columns: tuple[SourceColumn, ...] = ()  # kept ones, where rows are kept
+    finish: Finish | None = None  # None: the upper text holds the whole block
+    in_order: bool = False  # rows come by (T, _seq), the newest first
     outside: tuple[Piece, ...] = ()  # of a correlated subquery: what its keys are compared with
     fresh: bool = False  # of a ring: only rows whose T is the instant are asked for
+
+    @property
+    def unique(self) -> frozenset[frozenset[int]]:
+        """Columns of the result, by place, that no two rows share; an empty set: there is one row at most."""
+        finish = self.finish
+        if finish is None:
+            return frozenset()
+        found: set[frozenset[int]] = set()
+        limit = None if finish.limit is None else finish.limit.count
+        if (limit is not None and limit <= 1) or (self.aggregates and not self.keys):
+            found.add(frozenset())
+        if finish.distinct:
+            found.add(frozenset(range(len(finish.outputs))))
+        shown = {output.piece: place for place, output in enumerate(finish.outputs)}
+        keys = [shown.get(column(f"_k{number}")) for number in range(len(self.keys))]
+        if keys and None not in keys:
+            found.add(frozenset(place for place in keys if place is not None))
+        return frozenset(found)
+
+    @property
+    def has_one_row(self) -> bool:
+        """Whether its result is a value: one row at most, of one column."""
+        return (
+            frozenset() in self.unique and self.finish is not None and len(self.finish.outputs) == 1
+        )
 
 
 @dataclass(frozen=True)
@@ -205,17 +230,17 @@ class ContinuousPlan:
     """A continuous query as the engine runs it."""
 
     leaves: tuple[Leaf, ...]
-    folds: tuple[FoldPlan, ...]  # none: the query is re-evaluated over its windows
-    split: tuple[FoldPlan, ...]  # the fold of each block; equal ones have one number
-    reason: str | None  # why there is no fold
-    upper: SparkText | None  # the query over its folds' results, for Spark
     whole: SparkText  # the query over its windows' rows, for Spark
-    whole_fold: FoldPlan | None  # the one block of the query, for evaluation in line over rows
-    single: bool  # the whole query is one fold: its finish gives the result
+    pinned: SparkText  # as `whole`, for a view: the tables below its folds under their static names
     reads_instant: bool
     identifiers: frozenset[str]  # names that may mean standard tables
-    stream_tables: tuple[str, ...]  # standard tables below the folds
-    pinned: SparkText  # as `whole`, for a view: the tables below its folds under their static names
+    folds: tuple[FoldPlan, ...] = ()  # none: the query is re-evaluated over its windows
+    split: tuple[FoldPlan, ...] = ()  # the fold of each block; equal ones have one number
+    reason: str | None = None  # why there is no fold
+    upper: SparkText | None = None  # the query over its folds' results, for Spark
+    whole_fold: FoldPlan | None = None  # the one block of the query, for rows in line
+    single: bool = False  # the whole query is one fold: its finish gives the result
+    stream_tables: tuple[str, ...] = ()  # standard tables below the folds
     below: tuple[Name, ...] = ()  # where the query names those tables
     orders: bool = False  # ORDER BY or SORT BY stands somewhere
     in_order: bool = True  # `whole` needs the rows of its window by (T, _seq), the newest first

@@ -135,11 +135,10 @@ class Rendering:
     def __init__(self, text: str, tree: exp.Expr | None, always: Iterable[Stand]) -> None:
         self.text = text
         self._always = sorted(always, key=lambda stand: stand.span.start)
-        self._nodes: dict[tuple[int, int], exp.Expr] = {}
+        self._nodes: dict[Span, exp.Expr] = {}
         for node in tree.walk(bfs=False) if tree is not None else ():
             if has_span(node):
-                span = span_of(node)
-                self._nodes.setdefault((span.start, span.end), node)
+                self._nodes.setdefault(span_of(node), node)
 
     def of(self, span: Span, extra: Sequence[Stand] = ()) -> SparkText:
         """The text of a span; of nested replacements the outermost counts."""
@@ -156,10 +155,10 @@ class Rendering:
 
     def node(self, span: Span) -> exp.Expr | None:
         """The outermost node that stands in just this span."""
-        return self._nodes.get((span.start, span.end))
+        return self._nodes.get(span)
 
     def _inside(self, span: Span, extra: Sequence[Stand]) -> list[Stand]:
-        wanted = [s for s in (*extra, *self._always) if _within(s.span, span)]
+        wanted = [s for s in (*extra, *self._always) if s.span.within(span)]
         wanted.sort(key=lambda s: (s.span.start, len(s.span) > 0, -s.span.end))  # insertions first
         found: list[Stand] = []
         for stand in wanted:
@@ -169,24 +168,19 @@ class Rendering:
 
     def _node(self, span: Span, extra: Sequence[Stand]) -> exp.Expr | None:
         node = self.node(span)
-        stands = {(s.span.start, s.span.end): s for s in self._inside(span, extra)}
+        stands = {stand.span: stand for stand in self._inside(span, extra)}
         if node is None or any(stand.node is None for stand in stands.values()):
             return None
         if not stands:
             return node
-        used: set[tuple[int, int]] = set()
+        used: set[Span] = set()
 
         def replaced(one: exp.Expr) -> exp.Expr:
-            place = span_of(one) if has_span(one) else None
-            stand = None if place is None else stands.get((place.start, place.end))
-            if stand is None or stand.node is None or place is None:
+            stand = stands.get(span_of(one)) if has_span(one) else None
+            if stand is None or stand.node is None:
                 return one
-            used.add((place.start, place.end))
+            used.add(stand.span)
             return stand.node.copy()
 
         made = node.transform(replaced)
         return made if len(used) == len(stands) else None
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    return outer.start <= inner.start and inner.end <= outer.end

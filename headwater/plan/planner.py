@@ -54,7 +54,6 @@ from headwater.plan.scope import (
     innermost,
     inside,
     narrowed,
-    within,
 )
 from headwater.plan.shape import BlockSource, SelectBlock, blocks_of, cte_bodies
 from headwater.plan.stars import (
@@ -94,17 +93,10 @@ def plan_query(
     whole = _whole(bound, whole_span)
     found = ContinuousPlan(
         leaves=bound.leaves,
-        folds=(),
-        split=(),
-        reason=None,
-        upper=None,
         whole=whole,
-        whole_fold=None,
-        single=False,
+        pinned=whole,
         reads_instant=bool(bound.volatile),
         identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
-        stream_tables=(),
-        pinned=whole,
         orders=query.tree is None or query.tree.find(exp.Order, exp.Sort) is not None,
         in_order=_order_counts(bound),
     )
@@ -172,7 +164,7 @@ def _bind(
         foldable,
         volatile,
         added,
-        AGGREGATES | _own_aggregates(calls, tables),
+        AGGREGATES | own_aggregates(calls, tables),
     )
 
 
@@ -196,7 +188,7 @@ def _check_opaque(bound: Bound) -> None:
         )
 
 
-def _own_aggregates(calls: Sequence[SqlCall], tables: Tables) -> frozenset[str]:
+def own_aggregates(calls: Sequence[SqlCall], tables: Tables) -> frozenset[str]:
     """The aggregates that users made, among the functions that a query calls."""
     return frozenset(call.name for call in calls if tables.is_aggregate(call.name.lower()))
 
@@ -214,16 +206,8 @@ def one_time_edits(
     calls = find_state_calls(query, calls_of(query), statement, tables, blocks, scopes, known)
     edits = [Stand.of(call.span, instant()) for call in query.instants]
     edits += calls.named_edits(query, blocks)
-    previous: dict[int, list[tuple[str, int]]] = {}
-    for use in query.previous:
-        made, columns = _previous(query, use, blocks, scopes, uses)
-        edits.append(Stand.of(use.span, made.piece))
-        previous.setdefault(made.leaf.number, []).extend(columns)
-    bound = [
-        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
-        for leaf in calls.bound(leaves)
-    ]
-    return edits, tuple(bound)
+    added, bound = _with_previous(query, calls.bound(leaves), blocks, scopes, uses)
+    return [*edits, *(Stand.of(use.span, use.piece) for use in added)], bound
 
 
 def one_time_stars(query: Query, tables: Tables, windowed: Sequence[Leaf]) -> list[Stand]:
@@ -272,7 +256,7 @@ def _source_info(
 
 
 def _has_leaf(leaves: Sequence[Leaf], span: Span) -> bool:
-    return any(within(leaf.name.span, span) for leaf in leaves)
+    return any(leaf.name.span.within(span) for leaf in leaves)
 
 
 def _function_edits(
@@ -297,19 +281,28 @@ def _function_edits(
             volatile.append(stand.span)
     for valid in query.valid:
         edits.append(Stand.of(valid.span, _valid_piece(query, leaves, valid)))
-    previous: dict[int, list[tuple[str, int]]] = {}
+    added, bound = _with_previous(query, leaves, blocks, scopes, uses)
+    edits += [Stand.of(use.span, use.piece) for use in added]
+    volatile += [use.span for use in added]
+    return edits, tuple(volatile), bound, added
+
+
+def _with_previous(
+    query: Query,
+    leaves: tuple[Leaf, ...],
+    blocks: Sequence[SelectBlock],
+    scopes: Sequence[Scope],
+    uses: Sequence[ColumnUse],
+) -> tuple[tuple[AddedUse, ...], tuple[Leaf, ...]]:
+    """The calls of PREV, and the leaves with the columns that they read."""
+    previous: dict[int, list[tuple[str, int]]] = {leaf.number: [] for leaf in leaves}
     added = []
     for use in query.previous:
         made, columns = _previous(query, use, blocks, scopes, uses)
-        edits.append(Stand.of(use.span, made.piece))
-        volatile.append(use.span)
-        previous.setdefault(made.leaf.number, []).extend(columns)
+        previous[made.leaf.number] += columns
         added.append(made)
-    bound = tuple(
-        replace(leaf, previous=tuple(dict.fromkeys(previous.get(leaf.number, []))))
-        for leaf in leaves
-    )
-    return edits, tuple(volatile), bound, tuple(added)
+    bound = (replace(f, previous=tuple(dict.fromkeys(previous[f.number]))) for f in leaves)
+    return tuple(added), tuple(bound)
 
 
 def _valid_piece(query: Query, leaves: Sequence[Leaf], valid: Valid) -> Piece:
@@ -464,16 +457,21 @@ def _whole_fold(bound: Bound) -> FoldPlan | None:
     """The one block of a query over one stream, as if its rows were all there: for rows in line."""
     if not bound.blocks or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
+    alone = bound.query.tree is bound.blocks[0].node
+    return fold_at_hand(replace(bound, volatile=(), replaced=[], at_hand=True)) if alone else None
+
+
+def fold_at_hand(bound: Bound) -> FoldPlan | None:
+    """The first block over rows that are all there; the others must be joins of it."""
     block, scope = bound.blocks[0], bound.scopes[0]
     if block.unknown is not None or not bound.direct(scope) or star_in_expression(block):
         return None
-    plain = replace(bound, volatile=(), replaced=[])
     try:
-        fold = fold_block(BoundBlock(plain, block, scope, 0), AT_HAND)
+        fold = fold_block(BoundBlock(bound, block, scope, 0), AT_HAND)
     except Unfit:
         return None
     joined = sum(static.asked is not None for _, static in fold.statics)
-    if bound.query.tree is not block.node or len(bound.blocks) > 1 + joined:
+    if len(bound.blocks) > 1 + joined:
         return None
     return fold if fold.kind == "aggregate" else replace(fold, kind="rows")
 
@@ -483,7 +481,7 @@ def _order_counts(bound: Bound) -> bool:
     if len(bound.leaves) > 1:
         return False
     place = bound.leaves[0].name.span
-    around = [block for block in bound.blocks if within(place, block.span)]
+    around = [block for block in bound.blocks if place.within(block.span)]
     for block in sorted(around, key=lambda block: len(block.span)):
         if block.unknown is not None:
             return True
@@ -539,7 +537,7 @@ def _is_whole(bound: Bound, block: SelectBlock) -> bool:
     places = [*pushed, *(source.span for source in block.sources)]
     inner = bound.nested(block.span)
     alone = bound.query.tree is block.node and len(inner) + 1 == len(bound.blocks)
-    return alone and all(any(within(one.span, place) for place in places) for one in inner)
+    return alone and all(any(one.span.within(place) for place in places) for one in inner)
 
 
 def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:
@@ -555,5 +553,5 @@ def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:
     return [
         reference
         for reference in bound.query.table_references
-        if reference.span not in streams and any(within(reference.span, p) for p in places)
+        if reference.span not in streams and any(reference.span.within(p) for p in places)
     ]

@@ -12,6 +12,7 @@ left to Spark, which is the judge of what an expression means.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow as pa
 from sqlglot import exp
@@ -21,6 +22,7 @@ from headwater.expression.nodes import BoundConstant
 from headwater.expression.predicate import Comparison, Predicate, conjuncts, predicate_of
 from headwater.expression.terms import PLAIN, Terms
 from headwater.sql import dialect
+from headwater.sql.types import result_schema
 
 
 @dataclass(frozen=True)
@@ -43,10 +45,21 @@ class ScanPlan:
     """A plain scan: which columns under which names, which rows, in which order, how many."""
 
     columns: tuple[tuple[str, str], ...]  # (column, name in the result)
-    predicate: Predicate | None
-    order: tuple[OrderBy, ...]
-    limit: int | None
+    schema: pa.Schema  # of the result
+    predicate: Predicate | None = None
+    order: tuple[OrderBy, ...] = ()
+    limit: int | None = None
     total: Total | None = None
+
+    @cached_property
+    def needed(self) -> frozenset[str]:
+        """The columns of the rows that pass which are looked at."""
+        return frozenset([column for column, _ in self.columns] + [by.column for by in self.order])
+
+
+def whole(schema: pa.Schema) -> ScanPlan:
+    """All rows of a table."""
+    return ScanPlan(tuple((name, name) for name in schema.names), result_schema(schema))
 
 
 class _NotPlain(Exception):
@@ -58,6 +71,7 @@ _PLAIN = frozenset(
     (exp.And, exp.Or, exp.Not, exp.Paren, exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In)
 ) | {exp.Between, exp.Is, exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Boolean, exp.Null}
 _PLAIN |= {exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam}  # DATE '…', 5L, 1.5BD
+_PLAIN |= {exp.Parameter}  # whose value is known when the scan is made
 _CLAUSES = frozenset(("expressions", "from_", "where", "order", "limit"))
 
 
@@ -125,12 +139,18 @@ class _Reader:
         if total is not None:
             rest = tree.args.get("order") or tree.args.get("limit")
             self._need(rest is None and _is_point(predicate))
-            return ScanPlan(columns, predicate, (), None, total)
+            [(_, name)] = columns
+            return ScanPlan(columns, pa.schema([(name, pa.int64())]), predicate, total=total)
         order = tree.args.get("order")
         by = () if order is None else tuple(self._order(o, columns) for o in order.expressions)
         self._need(order is None or _given(order) == {"expressions"})
         limit = tree.args.get("limit")
-        return ScanPlan(columns, predicate, by, None if limit is None else self._limit(limit))
+        most = None if limit is None else self._limit(limit)
+        return ScanPlan(columns, self._result(columns), predicate, by, most)
+
+    def _result(self, columns: tuple[tuple[str, str], ...]) -> pa.Schema:
+        fields = [self.fields[column.lower()].with_name(name) for column, name in columns]
+        return result_schema(pa.schema(fields))
 
     def _need(self, condition: bool) -> None:
         if not condition:
@@ -156,7 +176,10 @@ class _Reader:
     def _default(self, coalesce: exp.Coalesce) -> int:
         self._need(_given(coalesce) <= {"this", "expressions", "coalesce"})
         self._need(len(coalesce.expressions) == 1)
-        found = bind(coalesce.expressions[0], lambda _: None, self.terms)
+        return self._integer(coalesce.expressions[0])
+
+    def _integer(self, node: exp.Expr) -> int:
+        found = bind(node, lambda _: None, self.terms)
         if not isinstance(found, BoundConstant) or not isinstance(found.value, int):
             raise _NotPlain
         self._need(pa.types.is_signed_integer(found.type))
@@ -212,6 +235,10 @@ class _Reader:
 
     def _limit(self, limit: exp.Expr) -> int:
         count = limit.args.get("expression")
+        if isinstance(count, exp.Parameter) and _given(limit) == {"expression"}:
+            found = self._integer(count)
+            self._need(found >= 0)
+            return found
         if not isinstance(count, exp.Literal) or _given(limit) != {"expression"}:
             raise _NotPlain
         self._need(not count.is_string and count.name.isdigit())

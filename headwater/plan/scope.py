@@ -9,6 +9,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.plan.folds import Leaf, SourceColumn
+from headwater.plan.pieces import Piece
 from headwater.plan.shape import BlockSource, SelectBlock
 from headwater.sql.text import Span
 
@@ -44,6 +45,8 @@ class SourceInfo:
     visible: tuple[str, ...]
     leaf: Leaf | None = None
     streaming: bool = False  # a window stands inside it
+    rows: str | None = None  # the name of the rows that it stands for, where they are at hand
+    on: tuple[Piece, ...] = ()  # of such rows: a condition that stands nowhere in FROM
 
 
 class Scope:
@@ -153,7 +156,7 @@ def narrowed(
 
 def _narrowed(use: ColumnUse, blocks: Sequence[SelectBlock], scopes: Sequence[Scope]) -> ColumnUse:
     (first, place), (second, after) = use.parts[:2]
-    around = [n for n, block in enumerate(blocks) if within(use.span, block.span)]
+    around = [n for n, block in enumerate(blocks) if use.span.within(block.span)]
     for number in sorted(around, key=lambda n: len(blocks[n].span)):
         scope = scopes[number]
         if scope.has_column(first, second):
@@ -166,15 +169,10 @@ def _narrowed(use: ColumnUse, blocks: Sequence[SelectBlock], scopes: Sequence[Sc
 
 def inside(uses: Sequence[ColumnUse], span: Span) -> list[ColumnUse]:
     """The references that stand in a span."""
-    return [use for use in uses if span.start <= use.span.start and use.span.end <= span.end]
+    return [use for use in uses if use.span.within(span)]
 
 
 def innermost(blocks: Sequence[SelectBlock], span: Span) -> SelectBlock | None:
     """The block that a span stands in."""
-    holding = [block for block in blocks if within(span, block.span)]
+    holding = [block for block in blocks if span.within(block.span)]
     return min(holding, key=lambda block: len(block.span), default=None)
-
-
-def within(inner: Span, outer: Span) -> bool:
-    """Whether a span lies in another."""
-    return outer.start <= inner.start and inner.end <= outer.end

@@ -14,7 +14,7 @@ from headwater.plan.blocks import AddedUse, StateFunction, Tables
 from headwater.plan.calls import SqlCall
 from headwater.plan.folds import Leaf, StateCall, call_column
 from headwater.plan.pieces import Piece, Rendering, Stand, column
-from headwater.plan.scope import ColumnUse, Scope, innermost, inside, within
+from headwater.plan.scope import ColumnUse, Scope, innermost, inside
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
@@ -117,8 +117,8 @@ class _Binder:
         query = self._query
         inner = [*others, *(call.span for call in query.previous)]
         inner += [*(call.span for call in query.valid), *(call.span for call in query.instants)]
-        if any(within(span, call.span) and span != call.span for span in inner) or any(
-            within(call.span, previous.span) for previous in query.previous
+        if any(span.within(call.span) and span != call.span for span in inner) or any(
+            call.span.within(previous.span) for previous in query.previous
         ):
             raise self.error(
                 call,

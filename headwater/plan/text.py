@@ -84,6 +84,9 @@ class SparkText:
         return spark_text(*(p if isinstance(p, str) else slots.get(p, p) for p in self.parts))
 
 
+NO_TEXT = SparkText(())
+
+
 def spark_text(*parts: str | Slot | SparkText) -> SparkText:
     """A text made of others; neighbouring strings become one, so that equal texts are equal."""
     found: list[str | Slot] = []

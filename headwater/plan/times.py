@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from headwater.errors import BindError, NotSupportedError
 from headwater.plan.calls import CHANCE, TIME_FUNCTIONS, SqlCall, moments, varying_calls
 from headwater.plan.pieces import Piece, Stand, cast, instant
-from headwater.plan.scope import innermost, within
+from headwater.plan.scope import innermost
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import spark_text
 from headwater.sql.statements.query import Query
@@ -63,7 +63,7 @@ def refuse_ordered_distinct(
 ) -> None:
     """What Spark fails at when it runs: listagg(DISTINCT …) WITHIN GROUP beside another DISTINCT."""
     for block in blocks:
-        own = [call for call in calls if within(call.span, block.span) and call.arguments]
+        own = [call for call in calls if call.span.within(block.span) and call.arguments]
         distinct = [c for c in own if c.distinct and innermost(blocks, c.span) is block]
         ordered = [c for c in distinct if c.within and c.name in ("LISTAGG", "STRING_AGG")]
         if ordered and len({call.arguments[0].of(query.text) for call in distinct}) > 1:

@@ -16,7 +16,6 @@ from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
 from headwater.plan.checks import Checker
 from headwater.plan.folds import StreamColumns
-from headwater.plan.scope import within
 from headwater.plan.shape import SelectBlock, blocks_of
 from headwater.sql.extensions import TableReference, UpdateMode
 from headwater.sql.spans import span_of
@@ -417,7 +416,7 @@ def _own_calls(query: Query, spans: Sequence[Span]) -> list[SqlCall]:
         call
         for span in spans
         for call in calls_of(query)
-        if within(call.span, span) and not any(within(call.span, other) for other in inner)
+        if call.span.within(span) and not any(call.span.within(other) for other in inner)
     ]
 
 

@@ -1,30 +1,43 @@
 """The upper part of a query as blocks over its folds' results, where each can be computed by itself.
 
-`SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` becomes `SELECT avg(t) FROM headwater_upper_1`:
-the inner block is a fold, and what is left can be computed in line as any block over one table and probes.
-A block may read others: from FROM or a CTE as a relation, `x IN (SELECT …)` as a semi join, EXISTS over a
-relation as it stands, an aggregate in the place of a value as a column of one value, and a correlated
-aggregate over a stream as a left join with its groups. Must never: look at types; what compiles a block finds
-out whether it can be computed in line.
+Of `SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` the inner block is a fold, and the outer one
+can be computed in line as any block over one table and probes. A block may read others: from FROM or a CTE as
+a relation, `x IN (SELECT …)` as a semi join, EXISTS over a relation like over a table, an aggregate in the
+place of a value as a column of one value, and a correlated aggregate over a stream as a left join with its
+groups. What is read is known first (`upper_plan`); the columns of it are known when it is compiled, and
+then the block becomes a fold over rows at hand (`UpperPlan.fold`). Must never: write SQL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
+import pyarrow as pa
 from sqlglot import exp
 
-from headwater.plan.folds import ContinuousPlan, FoldPlan
-from headwater.plan.pieces import Rendering, Stand
+from headwater.plan.blocks import Bound, Tables
+from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
+from headwater.plan.folds import ContinuousPlan, FoldPlan, Leaf, StreamColumns
+from headwater.plan.pieces import Piece, Rendering, Stand, column, equal, in_parentheses, instant
+from headwater.plan.planner import fold_at_hand, own_aggregates
 from headwater.plan.rules.correlated import is_null_over_nothing
-from headwater.plan.scope import within
+from headwater.plan.scope import (
+    ColumnUse,
+    Scope,
+    SourceInfo,
+    column_uses,
+    innermost,
+    narrowed,
+)
 from headwater.plan.shape import BlockSource, SelectBlock, blocks_of, cte_bodies
-from headwater.plan.text import SparkText, joined, spark_text
+from headwater.plan.stars import reads_all_columns
+from headwater.plan.times import time_edits
+from headwater.sql.extensions import WindowClause
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
-from headwater.sql.text import Span
-from headwater.sql.types import quoted
+from headwater.sql.text import Name, Span
+from headwater.sql.types import TIMESTAMP
 
 VALUE = "headwater_value"  # the column of a relation that has one
 
@@ -47,44 +60,148 @@ class FoldGroups:
 class Members:
     """The one column of some rows, named VALUE: what IN looks into."""
 
-    of: FoldRows | UpperText
+    of: FoldRows | UpperPlan
+
+
+@dataclass(frozen=True)
+class _Whole:
+    """The query that the blocks are of."""
+
+    query: Query
+    blocks: list[SelectBlock]
+    calls: list[SqlCall]
+    uses: list[ColumnUse]
+    times: list[Stand]
+    time_type: pa.DataType
+
+    def rendering(self, stands: Sequence[Stand] = ()) -> Rendering:
+        return Rendering(self.query.text, self.query.tree, [*self.times, *stands])
 
 
 @dataclass(frozen=True, eq=False)
-class UpperText:
+class UpperPlan:
     """One block over tables, folds and other blocks."""
 
-    text: SparkText
-    first: str  # the first relation of FROM
-    relations: Mapping[str, Part]  # what a name of FROM stands for, where it is no table
-    scalars: Mapping[
-        str, FoldRows | UpperText
-    ]  # values of one row and column, read as columns of the first relation
+    whole: _Whole
+    block: SelectBlock
+    relations: dict[str, Part] = field(default_factory=dict)  # what it reads besides tables
+    scalars: dict[str, FoldRows | UpperPlan] = field(
+        default_factory=dict
+    )  # values of one row and column, read as columns of the first relation
+    sources: dict[Span, str] = field(default_factory=dict)  # the sources of FROM that are relations
+    tests: list[SelectBlock] = field(default_factory=list)  # what EXISTS asks for
+    values: list[ColumnUse] = field(default_factory=list)  # columns in the place of subqueries
+    joins: list[SourceInfo] = field(default_factory=list)  # what comes to FROM for subqueries
+    members: list[Span] = field(default_factory=list)  # conjuncts that are such joins
+
+    @property
+    def first(self) -> str:
+        """The relation or table whose rows are gone through; the others are probed."""
+        source = self.block.sources[0]
+        return self.sources.get(source.span) or _table(source).key
+
+    def fold(
+        self,
+        schemas: Mapping[str, pa.Schema],
+        beside: Sequence[pa.Field],
+        tables: Tables,
+        foldable: frozenset[str],
+    ) -> FoldPlan | None:
+        """The block over rows that are all there; `schemas` of its relations, `beside` for its scalars."""
+        rest = tuple(span for span in self.block.conjuncts if span not in self.members)
+        blocks = [replace(self.block, conjuncts=rest), *self.tests]
+        first, *others = (self._info(s, schemas, tables) for s in self.block.sources)
+        others += [replace(join, schema=schemas[join.alias]) for join in self.joins]
+        if not first.schema:
+            return None
+        leaf = self._leaf(first, beside)
+        every = tuple(leaf.columns.schema.names)
+        first = SourceInfo(first.source, first.alias, leaf.columns.schema, every, leaf, True)
+        scopes = [Scope(blocks[0], [first, *others])]
+        scopes += [Scope(b, [self._info(b.sources[0], schemas, tables)]) for b in self.tests]
+        calls = [call for call in self.whole.calls if self._is_own(call.span)]
+        return fold_at_hand(
+            Bound(
+                self.whole.query,
+                blocks,
+                calls,
+                scopes,
+                (leaf,),
+                [*narrowed(self._uses, blocks, scopes), *self.values],
+                self.whole.rendering(
+                    [Stand.of(use.span, column(use.name, use.table)) for use in self.values]
+                ),
+                "interval",
+                foldable,
+                volatile=(),
+                aggregates=AGGREGATES | own_aggregates(calls, tables),
+                at_hand=True,
+            )
+        )
+
+    def _info(
+        self, source: BlockSource, schemas: Mapping[str, pa.Schema], tables: Tables
+    ) -> SourceInfo:
+        rows = self.sources.get(source.span)
+        named = rows if source.relation is None else source.relation.name.rpartition(".")[2]
+        schema = tables.standard(str(_table(source))) if rows is None else schemas[rows]
+        visible = () if schema is None else tuple(schema.names)
+        return SourceInfo(source, str(source.alias or named), schema, visible, rows=rows)
+
+    def _is_own(self, span: Span) -> bool:
+        """Whether something stands in the block or in what EXISTS asks, and in no other block inside."""
+        block = innermost(self.whole.blocks, span)
+        return block is self.block or block in self.tests
+
+    @property
+    def _uses(self) -> list[ColumnUse]:
+        return [use for use in self.whole.uses if self._is_own(use.span)]
+
+    def _leaf(self, info: SourceInfo, beside: Sequence[pa.Field]) -> Leaf:
+        """The first relation as the rows that are gone through, with the values that stand beside them."""
+        names = list(info.schema.names if info.schema is not None else ())
+        said = {name.casefold() for use in self._uses for name, _ in use.parts}
+        said |= {name.casefold() for source in self.block.sources for name in source.using}
+        on = [piece.node for join in self.joins for piece in join.on if piece.node is not None]
+        columns = [column for node in on for column in node.find_all(exp.Column)]
+        said |= {part.name.casefold() for column in columns for part in column.parts}
+        every = reads_all_columns(self.block)
+        needed = [n for n in names if every or n.casefold() in said] or names[:1]
+        schema = pa.schema([*(info.schema or ()), *beside])
+        visible = tuple(schema.names)
+        stream = StreamColumns(self.first, schema, visible, names[0], self.whole.time_type)
+        place = info.source.span
+        window = WindowClause("interval", Span(place.end, place.end))
+        read = (*needed, *(field.name for field in beside))
+        return Leaf(0, Name(self.first, place), info.alias, window, stream, read)
 
 
-Part = FoldRows | FoldGroups | Members | UpperText
+Part = FoldRows | FoldGroups | Members | UpperPlan
 
 
 class _NotPlain(Exception):
     """Raised while a block is read: it cannot be computed by itself."""
 
 
-def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
+def upper_plan(query: Query, plan: ContinuousPlan) -> UpperPlan | None:
     """The outermost block above the folds; None if some block is not of the shapes above."""
     inner = {fold.block.span: fold for fold in plan.split}
-    blocks = blocks_of(query)
-    bodies = cte_bodies(query)
+    blocks, bodies = blocks_of(query), cte_bodies(query)
+    uses = None if query.tree is None else column_uses(query.tree)
     outermost = [
         b
         for b in blocks
         if b.span not in inner
-        and not any(b is not other and within(b.span, other.span) for other in blocks)
-        and not any(within(b.span, body) for body in bodies.values())
+        and not any(b is not other and b.span.within(other.span) for other in blocks)
+        and not any(b.span.within(body) for body in bodies.values())
     ]
-    if len(outermost) != 1:
+    if len(outermost) != 1 or uses is None:
         return None
-    tables = {reference.span for reference in query.table_references}
-    reader = _Reader(query, blocks, inner, bodies, tables)
+    in_view = not (query.windows or query.cuts)
+    time_type = TIMESTAMP if in_view else plan.leaves[0].columns.time_type
+    times = [Stand.of(call.span, instant()) for call in query.instants]
+    times += time_edits(query.text, pa.types.is_integer(time_type))
+    reader = _Reader(_Whole(query, blocks, calls_of(query), uses, times, time_type), inner, bodies)
     if reader.has_inner_ctes:
         return None
     try:
@@ -93,193 +210,160 @@ def upper_text(query: Query, plan: ContinuousPlan) -> UpperText | None:
         return None
 
 
-@dataclass
-class _Edits:
-    """What is replaced in the text of one block, and what comes to its FROM."""
-
-    replaced: list[Stand] = field(default_factory=list)
-    joined: list[SparkText] = field(default_factory=list)
-    relations: dict[str, Part] = field(default_factory=dict)
-    scalars: dict[str, FoldRows | UpperText] = field(default_factory=dict)
-
-
 class _Reader:
     """Reads blocks from the outermost inwards."""
 
     def __init__(
-        self,
-        query: Query,
-        blocks: Sequence[SelectBlock],
-        folds: Mapping[Span, FoldPlan],
-        bodies: Mapping[str, Span],
-        tables: Set[Span],
+        self, whole: _Whole, folds: Mapping[Span, FoldPlan], bodies: Mapping[str, Span]
     ) -> None:
-        self._query, self._blocks, self._folds, self._bodies = query, blocks, folds, bodies
-        self._tables = tables  # where names mean tables, although a CTE may be called the same
+        self._whole, self._folds, self._bodies = whole, folds, bodies
+        # Where names mean tables, although a CTE may be called the same.
+        self._tables = {reference.span for reference in whole.query.table_references}
         self._made = 0
 
     @property
     def has_inner_ctes(self) -> bool:
         """Whether a subquery has a WITH of its own, whose names hold only there."""
-        tree = self._query.tree
+        tree = self._whole.query.tree
         return tree is not None and any(w.parent is not tree for w in tree.find_all(exp.With))
 
     def folds_used(self, outermost: SelectBlock) -> bool:
         """Whether each fold stands in the outermost block or in a CTE."""
         places = [outermost.span, *self._bodies.values()]
-        return all(any(within(span, place) for place in places) for span in self._folds)
+        return all(any(span.within(place) for place in places) for span in self._folds)
 
-    def block(self, block: SelectBlock) -> UpperText:
+    def block(self, block: SelectBlock) -> UpperPlan:
         """One block, and those that it reads."""
         if block.unknown is not None or not block.sources:
             raise _NotPlain
-        edits, names = _Edits(), []
+        found = UpperPlan(self._whole, block)
         for source in block.sources:
-            names.append(self._source(source, edits))
-        if len(set(names)) < len(names):
-            raise _NotPlain  # a relation that is joined with itself
+            self._source(source, found)
         taken = [s.subquery for s in block.sources if s.subquery is not None]
         for child in self._children(block, taken):
-            self._expression(block, child, edits)
-        added = edits.joined or edits.scalars
-        if added and any(item.star for item in block.items):
+            self._expression(child, found)
+        if (found.joins or found.scalars) and any(item.star for item in block.items):
             raise _NotPlain
-        if edits.joined:
-            end = block.places["FROM"].end
-            edits.replaced.append(Stand(Span(end, end), joined("", edits.joined)))
-        text = self._rendering(edits.replaced).of(block.span)
-        return UpperText(text, names[0], edits.relations, edits.scalars)
+        return found
 
     def _children(self, block: SelectBlock, taken: Sequence[Span]) -> list[SelectBlock]:
         """The blocks that stand directly in a block, outside of its FROM."""
-        inside = [b for b in self._blocks if b is not block and within(b.span, block.span)]
-        inside = [b for b in inside if not any(within(b.span, span) for span in taken)]
+        inside = [b for b in self._whole.blocks if b is not block and b.span.within(block.span)]
+        inside = [b for b in inside if not any(b.span.within(span) for span in taken)]
         return [b for b in inside if not any(_holds(other, b) for other in inside)]
 
     # FROM
 
-    def _source(self, source: BlockSource, edits: _Edits) -> str:
+    def _source(self, source: BlockSource, found: UpperPlan) -> None:
         body = source.subquery
         if source.relation is not None and source.relation.span not in self._tables:
             body = self._bodies.get(source.relation.name.key)
-        if body is None:
-            if source.relation is None:
-                raise _NotPlain
-            return source.relation.name.key
-        part = self._relation(body)
-        name = self._name("upper" if isinstance(part, FoldRows) else "block")
-        edits.relations[name] = part
-        edits.replaced.append(self._in_place(source, name))
-        return name
+        if body is None and source.relation is None:
+            raise _NotPlain
+        if body is not None:
+            found.sources[source.span] = self._named("rows", self._relation(body), found)
 
-    def _relation(self, body: Span) -> FoldRows | UpperText:
+    def _relation(self, body: Span) -> FoldRows | UpperPlan:
         """What a subquery of FROM or a CTE gives: one block, or a fold."""
-        inside = [b for b in self._blocks if within(b.span, body)]
+        inside = [b for b in self._whole.blocks if b.span.within(body)]
         tops = [b for b in inside if not any(_holds(other, b) for other in inside)]
         if len(tops) != 1 or tops[0].span != body:
             raise _NotPlain  # a UNION, or WITH inside
-        fold = self._folds.get(tops[0].span)
-        if fold is None:
-            return self.block(tops[0])
-        if fold.outside:
-            raise _NotPlain
-        return FoldRows(fold)
+        return self._rows(tops[0])
 
-    @staticmethod
-    def _in_place(source: BlockSource, name: str) -> Stand:
-        """A name in the place of a subquery or of a CTE's name."""
-        if source.relation is not None:
-            alias = "" if source.relation.alias else f" AS {quoted(source.relation.name)}"
-            return Stand(source.relation.span, spark_text(name + alias))
-        alias = "" if source.alias is None else f" AS {quoted(source.alias)}"
-        return Stand(source.span, spark_text(name + alias))
+    def _rows(self, block: SelectBlock) -> FoldRows | UpperPlan:
+        """The rows of a block that is a fold, or stands above some."""
+        fold = self._folds.get(block.span)
+        if fold is not None and fold.outside:
+            raise _NotPlain
+        return self.block(block) if fold is None else FoldRows(fold)
 
     # Expressions
 
-    def _expression(self, block: SelectBlock, child: SelectBlock, edits: _Edits) -> None:
+    def _expression(self, child: SelectBlock, found: UpperPlan) -> None:
         """A block inside an expression of another."""
         subquery = child.node.parent
         if isinstance(subquery, exp.Exists):
-            self._existence(child, edits)
+            self._existence(child, found)
             return
         if not isinstance(subquery, exp.Subquery) or not has_span(subquery):
             raise _NotPlain  # ANY, ALL
         user = subquery.parent
         if isinstance(user, exp.In):
-            self._membership(block, child, user, edits)
+            self._membership(child, user, found)
             return
         if isinstance(user, exp.Exists | exp.Any | exp.All | exp.SubqueryPredicate):
             raise _NotPlain
-        whole = span_of(subquery)
         fold = self._folds.get(child.span)
         if fold is not None and fold.outside:
-            self._lookup(fold, whole, edits)
+            self._lookup(fold, span_of(subquery), found)
             return
+        if fold is not None and not fold.has_one_row:
+            raise _NotPlain  # of another block its plan tells
         name = self._name("scalar")
-        if fold is None and not self._has_one_row(child):
-            raise _NotPlain
-        edits.scalars[name] = self.block(child) if fold is None else self._one_row(fold)
-        edits.replaced.append(Stand(whole, spark_text(name)))
+        found.scalars[name] = self._rows(child)
+        found.values.append(_column_for(span_of(subquery), name))
 
-    def _existence(self, child: SelectBlock, edits: _Edits) -> None:
-        """`EXISTS (SELECT … FROM r WHERE …)` stays: over a relation it is a join, like over a table."""
+    def _existence(self, child: SelectBlock, found: UpperPlan) -> None:
+        """`EXISTS (SELECT … FROM r WHERE …)`: over a relation it is a join, like over a table."""
         if child.unknown is not None or len(child.sources) != 1:
             raise _NotPlain
         taken = [s.subquery for s in child.sources if s.subquery is not None]
         if self._children(child, taken) or child.span in self._folds:
             raise _NotPlain
-        self._source(child.sources[0], edits)
+        self._source(child.sources[0], found)
+        found.tests.append(child)
 
-    def _membership(
-        self, block: SelectBlock, child: SelectBlock, user: exp.In, edits: _Edits
-    ) -> None:
+    def _membership(self, child: SelectBlock, user: exp.In, found: UpperPlan) -> None:
         """`x IN (SELECT y …)` as a conjunct: a semi join."""
-        if not has_span(user) or span_of(user) not in block.conjuncts:
+        if not has_span(user) or span_of(user) not in found.block.conjuncts:
             raise _NotPlain
         if len(child.items) != 1 or child.items[0].star:
             raise _NotPlain
-        fold = self._folds.get(child.span)
-        if fold is not None and fold.outside:
-            raise _NotPlain
-        name = self._name("in")
-        rows = self.block(child) if fold is None else FoldRows(fold)
-        edits.relations[name] = Members(rows)
-        left = self._rendering(()).of(span_of(user.this))
-        edits.joined.append(spark_text(f" LEFT SEMI JOIN {name} ON (", left, f") = {name}.{VALUE}"))
-        edits.replaced.append(Stand(span_of(user), spark_text("true")))
+        name = self._named("in", Members(self._rows(child)), found)
+        left = self._whole.rendering().piece(span_of(user.this))
+        on = equal(in_parentheses(left), column(VALUE, name))
+        found.joins.append(_joined(name, "semi", (on,)))
+        found.members.append(span_of(user))
 
-    def _lookup(self, fold: FoldPlan, whole: Span, edits: _Edits) -> None:
+    def _lookup(self, fold: FoldPlan, whole: Span, found: UpperPlan) -> None:
         """A correlated aggregate: the value of its group, NULL where there is none."""
         if not is_null_over_nothing(fold):
             raise _NotPlain
-        name = self._name("groups")
-        edits.relations[name] = FoldGroups(fold)
-        sides = [
-            spark_text(f"{name}._k{n} = (", outer.text, ")") for n, outer in enumerate(fold.outside)
-        ]
-        edits.joined.append(spark_text(f" LEFT JOIN {name} ON ", joined(" AND ", sides)))
-        edits.replaced.append(Stand(whole, spark_text(f"{name}.{VALUE}")))
+        name = self._named("groups", FoldGroups(fold), found)
+        on = tuple(
+            equal(column(f"_k{n}", name), in_parentheses(outer))
+            for n, outer in enumerate(fold.outside)
+        )
+        found.joins.append(_joined(name, "left", on))
+        found.values.append(_column_for(whole, VALUE, name))
 
-    @staticmethod
-    def _one_row(fold: FoldPlan) -> FoldRows:
-        finish = fold.finish
-        if fold.keys or not fold.aggregates or finish is None or finish.condition or finish.limit:
-            raise _NotPlain
-        return FoldRows(fold)
-
-    @staticmethod
-    def _has_one_row(block: SelectBlock) -> bool:
-        """Whether a block may be one aggregate over all rows; whether it is one, its plan tells."""
-        grouped = block.group or block.group_all or block.having or block.distinct
-        return not grouped and block.limit is None and len(block.items) == 1
+    def _named(self, kind: str, part: Part, found: UpperPlan) -> str:
+        """The name under which a block reads a relation."""
+        name = self._name(kind)
+        found.relations[name] = part
+        return name
 
     def _name(self, kind: str) -> str:
         self._made += 1
         return f"headwater_{kind}_{self._made}"
 
-    def _rendering(self, stands: Sequence[Stand]) -> Rendering:
-        return Rendering(self._query.text, None, stands)
+
+def _column_for(place: Span, name: str, table: str | None = None) -> ColumnUse:
+    """A column that stands for a subquery."""
+    return ColumnUse(place, table, name, True, ((name, place),))
+
+
+def _joined(name: str, kind: str, on: tuple[Piece, ...]) -> SourceInfo:
+    """A relation that is joined, although it does not stand in FROM."""
+    source = BlockSource(Span(0, 0), kind, None, None, None)
+    return SourceInfo(source, name, None, (), rows=name, on=on)
+
+
+def _table(source: BlockSource) -> Name:
+    assert source.relation is not None
+    return source.relation.name
 
 
 def _holds(outer: SelectBlock, inner: SelectBlock) -> bool:
-    return outer is not inner and within(inner.span, outer.span)
+    return outer is not inner and inner.span.within(outer.span)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headwater.plan.blocks import Tables
 from headwater.plan.leaves import view_leaves
-from headwater.plan.scope import within
 from headwater.plan.shape import blocks_of
 from headwater.sql.statements.query import Query
 
@@ -51,5 +50,5 @@ def _sorts_below(query: Query, tables: Tables) -> bool:
     return any(
         block.order and block.limit is not None and len(blocks) > 1
         for block in blocks
-        if any(within(leaf.name.span, block.span) for leaf in leaves) and not block.group
+        if any(leaf.name.span.within(block.span) for leaf in leaves) and not block.group
     )

@@ -73,7 +73,9 @@ class Sinks(Connectors[SinkRunner]):
             "address": [address.kind, address.rest, address.url],
             "options": to_json(options),
         }
-        return self._add(name, made)
+        item = self._add(name, made)
+        self.start(item)
+        return item
 
     def pause(self, item: CatalogObject) -> None:
         """Stops a sink until it is resumed, also over restarts."""

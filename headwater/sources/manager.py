@@ -15,9 +15,9 @@ from pathlib import Path
 from headwater.connectors.address import Address, all_from_environment
 from headwater.connectors.manager import Connectors, Status, safe_name
 from headwater.connectors.options import from_json, to_json
-from headwater.connectors.runner import FINISHED, PAUSED
+from headwater.connectors.runner import FINISHED, PAUSED, RUNNING
 from headwater.connectors.servers import PACKAGES, check_server, client_settings
-from headwater.errors import BindError
+from headwater.errors import BindError, StorageError
 from headwater.kernel.functions import PythonFunction
 from headwater.sources.checkpoint import sums_of
 from headwater.sources.csv import Csv
@@ -77,6 +77,12 @@ class Sources(Connectors[SourceRunner]):
 
     def create(self, name: str, table: StreamingTable, url: str, options: Options) -> CatalogObject:
         """Makes a source and starts it."""
+        item = self.add(name, table, url, options)
+        self.start(item)
+        return item
+
+    def add(self, name: str, table: StreamingTable, url: str, options: Options) -> CatalogObject:
+        """Makes a source that is not started yet."""
         address, _ = self._checked(url, options)
         if address.kind == "demo":
             demo_source(address.rest).check_columns(table.definition.schema)
@@ -153,10 +159,14 @@ class Sources(Connectors[SourceRunner]):
 
     def _ended(self, item: CatalogObject, runner: SourceRunner) -> None:
         """A run came to its end by itself: what has no more rows is not started again at open."""
-        found = self.find(item.name)
-        if runner.state == FINISHED and found is not None and found.id == item.id:
-            with contextlib.suppress(BindError):  # it was dropped just now
-                self._set_state(found, FINISHED)
+        with self._lock:
+            found = self.find(item.name)
+            if runner.state != FINISHED or found is None or found.id != item.id:
+                return
+            if found.definition["state"] == RUNNING:  # else it was paused, or is being dropped
+                # Gone with its query meanwhile, or not written: then it ends again after the next open.
+                with contextlib.suppress(StorageError, BindError):
+                    self._set_state(found, FINISHED)
 
     def _made(self, item: CatalogObject) -> SourceRunner:
         table = self._table(item)

@@ -29,19 +29,19 @@ class Caller:
         return self.role == "admin"
 
 
-_current: ContextVar[Caller] = ContextVar("headwater_caller", default=Caller())  # noqa: B039
+CURRENT: ContextVar[Caller] = ContextVar("headwater_caller", default=Caller())  # noqa: B039
 
 
 def current() -> Caller:
     """Whom this thread acts for."""
-    return _current.get()
+    return CURRENT.get()
 
 
 @contextmanager
 def acting_for(caller: Caller) -> Iterator[None]:
     """While inside, this thread acts for a caller."""
-    token = _current.set(caller)
+    token = CURRENT.set(caller)
     try:
         yield
     finally:
-        _current.reset(token)
+        CURRENT.reset(token)

@@ -64,13 +64,9 @@ def _previous(cursor: Cursor) -> Previous:
 
 def _near(cursor: Cursor) -> Near | None:
     """NEAR(x, y, distance); with other arguments it is a function of the user's."""
-    start, arguments = cursor.start, []
-    cursor.expect("NEAR", "(")
-    while not cursor.at(")"):
-        arguments.append(cursor.expression("an expression", ","))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
+    start = cursor.start
+    cursor.expect("NEAR")
+    arguments = cursor.arguments()
     return Near(cursor.span_from(start), *arguments) if len(arguments) == 3 else None
 
 

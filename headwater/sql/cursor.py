@@ -170,6 +170,12 @@ class Cursor:
         self.expect(")")
         return items
 
+    def arguments(self) -> tuple[Span, ...]:
+        """Expressions in parentheses, possibly none."""
+        if self.accept("(", ")"):
+            return ()
+        return self.parenthesised(lambda: self.expression("an argument", ","))
+
     def listed(self, item: Callable[[], T]) -> tuple[T, ...]:
         """Items with commas between them, at least one."""
         items = [item()]

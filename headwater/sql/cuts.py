@@ -126,14 +126,8 @@ def _at_stream_call(cursor: Cursor) -> bool:
 
 
 def _generator(cursor: Cursor, name: Name) -> Generator:
-    arguments: list[Span] = []
-    cursor.expect("(")
-    while not cursor.at(")"):
-        arguments.append(cursor.expression("an argument", ","))
-        if not cursor.accept(","):
-            break
-    cursor.expect(")")
-    return Generator(cursor.span_from(name.span.start), tuple(arguments))
+    arguments = cursor.arguments()
+    return Generator(cursor.span_from(name.span.start), arguments)
 
 
 def _condition_in_string(cursor: Cursor) -> Cut:

@@ -29,6 +29,8 @@ WITH_ROWS: frozenset[type[Statement]] = frozenset((
     s.Call, s.Describe, s.Explain, s.ExplainObject, s.Fetch, s.Query, s.Show, s.ShowSetting,
     s.Subscribe, s.VerifyView,
 ))  # fmt: skip
+# Statements whose texts come again: those, and what is shown of views and queries for as long as they live.
+COME_AGAIN = WITH_ROWS | {s.CreateContinuousQuery, s.CreateMaterializedView, s.CreateView}
 AT_ONCE: tuple[type[Statement], ...] = (
     s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
     s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,

@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from headwater.errors import Error, NotSupportedError, SqlSyntaxError
-from headwater.sql.blocks import is_block_start, is_procedure
 from headwater.sql.cursor import Cursor, syntax_error
 from headwater.sql.identifiers import identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
@@ -54,6 +53,7 @@ from headwater.sql.statements import (
     verify,
 )
 from headwater.sql.statements.base import Statement
+from headwater.sql.statements.create_procedure import is_block_start
 from headwater.sql.text import Span
 
 BY_FIRST_WORD: dict[str, Callable[[Cursor], Statement]] = {
@@ -150,7 +150,7 @@ def split(text: str) -> list[StatementText]:
     pieces: list[StatementText] = []
     tokens = _tokens(text)
     first, depth = 0, 0
-    procedure = is_procedure(tokens, 0)
+    procedure = _is_procedure(tokens, 0)
     for index, token in enumerate(tokens):
         ended = token.kind is Kind.END
         if ended or (token.text == ";" and not depth):
@@ -158,10 +158,16 @@ def split(text: str) -> list[StatementText]:
                 start, end = tokens[first].start, tokens[index - 1].end
                 pieces.append(StatementText(text[start:end], start))
             first, depth = index + 1, 0
-            procedure = not ended and is_procedure(tokens, first)
+            procedure = not ended and _is_procedure(tokens, first)
         elif procedure:
             depth = _depth(tokens, index, depth)
     return pieces
+
+
+def _is_procedure(tokens: tuple[Token, ...], first: int) -> bool:
+    """Whether a statement starts with CREATE [OR REPLACE] PROCEDURE."""
+    words = [token.upper for token in tokens[first : first + 4]]
+    return words[:2] == ["CREATE", "PROCEDURE"] or words == ["CREATE", "OR", "REPLACE", "PROCEDURE"]
 
 
 def _tokens(text: str) -> tuple[Token, ...]:
@@ -201,24 +207,6 @@ def parse(text: str, *, time_zone: str = "UTC") -> Statement:
         raise hide_secrets(error, text) from None
 
 
-def parse_all(text: str, *, time_zone: str = "UTC") -> list[Statement]:
-    """All statements of a script; errors are placed in the whole script."""
-    statements: list[Statement] = []
-    for piece in split(text):
-        try:
-            statements.append(parse(piece.text, time_zone=time_zone))
-        except Error as error:
-            _move(error, piece.start, text)
-            raise
-    return statements
-
-
-def _move(error: Error, by: int, text: str) -> None:
-    """Place an error of a piece in the whole text."""
-    if error.place is not None:
-        error.place = Span(error.place.start, error.place.end).shifted(by).place(masked(text))
-
-
 def _statement(cursor: Cursor) -> Statement:
     first = cursor.peek()
     if first.kind is Kind.END or first.text == ";":
@@ -229,7 +217,9 @@ def _statement(cursor: Cursor) -> Statement:
     found = BY_FIRST_WORD.get(word) or OF_SESSIONS.get(word)
     if found is None:
         raise _unknown(cursor)
-    return found(cursor)
+    statement = found(cursor)
+    cursor.finish()
+    return statement
 
 
 def _unknown(cursor: Cursor) -> Error:
@@ -279,5 +269,7 @@ def _inner(cursor: Cursor, span: Span) -> Statement:
     try:
         return parse(span.of(cursor.text), time_zone=cursor.time_zone)
     except Error as error:
-        _move(error, span.start, cursor.text)
+        if error.place is not None:
+            inner = Span(error.place.start, error.place.end).shifted(span.start)
+            error.place = inner.place(masked(cursor.text))
         raise

@@ -2,10 +2,12 @@
 
 Key: the text as it came, and how it is spelled (PostgreSQL's clients write some things differently).
 Bound: `MOST_TEXTS` texts of at most `LONGEST_TEXT` characters; the longest unasked goes.
-Only statements that give rows stay: the others bring rows or passwords of their own, and seldom come again.
+Only statements that give rows or make views and queries stay: the others bring rows or passwords of their
+own, and seldom come again.
 Validity: for ever. A text is read without a catalog, so it always means the same; the one thing that it
 depends on, the time zone of its literals, is kept with the statement, which is read again under another.
-What else follows from a statement's text alone (`fact`) is kept with it.
+What else follows from a statement's text alone (`fact`) is kept with it; what depends on more, as the scan
+that a query is (`execute.query.ready_scan`), is kept with the marks of what it depends on.
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from headwater.sql.kinds import gives_rows
+from headwater.sql.kinds import COME_AGAIN
 from headwater.sql.parser import StatementText, parse, split
 from headwater.sql.statements.base import Remembering, Statement
 from headwater.sql.text import EditedText, Span
@@ -38,7 +40,7 @@ class Asked(Remembering):
         if known is None or time_zone not in (None, known[0]):
             zone = time_zone or "UTC"
             known = self._parsed = zone, parse(self.text, time_zone=zone)
-            _settle(self._key, gives_rows(known[1]))
+            _settle(self._key, type(known[1]) in COME_AGAIN)
         return known[1]
 
     def original_position(self, position: int) -> int:
@@ -86,10 +88,10 @@ def _remembered(text: str, spelling: Spelling, cut: Callable[[str], list[Stateme
     return made
 
 
-def _settle(key: object, comes_again: bool) -> None:
+def _settle(key: object, stays: bool) -> None:
     """A statement was parsed for the first time: what it is decides whether its text stays."""
     with _lock:
-        if not comes_again:
+        if not stays:
             _kept.pop(key, None)
         _shrink(MOST_TEXTS)
 

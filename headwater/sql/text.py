@@ -29,6 +29,10 @@ class Span:
         """The span moved by some characters."""
         return Span(self.start + by, self.end + by)
 
+    def within(self, outer: Span) -> bool:
+        """Whether all of the span lies in another one."""
+        return outer.start <= self.start and self.end <= outer.end
+
     def place(self, text: str) -> Place:
         """The span as the place of an error in the text."""
         return Place(text, self.start, self.end)

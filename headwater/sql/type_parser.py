@@ -44,11 +44,7 @@ _KNOWN = (*types.SIMPLE, *types.ALIASES, *sorted(DECIMALS), "ARRAY", "MAP", "STR
 def parse_type(source: str | Cursor, depth: int = 0) -> pa.DataType:
     """The type at the cursor, or the type that a whole text is."""
     if isinstance(source, str):
-        cursor = Cursor(source)
-        found = parse_type(cursor)
-        if cursor.peek().kind is not Kind.END:
-            cursor.fail("the end of the type")
-        return found
+        return _whole(Cursor(source))
     cursor = source
     token = cursor.peek()
     if token.kind is not Kind.WORD:
@@ -63,6 +59,10 @@ def parse_spark_type(text: str) -> pa.DataType:
     """The type of an expression as Spark writes it: that of NULL is VOID."""
     cursor = Cursor(text)
     cursor.void = True
+    return _whole(cursor)
+
+
+def _whole(cursor: Cursor) -> pa.DataType:
     found = parse_type(cursor)
     if cursor.peek().kind is not Kind.END:
         cursor.fail("the end of the type")

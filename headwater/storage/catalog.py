@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -63,6 +63,11 @@ class CatalogObject:
         return self.name.casefold()
 
     @property
+    def passes(self) -> bool:
+        """Whether it is in no catalog: a query that ends with its reader."""
+        return self.id < 0
+
+    @property
     def folders(self) -> frozenset[str]:
         """The folders of tables that the object needs, its own and those of what it holds."""
         parts = (self.definition, self.definition.get("results"), self.definition.get("table"))
@@ -71,7 +76,7 @@ class CatalogObject:
         )
 
 
-class _Objects:
+class Objects:
     """The state that the records of the log add up to."""
 
     def __init__(self) -> None:
@@ -121,14 +126,23 @@ class _Objects:
         return {"last_id": self.last_id, "dropped": sorted(self.dropped), "objects": objects}
 
 
+class Pending(threading.local):
+    """What this thread adds as one, until it is written; None outside of `together`."""
+
+    objects: list[CatalogObject] | None = None
+
+
 class Catalog:
     """All objects of one database; safe to share between threads."""
 
     def __init__(self, folder: Path, disk: Disk | None = None) -> None:
         self._folder = folder
         self.changes = 0  # how often an object came, went or changed since it was opened
+        self.on_change: Callable[[], None] = lambda: None  # told after every change
         self._writing = threading.Lock()
         self._lock = threading.Lock()  # of the objects; never held during a sync
+        self._pending = Pending()
+        self._last_given = 0  # the largest number of an object that may still be pending
         self._log = WriteAheadLog(
             str(folder),
             disk,
@@ -150,14 +164,32 @@ class Catalog:
 
     def find(self, name: str, namespace: str = RELATIONS) -> CatalogObject | None:
         """The object of that name, or None."""
+        for made in self._pending.objects or ():
+            if (made.key, NAMESPACES[made.kind]) == (name.casefold(), namespace):
+                return made
         with self._lock:
             return self._objects.by_name.get((name.casefold(), namespace))
+
+    def by_number(self, number: int) -> CatalogObject | None:
+        """The object of that number, or None."""
+        with self._lock:
+            return self._objects.by_id.get(number)
 
     def all(self, *kinds: str) -> list[CatalogObject]:
         """All objects of the given kinds (or all), by name."""
         with self._lock:
-            chosen = [o for o in self._objects.by_id.values() if not kinds or o.kind in kinds]
+            known = [*self._objects.by_id.values(), *(self._pending.objects or ())]
+        chosen = [o for o in known if not kinds or o.kind in kinds]
         return sorted(chosen, key=lambda o: (o.key, o.kind))
+
+    def keep_written(self) -> None:
+        """Others follow its log: no file of it is written twice."""
+        self._log.keep_written()
+
+    @property
+    def position(self) -> int:
+        """The last record of its log."""
+        return self._log.next_lsn - 1
 
     @property
     def last_id(self) -> int:
@@ -167,7 +199,8 @@ class Catalog:
 
     def next_id(self) -> int:
         """A number for an object about to be made; never given out again once the object exists."""
-        return self.last_id + 1
+        with self._lock:
+            return max(self._objects.last_id, self._last_given) + 1
 
     @property
     def dropped(self) -> frozenset[str]:
@@ -191,8 +224,27 @@ class Catalog:
             self.check_free(kind, name)
             now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
             made = CatalogObject(self.next_id(), kind, name, dict(definition), now)
-            self._write(ADDED, asdict(made))
+            if self._pending.objects is None:
+                self._write(ADDED, asdict(made))
+            else:
+                self._last_given = made.id
+                self._pending.objects.append(made)
             return made
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[list[CatalogObject]]:
+        """What this thread adds inside is written at the end, all or none of it; others see it after that."""
+        assert self._pending.objects is None
+        made = self._pending.objects = []
+        try:
+            yield made
+        finally:
+            self._pending.objects = None
+        with self._writing:
+            for each in made:
+                self.check_free(each.kind, each.name)
+            if made:
+                self._write(ADDED, *map(asdict, made))
 
     def check_free(self, kind: str, name: str) -> None:
         """BindError 42P07 if the name is taken in that kind's namespace."""
@@ -207,6 +259,8 @@ class Catalog:
     def remove(self, *gone: CatalogObject) -> None:
         """Removes objects, all or none of them; their folders may be removed when this returns."""
         with self._writing:
+            if self._pending.objects is not None:
+                self._pending.objects[:] = [o for o in self._pending.objects if o not in gone]
             there = [each.id for each in gone if each.id in self._objects.by_id]
             if there:
                 self._write(REMOVED, *there)
@@ -214,10 +268,17 @@ class Catalog:
     def change(
         self, old: CatalogObject, definition: Mapping[str, Any], name: str | None = None
     ) -> CatalogObject:
-        """Gives an object a new definition, and perhaps a new name."""
+        """Gives an object a new definition, and perhaps a new name; refused if `old` is not how it is now."""
         with self._writing:
-            if old.id not in self._objects.by_id:  # else no open could read the record
+            present = self._objects.by_id.get(old.id)
+            if present is None:  # else no open could read the record
                 raise BindError(f"{old.kind} {old.name} does not exist any more", sqlstate="42704")
+            if _payload(asdict(present)) != _payload(asdict(old)):
+                raise BindError(
+                    f"{old.kind} {old.name} was changed meanwhile",
+                    sqlstate="40001",
+                    hint="run the statement again",
+                )
             new_name = name or old.name
             if new_name.casefold() != old.key:
                 self.check_free(old.kind, new_name)
@@ -227,15 +288,14 @@ class Catalog:
 
     def _write(self, kind: int, *said: Any) -> None:
         """Makes records durable together, then takes them in; now and then everything as one record."""
-        payloads = [
-            json.dumps(each, separators=(",", ":"), ensure_ascii=False).encode() for each in said
-        ]
+        payloads = [_payload(each) for each in said]
         lsn = self._log.append([Record(kind, 0, (payload,)) for payload in payloads]).wait()
         with self._lock:
             for payload in payloads:
                 self._objects.apply(kind, payload)
             self.changes += kind != IMAGE
             image = self._objects.image() if self._objects.wants_image else None
+        self.on_change()
         if kind == IMAGE:
             self._log.free(lsn - 1)
         elif image is not None:
@@ -244,14 +304,31 @@ class Catalog:
                 self._write(IMAGE, image)
 
 
+def read_objects(folder: Path) -> tuple[Objects, int]:
+    """What the catalog of a folder that is open elsewhere says, and its last record."""
+    last = 0
+
+    def noted() -> Iterator[Record]:
+        nonlocal last
+        for record in peek(str(folder)):
+            last = record.lsn
+            yield record
+
+    return _read(folder, noted()), last
+
+
+def _payload(said: Any) -> bytes:
+    return json.dumps(said, separators=(",", ":"), ensure_ascii=False).encode()
+
+
 def read_catalog(folder: Path) -> list[CatalogObject]:
     """The objects in the catalog of a folder that may be open elsewhere; nothing is changed."""
-    return list(_read(folder, peek(str(folder))).by_id.values())
+    return list(read_objects(folder)[0].by_id.values())
 
 
-def _read(folder: Path, records: Iterator[Record]) -> _Objects:
+def _read(folder: Path, records: Iterator[Record]) -> Objects:
     """The objects that the records tell of; they begin with the first one ever, or with an image."""
-    objects = _Objects()
+    objects = Objects()
     seen = whole = False
     for record in records:
         seen, whole = True, whole or record.lsn == 1 or record.kind == IMAGE

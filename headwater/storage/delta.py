@@ -81,29 +81,21 @@ class DeltaLog:
                 self.torn.rename(newest)  # something else is wrong: leave all as it was
                 raise
 
-    @classmethod
-    def create(cls, folder: Path, schema: pa.Schema) -> DeltaLog:
+    @staticmethod
+    def create(folder: Path, schema: pa.Schema) -> None:
         """Makes a new empty table in a new folder."""
-        from deltalake import DeltaTable
-
         make_folder(folder.parent)
         folder.mkdir(mode=FOLDER)
-        configuration = {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)}
         try:
-            if any(_hides_ntz(field.type) for field in schema):
-                _write_first_commit(folder, schema, configuration)
-            else:
-                DeltaTable.create(str(folder), schema, configuration=configuration)
-        except OSError as error:  # without a number: the library tells it in words
+            _write_first_commit(folder, schema)
+        except OSError as error:
             raise _commit_error(folder, error) from error
-        make_private(folder / "_delta_log")
         make_private(_commit_file(folder, 0))
         sync_file(_commit_file(folder, 0))
         sync_folder(folder / "_delta_log")
         sync_folder(folder)
         sync_folder(folder.parent)
         DeltaSums(folder).note(0)
-        return cls(folder)
 
     @property
     def version(self) -> int:
@@ -123,6 +115,8 @@ class DeltaLog:
 
     def transaction(self, name: str) -> int | None:
         """The last version that an application wrote under its name."""
+        if self.version == 0:
+            return None  # the commit that made the table has none, and asking reads the whole log
         found = self._handle.transaction_version(name)
         return None if found is None else int(found)
 
@@ -274,7 +268,7 @@ class DeltaLog:
 
         feature = TableFeatures.TimestampWithoutTimezone
         try:
-            if any(_hides_ntz(field.type) for field in fields):
+            if any(_has_ntz(field.type) for field in fields):
                 self._handle.alter.add_feature(feature, allow_protocol_versions_increase=True)
             self._handle.alter.add_columns(Schema.from_arrow(pa.schema(fields)).fields)
         except Exception as error:
@@ -382,34 +376,32 @@ def _whole(lines: list[bytes]) -> bool:
     return wanted is None or len(lines) > int(wanted.group(1))
 
 
-def _hides_ntz(type_: Any, inside_map: bool = False) -> bool:
-    """Whether a TIMESTAMP_NTZ stands inside of a map, where delta-rs does not look for it."""
+def _has_ntz(type_: Any) -> bool:
+    """Whether a type is TIMESTAMP_NTZ, or holds one."""
     if pa.types.is_timestamp(type_):
-        return inside_map and type_.tz is None
-    inside_map |= pa.types.is_map(type_)
-    parts = (type_.field(n).type for n in range(type_.num_fields))
-    return any(_hides_ntz(part, inside_map) for part in parts)
+        return type_.tz is None
+    return any(_has_ntz(type_.field(n).type) for n in range(type_.num_fields))
 
 
-def _write_first_commit(folder: Path, schema: pa.Schema, configuration: Mapping[str, str]) -> None:
-    """The commit that makes a table, with the feature that TIMESTAMP_NTZ needs."""
+def _write_first_commit(folder: Path, schema: pa.Schema) -> None:
+    """The commit that makes a table; delta-rs takes ten times as long, and overlooks types inside of maps."""
     from deltalake import Schema
 
-    features = ["timestampNtz"]
-    protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+    protocol: dict[str, Any] = {"minReaderVersion": 1, "minWriterVersion": 2}
+    if any(_has_ntz(field.type) for field in schema):
+        features = ["timestampNtz"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7}
+        protocol |= {"readerFeatures": features, "writerFeatures": features}
     metadata = {
         "id": str(uuid.uuid4()),
         "format": {"provider": "parquet", "options": {}},
         "schemaString": Schema.from_arrow(schema).to_json(),
         "partitionColumns": [],
-        "configuration": configuration,
+        "configuration": {"delta.checkpointInterval": str(CHECKPOINT_INTERVAL)},
         "createdTime": int(time.time() * 1000),
     }
-    lines = [
-        {"protocol": {**protocol, "readerFeatures": features, "writerFeatures": features}},
-        {"metaData": metadata},
-    ]
-    (folder / "_delta_log").mkdir()
+    lines: list[dict[str, Any]] = [{"protocol": protocol}, {"metaData": metadata}]
+    (folder / "_delta_log").mkdir(mode=FOLDER)
     _commit_file(folder, 0).write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 

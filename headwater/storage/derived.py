@@ -14,17 +14,20 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
+from functools import lru_cache
 from typing import Generic, TypeVar
 
 from headwater.errors import StorageError
 from headwater.storage.disk import IOV_MAX, Buffer, Disk, File
 
 TEMPORARY = ".new"
+MOST_DIGESTS = 4096  # that are remembered: a read asks for those of all its blocks, for every index
 _serial = itertools.count()
 
 Handle = TypeVar("Handle")
 
 
+@lru_cache(maxsize=MOST_DIGESTS)
 def block_digest(block_id: str) -> str:
     """32 hexadecimal digits that stand for a block's path in file names."""
     return hashlib.blake2b(block_id.encode(), digest_size=16).hexdigest()

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from headwater.errors import KernelError, StorageError
+from headwater.errors import Error, KernelError, StorageError
 from headwater.storage.modes import FILE, make_folder
 
 Buffer = bytes | bytearray | memoryview
@@ -71,8 +71,17 @@ class failures_told(contextlib.ContextDecorator):  # it reads as a word
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            path = error.filename or error.filename2
-            raise storage_error("use", os.fsdecode(path) if path else "a file", error) from error
+            raise as_known(error) from error
+
+
+def as_known(error: Error | OSError) -> Error:
+    """An error that may leave the database: what the system refused is a `StorageError`."""
+    if isinstance(error, Error):
+        return error
+    path = error.filename or error.filename2
+    known = storage_error("use", os.fsdecode(path) if path else "a file", error)
+    known.__cause__ = error
+    return known
 
 
 def sync_file(path: Path) -> None:
@@ -266,14 +275,6 @@ class Disk:
         except OSError as error:
             _fail("look at", path, error)
         return True
-
-    def free_bytes(self, path: str) -> int:
-        """Bytes that this process may still use on the folder's file system."""
-        try:
-            state = os.statvfs(path)
-        except OSError as error:
-            _fail("look at", path, error)
-        return state.f_bavail * state.f_frsize
 
 
 def _full_sync(descriptor: int) -> None:

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 
 from headwater.errors import DataError, StorageError
 from headwater.expression.predicate import And, Predicate, columns_of, compares_floats, conjuncts
-from headwater.plan.scan import OrderBy, ScanPlan, Total
-from headwater.sql.types import result_schema
+from headwater.plan.scan import OrderBy, ScanPlan, Total, whole
 from headwater.storage.footer import check_footers
 
 # Damage inside a page is an error, not a wrong row; kernel/spark_settings.py asks the same of Spark.
@@ -34,9 +33,7 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
     if not files:
         return scan_table(plan, schema.empty_table())
     pushed, kept = split_for_files(plan.predicate)
-    needed = {name for name, _ in plan.columns} | {o.column for o in plan.order}
-    if kept is not None:
-        needed |= columns_of(kept)
+    needed = plan.needed if kept is None else plan.needed | columns_of(kept)
     names = [name for name in schema.names if name in needed]
     predicate = None if pushed is None else pushed.arrow()
     check_footers(files)
@@ -58,8 +55,7 @@ def scan_files(plan: ScanPlan, files: Sequence[str], schema: pa.Schema) -> pa.Ta
 
 def scan_rows(files: Sequence[str], schema: pa.Schema) -> pa.Table:
     """All rows of Parquet files."""
-    whole = ScanPlan(tuple((name, name) for name in schema.names), None, (), None)
-    return scan_files(whole, files, schema)
+    return scan_files(whole(schema), files, schema)
 
 
 def _unreadable(files: Sequence[str]) -> str:
@@ -86,15 +82,14 @@ def split_for_files(predicate: Predicate | None) -> tuple[Predicate | None, Pred
 def finish(plan: ScanPlan, table: pa.Table) -> pa.Table:
     """Order, limit, columns and their names, or the sum, after the rows have been selected."""
     if plan.total is not None:
-        [(column, name)] = plan.columns
-        return pa.table({name: pa.array([total_of(plan.total, table.column(column))], pa.int64())})
+        [(column, _)] = plan.columns
+        return pa.table([[total_of(plan.total, table.column(column))]], schema=plan.schema)
     if plan.order:
         table = table.take(sorted_rows(table, plan.order))
     if plan.limit is not None:
         table = table.slice(0, plan.limit)
     arrays = [table.column(column) for column, _ in plan.columns]
-    named = pa.Table.from_arrays(arrays, names=[name for _, name in plan.columns])
-    return named.cast(result_schema(named.schema))
+    return pa.Table.from_arrays(arrays, schema=plan.schema)
 
 
 def total_of(total: Total, values: pa.ChunkedArray) -> int | None:

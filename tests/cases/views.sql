@@ -658,3 +658,14 @@ CREATE STREAM q (k INT, v INT);
 CREATE VIEW v AS SELECT k, sum(v) AS s FROM q GROUP BY k;
 DROP VIEW v;
 --# DROP VIEW
+
+-- case: a join by a field of a struct
+CREATE STREAM s (k STRING, v INT);
+CREATE TABLE w (p STRUCT<x: INT>, name STRING);
+INSERT INTO w VALUES (named_struct('x', 1), 'one'), (named_struct('x', 2), 'two');
+CREATE VIEW m AS SELECT name, sum(v) AS total FROM s JOIN w ON w.p.x = s.v GROUP BY name;
+INSERT INTO s VALUES ('a', 1), ('b', 2), ('c', 2), ('d', 3);
+-- sorted
+SELECT * FROM m;
+--| 'one' | 1
+--| 'two' | 4

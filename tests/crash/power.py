@@ -245,9 +245,6 @@ class PowerDisk(Disk):
             return 1 << 62
         return self.capacity - sum(len(self.inodes[n].data) for n in set(self.names.values()))
 
-    def free_bytes(self, path: str) -> int:
-        return max(0, self._room())
-
 
 def _error(action: str, path: str, number: int) -> Exception:
     return storage_error(action, path, OSError(number, os.strerror(number)))
@@ -328,9 +325,6 @@ class WrappedDisk(Disk):
     def exists(self, path: str) -> bool:
         self.look()
         return self.inner.exists(path)
-
-    def free_bytes(self, path: str) -> int:
-        return self.inner.free_bytes(path)
 
 
 class StopAt(WrappedDisk):

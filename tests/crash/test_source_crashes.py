@@ -35,4 +35,5 @@ def test_two_thousand_micro_batches_with_kills(tmp_path: Path) -> None:
         found = db.sql("SELECT n, _late FROM t").rows()
         assert sorted(n for n, _ in found) == list(range(LAST))
         ((batches,),) = db.sql("SELECT last_batch FROM headwater.sources").rows()
-        assert batches >= LAST - 1
+        # A kill between Spark's notes of a file and of its batch makes the next batch hold two files.
+        assert batches >= LAST - 1 - len(KILLS_AT)

@@ -12,10 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from headwater.engine import results
+from headwater.engine import results, stored_results
 from headwater.engine.results import NewResult, ResultLog, ResultSet, definition
 from headwater.errors import Error, OverloadError, StorageError
 from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.read import Selected
 from headwater.storage.streaming.table import StreamingTable
 from tests.crash.stream_store import Opened
 
@@ -115,7 +116,7 @@ def test_positions_are_sequences(opened: Opened) -> None:
     log.append([new(1), new(2)])
     log.append([new(2)])
     with table.reading() as snapshot:
-        found = results.select(snapshot, results.Wanted(("position", "_seq"))).rows
+        found = stored_results.select(snapshot, stored_results.Wanted(("position", "_seq"))).rows
     assert found.column("position").to_pylist() == found.column("_seq").to_pylist() == [0, 1, 2]
 
 
@@ -143,11 +144,11 @@ def test_memory_is_bounded_and_the_rest_is_read_from_the_table(
 def test_read_ahead_is_bounded_in_bytes(opened: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large results are read a few at a time, at least one."""
     monkeypatch.setattr(results, "RECENT_RESULTS", 1)
-    monkeypatch.setattr(results, "AHEAD_BYTES", 3 * results.RESULT_BYTES)
+    monkeypatch.setattr(stored_results, "AHEAD_BYTES", 3 * results.RESULT_BYTES)
     log = log_of(create(opened))
     log.append([new(p, 0) for p in range(20)])
     assert [r.position for r in log.read_from(5)] == [5, 6, 7, 8]
-    monkeypatch.setattr(results, "AHEAD_BYTES", 0)
+    monkeypatch.setattr(stored_results, "AHEAD_BYTES", 0)
     assert [r.position for r in log.read_from(5)] == [5]
 
 
@@ -237,7 +238,7 @@ def test_a_result_that_is_too_large_is_refused(
     opened: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing of it is stored; the query can go on."""
-    monkeypatch.setattr(results, "LARGEST_RESULT_BYTES", 1000)
+    monkeypatch.setattr(stored_results, "LARGEST_RESULT_BYTES", 1000)
     log = log_of(create(opened))
     with pytest.raises(OverloadError) as caught:
         log.append([new(1, 5000)])
@@ -275,8 +276,8 @@ def test_a_missing_row_is_damage(opened: Opened, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(results, "RECENT_RESULTS", 1)
     log = log_of(create(opened))
     log.append([new(0), new(1)])
-    assert log._stored is not None
-    monkeypatch.setattr(log._stored, "_rows", lambda _: results.STORED.empty_table())
+    nothing = Selected(stored_results.STORED.empty_table())
+    monkeypatch.setattr(stored_results, "select", lambda *_: nothing)
     with pytest.raises(StorageError) as caught:
         log.read(0)
     assert caught.value.sqlstate == "XX001"
@@ -345,7 +346,7 @@ def test_results_of_every_kind_of_column(opened: Opened, monkeypatch: pytest.Mon
     log.append([NewResult(5, table), NewResult(5, few), NewResult(6, table.slice(0, 0))])
     found = [log.read(p) for p in range(3)]
     assert [f.rows for f in found if f] == [table, few, table.slice(0, 0)]
-    data = results.encoded(table)
+    data = stored_results.encoded(table)
     assert data is not None
     assert len(data) < table.nbytes
 

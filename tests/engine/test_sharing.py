@@ -127,6 +127,7 @@ def test_explain_names_the_others(table: headwater.Database) -> None:
     assert "shared" not in plan_lines(table, "b")
 
 
+@pytest.mark.here
 def test_a_query_that_pauses_leaves(table: headwater.Database) -> None:
     """A paused query shares nothing; when it has caught up it shares again, and nothing is lost."""
     for name, select in (("a", SUM), ("b", MAX)):
@@ -142,6 +143,7 @@ def test_a_query_that_pauses_leaves(table: headwater.Database) -> None:
     assert results(table, "a") == results(table, "judge")
 
 
+@pytest.mark.here
 def test_a_query_from_the_beginning_goes_alone_until_it_is_level(table: headwater.Database) -> None:
     """A query far behind is not served by the shared fold, and is right all the way."""
     for name, select in (("a", SUM), ("b", MAX)):
@@ -156,6 +158,7 @@ def test_a_query_from_the_beginning_goes_alone_until_it_is_level(table: headwate
     assert results(table, "late") == results(table, "judge")
 
 
+@pytest.mark.here
 def test_an_error_stays_with_its_query(table: headwater.Database) -> None:
     """A sum that overflows fails its own query; the one that shares its pipeline goes on."""
     for name, select in (("a", SUM), ("b", MAX)):

@@ -14,7 +14,7 @@ from headwater.errors import KernelError, SparkEndedError
 PATIENCE_S = 30.0
 
 
-class Factory:
+class Hosted:
     """One firing to do; it needs Spark or not."""
 
     def __init__(self, name: str, spark: threading.Event | None, error: Exception) -> None:
@@ -23,6 +23,8 @@ class Factory:
         self.priority, self.max_wait_s, self.state = 0, None, "running"
         self.error: BaseException | None = None
         self.careful, self.wall_due, self.wants_early = False, None, False
+        self.elsewhere = None
+        self.all_counters: list[Any] = []
         self.tried, self.attached, self.waiting = 0, 0, True
         self.fired = threading.Event()
 
@@ -58,7 +60,7 @@ def engine() -> Iterator[Engine]:
     made.close()
 
 
-def add(engine: Engine, factory: Factory) -> None:
+def add(engine: Engine, factory: Hosted) -> None:
     engine.add(factory)  # type: ignore[arg-type]
     with engine._lock:
         engine._again.add(factory.name)
@@ -68,9 +70,9 @@ def add(engine: Engine, factory: Factory) -> None:
 def test_a_query_is_parked_until_spark_runs(engine: Engine) -> None:
     runs = threading.Event()
     engine.spark_settled = runs.is_set
-    needs = Factory("needs", runs, SparkEndedError("gone"))
+    needs = Hosted("needs", runs, SparkEndedError("gone"))
     add(engine, needs)
-    other = Factory("other", None, SparkEndedError("gone"))
+    other = Hosted("other", None, SparkEndedError("gone"))
     add(engine, other)
     assert other.fired.wait(PATIENCE_S)
     assert not engine.flush(0.1)  # what waits for Spark is not done
@@ -86,7 +88,7 @@ def test_when_there_is_no_spark_to_come_the_query_fails(engine: Engine) -> None:
     settled = threading.Event()
     engine.spark_settled = settled.is_set
     error: Exception = SparkEndedError("gone")
-    needs = Factory("needs", threading.Event(), error)
+    needs = Hosted("needs", threading.Event(), error)
     add(engine, needs)
     assert not engine.flush(0.1)
     needs._error = KernelError("Spark has ended")

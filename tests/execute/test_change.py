@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -78,3 +79,34 @@ def test_writers_take_turns_and_readers_see_whole_commits(db: headwater.Database
         for done in [pool.submit(f, i) for i in range(3) for f in (add_one, look, look)]:
             done.result()
     assert db.sql("SELECT v FROM t").rows() == [(3,)] * 4
+
+
+@pytest.mark.parametrize("time", ["BIGINT", "TIMESTAMP", "DATE"])
+def test_rows_that_range_hides_are_changed_and_not_counted(
+    db: headwater.Database, time: str
+) -> None:
+    """A block of hidden rows, one of both, one of visible rows."""
+    day = timedelta(days=1)
+    length = "INTERVAL '3' SECOND" if time == "BIGINT" else "INTERVAL '3' DAY"
+    db.sql("SET removed_files_kept_s = 3600")
+    db.sql(f"CREATE STREAMING TABLE s (t {time}, v INT) TIMESTAMP BY t RANGE {length}")
+
+    def fill() -> None:
+        for days in (range(1, 3), range(3, 9), range(9, 11)):
+            first = {"BIGINT": 0, "TIMESTAMP": datetime(2024, 1, 1, tzinfo=UTC)}
+            start = first.get(time, date(2024, 1, 1))
+            steps = [number if time == "BIGINT" else number * day for number in days]
+            db.insert("s", [(start + step, 0) for step in steps])  # type: ignore[operator]
+            db._context.streams.seal(db._context.streaming_table("s"))
+
+    fill()
+    assert len(db.sql("SELECT * FROM s")) == 4
+    assert db.sql("UPDATE s SET v = 1 WHERE v = 0").row_count == 4
+    assert db.sql("DELETE FROM s WHERE v = 1").row_count == 4
+    assert db.sql("DELETE FROM s WHERE v = 1").row_count == 0
+    assert sum(block.row_count for block in db._context.streaming_table("s").blocks) == 0
+    fill()
+    seen = len(db.sql("SELECT * FROM s"))
+    assert seen == 4
+    assert db.sql("TRUNCATE TABLE s").row_count == seen
+    assert sum(block.row_count for block in db._context.streaming_table("s").blocks) == 0

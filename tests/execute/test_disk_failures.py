@@ -20,7 +20,7 @@ from tests.harness.failing_calls import CALLS, FailingCalls
 
 INLINE = {"eager_spark": False}
 SQLSTATES = {errno.EIO: "58030", errno.ENOSPC: "53100", errno.EACCES: "42501"}
-MOST_CALLS = 40
+MOST_CALLS = 60
 
 STREAM = "CREATE STREAMING TABLE s (t BIGINT, k STRING, v BIGINT) TIMESTAMP BY t"
 ROWS = "INSERT INTO s VALUES (1, 'a', 1), (2, 'b', 2)"
@@ -36,6 +36,7 @@ KEPT = f"CREATE MATERIALIZED VIEW m AS {SELECT}"
 INDEX = "CREATE INDEX i ON s (k)"
 SINK = "CREATE SINK o FROM q INTO 'csv:{folder}/out'"
 SOURCE = "CREATE SOURCE c INTO s FROM 'tcp://127.0.0.1:1'"
+GENERATED = "SELECT count(*) AS n FROM STREAM(numbers(3), 'CUT BY 2 ROWS') g"
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ CASES = {
         ("CREATE STREAM z (k STRING, v BIGINT) UPDATE KEY (k)",),
     ),
     "materialized view": Case(KEPT, (STREAM, ROWS)),
+    "view of a generator": Case(f"CREATE MATERIALIZED VIEW g AS {GENERATED}"),
     "sink": Case(SINK, (STREAM, QUERY)),
     "source": Case(SOURCE, (STREAM,)),
     "user": Case("CREATE USER ada PASSWORD 'correct horse'"),
@@ -76,6 +78,10 @@ CASES = {
     "resume": Case("RESUME QUERY q", (STREAM, QUERY, "PAUSE QUERY q")),
     "drop of a table": Case("DROP TABLE items", (TABLE, ITEMS)),
     "drop of a streaming table": Case("DROP TABLE s", (STREAM, ROWS)),
+    "drop of a table with an index": Case("DROP TABLE s", (STREAM, ROWS, INDEX)),
+    "drop of a view of a generator": Case(
+        "DROP MATERIALIZED VIEW g", (f"CREATE MATERIALIZED VIEW g AS {GENERATED}",)
+    ),
     "drop of an index": Case("DROP INDEX i", (STREAM, ROWS, INDEX)),
     "drop of a view": Case("DROP VIEW v", (STREAM, ROWS, VIEW)),
     "drop of a query": Case("DROP QUERY q", (STREAM, ROWS, QUERY)),
@@ -111,7 +117,13 @@ def state(db: headwater.Database) -> dict[str, Any]:
 @contextlib.contextmanager
 def opened(folder: Path) -> Iterator[headwater.Database]:
     with headwater.connect(folder / "data", settings=INLINE) as db:
+        db.create_function("numbers", numbers, returns="TABLE(n INT)", kind="table")
         yield db
+
+
+def numbers(first: int) -> Iterator[tuple[int]]:
+    """A generator for queries."""
+    yield (first,)
 
 
 class Tried:
@@ -189,8 +201,11 @@ def as_killed(folder: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("step", [2, pytest.param(1, marks=pytest.mark.large, id="all")])
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [pytest.param(name, 2, id=name) for name in CASES if "generator" not in name]
+    + [pytest.param(name, 1, id=f"{name}, all", marks=pytest.mark.large) for name in CASES],
+)
 def test_a_statement_whose_files_fail(name: str, step: int, tmp_path: Path) -> None:
     tried = Tried(CASES[name], tmp_path)
     for kind in CALLS:

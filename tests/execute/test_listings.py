@@ -25,6 +25,7 @@ def several(db: headwater.Database) -> headwater.Database:
     return db
 
 
+@pytest.mark.here
 def test_a_view_that_cannot_tell_its_state_hides_no_other(several: headwater.Database) -> None:
     """Whatever is raised, in SHOW VIEWS and in headwater.views."""
     view: Any = several._context.engine.find_view("v_bad")
@@ -42,6 +43,7 @@ def test_a_view_that_cannot_tell_its_state_hides_no_other(several: headwater.Dat
         view.evaluation = kept
 
 
+@pytest.mark.here
 def test_a_query_that_cannot_tell_its_state_hides_no_other(several: headwater.Database) -> None:
     """Queries of both kinds, in SHOW QUERIES and in headwater.queries."""
     engine: Any = several._context.engine

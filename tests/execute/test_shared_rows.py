@@ -24,8 +24,7 @@ def test_rows_are_made_once_while_somebody_holds_them() -> None:
 
     found: list[pa.Table] = []
     threads = [
-        threading.Thread(target=lambda: found.append(shared.of("k", LARGE_TABLE, make)))
-        for _ in range(8)
+        threading.Thread(target=lambda: found.append(shared.of("k", make))) for _ in range(8)
     ]
     for thread in threads:
         thread.start()
@@ -33,21 +32,29 @@ def test_rows_are_made_once_while_somebody_holds_them() -> None:
         thread.join()
     assert len(made) == 1
     assert all(rows is found[0] for rows in found)
-    assert shared.of("other", LARGE_TABLE, make) is not found[0]
+    assert shared.of("other", make) is not found[0]
     found.clear()
     gc.collect()
-    shared.of("k", LARGE_TABLE, make)
+    shared.of("k", make)
     assert len(made) == 3
 
 
 def test_a_failure_is_not_kept() -> None:
-    """The next reader tries again; a small table is never shared."""
+    """The next reader tries again."""
     shared = SharedRows()
     with pytest.raises(ZeroDivisionError):
-        shared.of("k", LARGE_TABLE, lambda: pa.table({"a": [1 // 0]}))
-    first = shared.of("k", LARGE_TABLE, lambda: ROWS)
+        shared.of("k", lambda: pa.table({"a": [1 // 0]}))
+    first = shared.of("k", lambda: ROWS)
     assert first is ROWS
-    assert shared.of("k", LARGE_TABLE - 1, lambda: ROWS.slice(1)) is not ROWS
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "STREAMING TABLE"])
+def test_a_small_table_is_not_shared(kind: str) -> None:
+    with headwater.connect(":memory:", settings={"eager_spark": False}) as db:
+        db.sql(f"CREATE {kind} t (a BIGINT)")
+        db.insert("t", ROWS.slice(1))
+        held = db.sql("SELECT a FROM t").arrow()
+        assert db.sql("SELECT a FROM t").arrow() is not held
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "STREAMING TABLE"])

@@ -17,9 +17,9 @@ from headwater.expression.bind import compile_predicate
 from headwater.expression.compile import filter_rows
 from headwater.expression.functions import OPERATIONS
 from headwater.expression.nodes import NULL, BoundCall, BoundConstant, walk
-from headwater.expression.whitelist import WHITELIST, Entry, Types
 from headwater.sql.types import SIMPLE
 from tests.expression.evaluation import RAISED, Oracle, bound, compiled, parsed, row_by_row, shown
+from tests.harness.whitelist import WHITELIST, Entry, Types
 
 SIDE = 10  # edge values per type; the table has all pairs of them
 ARROW = {

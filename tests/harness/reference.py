@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from headwater.expression.whitelist import COMMON, NUMBERS, TYPES, WHITELIST, Entry
 from headwater.settings import TABLE, Setting
+from tests.harness.whitelist import COMMON, NUMBERS, TYPES, WHITELIST, Entry
 
 INLINE_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "in-line.md"
 INLINE_HEAD = """# What is evaluated without Spark
@@ -18,7 +18,7 @@ integers with decimals. Functions of a TIMESTAMP (its fields, its text, its day)
 session's time zone is UTC. Of a struct, an array or a map, parts are taken: `s.f`, `a[i]`, `m['k']`.
 
 [How it is done and proven](../internals/inline.md). This page is made from
-`headwater/expression/whitelist.py` by `python -m tests.harness.reference`.
+`tests/harness/whitelist.py` by `python -m tests.harness.reference`.
 
 | function | forms | types |
 |---|---|---|

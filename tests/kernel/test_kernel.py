@@ -12,8 +12,9 @@ import pytest
 
 import headwater
 from headwater.errors import CancelledError, KernelError
+from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.functions import SqlFunction
-from headwater.kernel.kernel import Cancellation, Work, needed_functions
+from headwater.kernel.kernel import Work, needed_functions
 from tests.harness.patience import PATIENCE_S
 
 Connect = Callable[..., headwater.Database]
@@ -74,7 +75,7 @@ def test_cancelling_from_another_thread(db: headwater.Database) -> None:
     thread = threading.Thread(target=ask)
     thread.start()
     started.wait()
-    while not db._running:  # the statement is under way
+    while not db._under_way:  # the statement is under way
         thread.join(0.01)
     thread.join(0.3)
     db.cancel()
@@ -130,7 +131,7 @@ def test_closing_cancels_what_runs(connect: Connect) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    while not db._running:
+    while not db._under_way:
         thread.join(0.01)
     db.close()
     thread.join(PATIENCE_S)

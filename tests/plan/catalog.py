@@ -19,6 +19,7 @@ RANGED = "short"
 STANDARD = {
     "t": "k STRING, name STRING, x INT",
     "u": "k STRING NOT NULL, id INT NOT NULL",
+    "f": "p STRUCT<x: INT>, name STRING",
 }
 
 
@@ -29,7 +30,7 @@ def schema(columns: str) -> pa.Schema:
 
 
 class FixedTables:
-    """Streams s, r, n (whose time is a number) and short (with RANGE); tables t and u; two functions."""
+    """Streams s, r, n (whose time is a number) and short (with RANGE); tables t, u and f; two functions."""
 
     def stream(self, name: str) -> StreamColumns | None:
         """A streaming table."""

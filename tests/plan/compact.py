@@ -10,9 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import pairwise
 
-import pyarrow as pa
-
-from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec
+from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec, refuse_types
 from headwater.compile.upper import make_upper
 from headwater.errors import Error, NotSupportedError
 from headwater.expression.terms import PLAIN
@@ -162,7 +160,7 @@ def _types(query: Query, plan: ContinuousPlan) -> Iterator[str]:
     specs = []
     for fold in plan.folds:
         try:
-            specs.append(make_spec(fold, PLAIN, _refuse))
+            specs.append(make_spec(fold, PLAIN, refuse_types))
         except NotSupportedError:
             yield f"fold {fold.number} on Spark"
             continue
@@ -179,7 +177,3 @@ def _tier(spec: FoldSpec) -> str:
     if spec.finish is None:
         return f"{spec.tier}, finished on Spark"
     return f"{spec.tier} gives {', '.join(map(name_of, spec.finish.types))}"
-
-
-def _refuse(_text: object) -> list[pa.DataType]:
-    raise NotSupportedError("only Spark knows the types")

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.compile.block import probe_name
-from headwater.compile.fold import make_spec
-from headwater.errors import NotSupportedError
+from headwater.compile.fold import make_spec, refuse_types
 from headwater.expression.terms import PLAIN
 from headwater.fold.probe import Probe
 from tests.plan.catalog import STANDARD, schema
@@ -77,7 +76,7 @@ def test_rows_that_are_taken(condition: str) -> None:
     )
     whole = plan_of(text)[1].whole_fold
     assert whole is not None
-    pipeline = make_spec(whole, PLAIN, refuse).pipeline
+    pipeline = make_spec(whole, PLAIN, refuse_types).pipeline
     assert pipeline is not None
     for seed in range(20):
         ours, theirs = rows_of(random.Random(seed), 12)
@@ -93,8 +92,3 @@ def test_rows_that_are_taken(condition: str) -> None:
         found = pipeline.prepare(stream, probes).column("0._seq").to_pylist()
         there = [any(matches(row, other) for other in theirs) for row in ours]
         assert found == [row["n"] for row, one in zip(ours, there, strict=True) if one == wanted]
-
-
-def refuse(_text: object) -> list[pa.DataType]:
-    """Only Spark would know."""
-    raise NotSupportedError("only Spark knows the types")

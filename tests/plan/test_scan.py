@@ -5,6 +5,7 @@ Many predicates go to Spark as columns of one query; the scan answers them one b
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -16,6 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headwater
+from headwater.expression.terms import Terms
 from headwater.plan.scan import ScanPlan, scan_plan
 from headwater.sql import dialect
 from headwater.sql.literals import sql_text
@@ -283,3 +285,63 @@ def test_long_lists_are_left_to_spark() -> None:
 
     assert planned(listed(1000)) is not None
     assert planned(listed(1001)) is None
+
+
+TYPED = pa.schema(
+    [
+        ("i", pa.int32()),
+        ("l", pa.int64()),
+        ("d", pa.float64()),
+        ("m", pa.decimal128(5, 2)),
+        ("s", pa.string()),
+        ("b", pa.bool_()),
+        ("day", pa.date32()),
+        ("at", pa.timestamp("us", tz="UTC")),
+        ("wall", pa.timestamp("us")),
+    ]
+)
+TEXTS = (
+    "5", " -5", "0", "2147483648", "9223372036854775808", "5L", "1.50BD", "0.5", "1.5D", "0F", "1e3",
+    "'x'", "'it''s'", "'5'", "''", r"'a\\b'", "'2024-01-01'", "'2024-01-01 10:00:00'",
+    "TRUE", "NULL", "DATE '2024-01-01'", "TIMESTAMP '2024-01-01 00:00:00+00:00'",
+    "TIMESTAMP '2024-01-01 00:00:00'", "TIMESTAMP_NTZ '2024-01-01 00:00:00'", "X'00'",
+    "CAST('NaN' AS DOUBLE)", "INTERVAL '0' SECOND",
+)  # fmt: skip
+FORMS = (
+    "{c} = {v}",
+    "{v} <= {c}",
+    "{c} <> {v}",
+    "{c} IN ({v}, {v})",
+    "NOT {c} BETWEEN {v} AND {v}",
+)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Tokyo"])
+def test_a_value_means_what_its_text_means(zone: str) -> None:
+    """`$1` with a value is the scan that the text with the value in it is."""
+    plans = 0
+    for column, form, text in itertools.product(TYPED.names, FORMS, TEXTS):
+        written = scan_of(
+            f"SELECT i FROM t WHERE {form.format(c=column, v=text)}", Terms(frozenset(), zone)
+        )
+        asked = f"SELECT i FROM t WHERE {form.format(c=column, v='$1')}"
+        given = scan_of(asked, Terms(frozenset(), zone, (text,)))
+        assert given == written, (column, form, text)
+        assert repr(given) == repr(written)  # -0.0 is not 0.0, TRUE is not 1
+        plans += given is not None
+        assert scan_of(asked, Terms(frozenset(), zone)) is None, "no value, no scan"
+    assert plans > 200
+
+
+def scan_of(sql: str, terms: Terms) -> ScanPlan | None:
+    tree = dialect.parse_tree(sql)
+    assert not isinstance(tree, Exception)
+    return scan_plan(tree, TYPED, terms=terms)
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"), [("7", 7), ("0", 0), (" -1", None), ("NULL", None), ("'7'", None), ("7L", 7)]
+)
+def test_a_limit_may_be_a_value(text: str, limit: int | None) -> None:
+    found = scan_of("SELECT i FROM t LIMIT $1", Terms(values=(text,)))
+    assert (None if found is None else found.limit) == limit

@@ -146,6 +146,7 @@ def test_range_waits_for_a_paused_query_and_goes_on_when_it_is_dropped() -> None
         assert table._held_from is None
 
 
+@pytest.mark.here
 def test_early_rows_of_a_row_count_survive_a_rebuild() -> None:
     """SAMPLE n ROWS: rows folded before their instant are counted once when a table below changes (DC7)."""
     with headwater.connect(settings={"inline_rows": 20}) as db:

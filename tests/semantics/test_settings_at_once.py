@@ -7,7 +7,9 @@ without a check fails the test.
 from __future__ import annotations
 
 import random
+import signal
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable
@@ -21,7 +23,9 @@ import pytest
 import headwater
 from headwater.database import Database
 from headwater.errors import OverloadError
-from headwater.kernel.kernel import Cancellation
+from headwater.factories.line import Line
+from headwater.factories.seat import Seat
+from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.restarts import Restarts
 from headwater.kernel.spark import SparkProcess
 from headwater.server.counts import Counts
@@ -30,8 +34,9 @@ from headwater.server.peers import Peer
 from headwater.server.wire.guests import Guests
 from headwater.server.wire.server import WireServer
 from headwater.settings import TABLE, Settings
-from headwater.sql.caller import Caller, acting_for
+from headwater.sql.caller import Caller
 from headwater.storage.streaming.table import StreamingTable
+from tests.harness.patience import PATIENCE_S, until
 from tests.server.live import LiveServer
 
 psycopg: Any = pytest.importorskip("psycopg", reason="psycopg is not installed")
@@ -39,7 +44,6 @@ psycopg: Any = pytest.importorskip("psycopg", reason="psycopg is not installed")
 CHECKS: dict[str, Callable[[Database, Path], None]] = {}
 LASTING = {"block_age_s": 1000.0, "block_mb": 1000}  # nothing is sealed by itself
 BY_CHECK = {"block_mb": {"block_age_s": 1000.0}, "block_age_s": {"block_mb": 1000}}
-PATIENCE_S = 30.0
 MEBIBYTE = 1 << 20
 
 
@@ -68,10 +72,6 @@ def made(db: Database, more: str = "") -> StreamingTable:
 def put(db: Database, first: int, count: int = 1, width: int = 1) -> None:
     rows = {"v": ["x" * width] * count, "ts": list(range(first, first + count))}
     db.insert("t", pa.table(rows))
-
-
-def until(db: Database, done: Callable[[], bool]) -> None:
-    assert db._context.streams.wait_for_upkeep(done, PATIENCE_S)
 
 
 def query(db: Database, more: str = "") -> Any:
@@ -168,13 +168,8 @@ def spark_restart_pause_s(db: Database, _: Path) -> None:
 @check
 def statement_timeout_users_s(db: Database, _: Path) -> None:
     db.sql("SET statement_timeout_users_s = 600")
-    with acting_for(Caller("reader")):
-        timer = db._timer(Cancellation())
-    assert timer is not None
-    timer.cancel()
-    timer.join()
-    assert timer.interval == 600
-    assert db._timer(Cancellation()) is None, "an admin has no limit"
+    assert db._limit(Caller("reader"))[0] == 600
+    assert db._limit(Caller("admin"))[0] == 0, "an admin has no limit"
 
 
 class Somebody:
@@ -230,13 +225,9 @@ def login_timeout_s(db: Database, _: Path) -> None:
 
 @check
 def statement_timeout_s(db: Database, _: Path) -> None:
-    assert db._timer(Cancellation()) is None
+    assert db._limit(Caller("admin"))[0] == 0
     db.sql("SET statement_timeout_s = 600")
-    timer = db._timer(Cancellation())
-    assert timer is not None
-    timer.cancel()
-    timer.join()
-    assert timer.interval == 600
+    assert db._limit(Caller("admin"))[0] == 600
 
 
 @check
@@ -270,7 +261,7 @@ def removed_files_kept_s(db: Database, _: Path) -> None:
         table.replace(list(table.blocks), None)
     assert file.exists()
     db.sql("SET removed_files_kept_s = 0")
-    until(db, lambda: not file.exists())
+    until(lambda: not file.exists())
 
 
 @check
@@ -288,7 +279,7 @@ def block_mb(db: Database, _: Path) -> None:
     put(db, 0, 2, MEBIBYTE)
     assert not table.due()
     db.sql("SET block_mb = 1")
-    until(db, lambda: not table.tail_bytes)
+    until(lambda: not table.tail_bytes)
 
 
 @check
@@ -297,7 +288,7 @@ def block_age_s(db: Database, _: Path) -> None:
     put(db, 0)
     assert not table.due()
     db.sql("SET block_age_s = 0.05")
-    until(db, lambda: not table.tail_bytes)
+    until(lambda: not table.tail_bytes)
 
 
 @check
@@ -351,7 +342,7 @@ def recent_mb(db: Database, _: Path) -> None:
     blocks(db, 1)
     assert table._memory
     db.sql("SET recent_mb = 0")
-    until(db, lambda: not table._memory)
+    until(lambda: not table._memory)
 
 
 @check
@@ -402,7 +393,7 @@ def sidecar_mb(db: Database, _: Path) -> None:
     assert sidecar is not None
     assert len(sidecar) == 2
     db.sql("SET sidecar_mb = 0")
-    until(db, lambda: not len(sidecar))
+    until(lambda: not len(sidecar))
 
 
 @check
@@ -435,11 +426,11 @@ def dedup_window_s(db: Database, _: Path) -> None:
     table = db._context.streaming_table("t")
     table._ids["b"] -= 100  # stored a while ago
     db.sql("SET block_age_s = 0.05")
-    until(db, lambda: not table.tail_bytes)
+    until(lambda: not table.tail_bytes)
     assert db.insert("t", row, batch_id="b") == 0
     db.sql("SET dedup_window_s = 1")
     put(db, 2)
-    until(db, lambda: "b" not in table._ids)
+    until(lambda: "b" not in table._ids)
 
 
 # Continuous queries
@@ -459,6 +450,37 @@ def inline_rows(db: Database, _: Path) -> None:
     db.sql("SET inline_rows = 0")
     assert [fold.tier for fold in found.folds] == ["Spark"]
     assert all(fold.is_elsewhere for fold in joined.folds)  # made again at the next firing
+
+
+@check
+def spark_sql_only(db: Database, _: Path) -> None:
+    made(db)
+    found = query(db)
+    assert [fold.tier for fold in found.folds] == ["in line"]
+    db.sql("SET spark_sql_only = true")
+    assert [fold.tier for fold in found.folds] == ["Spark"]
+    db.sql("SET spark_sql_only = false")
+    assert [fold.tier for fold in found.folds] == ["in line"]
+
+
+@check
+def factory_timeout_s(db: Database, _: Path) -> None:
+    ours, theirs = socket.socketpair()  # nobody answers at the other end
+    with ours, theirs, subprocess.Popen(["sleep", "600"]) as hangs:
+        seat = Seat(1, db._context)
+        seat.line, seat.pid = Line(ours, "factory 1", 0, lambda: None), hangs.pid
+        db._factories._feel(seat)  # the pulse goes out
+        db._factories._feel(seat)
+        assert hangs.poll() is None
+        db.sql("SET factory_timeout_s = 1")
+        line = seat.line
+
+        def ended() -> bool:
+            db._factories._feel(seat)
+            return line.ended.is_set()
+
+        until(ended)
+        assert hangs.wait(PATIENCE_S) == -signal.SIGKILL
 
 
 @check

@@ -150,6 +150,7 @@ FAILING = f"SELECT x.v, y.v AS w {TWO} ON x.k = y.k AND {{}}"
 EACH_ALONE = f"SELECT max(y.v) AS m, count(*) AS n {TWO} ON x.k = y.k WHERE (10 / y.v > 0 OR TRUE)"
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("text", [FAILING.format(SPARED), EACH_ALONE])
 def test_a_row_that_spark_spares_takes_the_join_to_spark(
     text: str, connect: Callable[..., headwater.Database]

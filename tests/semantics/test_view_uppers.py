@@ -20,6 +20,13 @@ IN_LINE = {
     "n > (SELECT max(n) FROM t WHERE n > 99)",
     "value in the list": "SELECT name, (SELECT sum(v) FROM s) AS whole FROM people",
     "value of a table": f"SELECT t.k, (SELECT min(id) FROM people) AS least FROM {TOTALS} t",
+    "value of the first": f"WITH t AS {TOTALS} SELECT k FROM t WHERE "
+    "total = (SELECT total FROM t ORDER BY total DESC NULLS LAST LIMIT 1)",
+    "value of one group or none": "SELECT name FROM people WHERE id < "
+    "(SELECT sum(v) FROM s HAVING count(*) > 4) OR id = 9",
+    "value alone": "SELECT (SELECT sum(v) FROM s) AS whole FROM people",
+    "value as a key": "SELECT id + (SELECT count(*) FROM s) AS x, count(*) AS n FROM people "
+    "GROUP BY id + (SELECT count(*) FROM s)",
     "members": "SELECT name FROM people WHERE id IN (SELECT k FROM s GROUP BY k HAVING count(*) > 1)",
     "members of members": "SELECT name FROM people WHERE id IN (SELECT person FROM homes WHERE town IN "
     f"(SELECT k FROM {TOTALS} t WHERE total > 3))",
@@ -39,6 +46,8 @@ IN_LINE = {
     "not exists": f"SELECT name FROM people WHERE NOT EXISTS (SELECT 1 FROM {TOTALS} t "
     "WHERE t.k = people.id AND t.total > t.n)",
     "exists in a table": f"SELECT k, n FROM {TOTALS} t WHERE EXISTS (SELECT 1 FROM people WHERE id = k)",
+    "a table twice": f"SELECT a.name, n FROM people a JOIN {TOTALS} t ON a.id = t.k "
+    "JOIN people b ON b.id = t.k JOIN homes h ON h.person = b.id",
     "itself by its key": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.k",
     "twice": f"SELECT a.k, a.total - b.n AS d FROM {TOTALS} a JOIN {TOTALS} b ON a.k = b.k",
 }

@@ -5,10 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import headwater
+from headwater.storage.catalog import ADDED, CHANGED, REMOVED
 from tests.sources.feeding import status, wait_for_rows, wait_for_state
 
 RETURNS = "TABLE(ts INT, src STRING, dst STRING, bytes INT)"
@@ -131,26 +133,30 @@ def test_it_goes_on_after_a_restart(folder: Path, connect: Connect) -> None:
         assert starts == [(10, 0), (10, 3)]
 
 
-def test_a_source_that_a_crash_kept_from_being_made_is_made(folder: Path, connect: Connect) -> None:
-    with connect(folder) as db:
-        registered(db)
-        db.sql(
-            "CREATE CONTINUOUS QUERY q AS"
-            " SELECT count(*) AS n FROM STREAM(get_packets('x', 60), 'CUT ON ts BY 60 SECS') p"
-        )
+def test_a_query_comes_and_goes_with_its_stream_and_source_in_one_record(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    registered(db)
+    catalog, written = db._context.catalog, []
+    write = catalog._write
+
+    def noted(kind: int, *said: Any) -> None:
+        written.append((kind, len(said)))
+        write(kind, *said)
+
+    monkeypatch.setattr(catalog, "_write", noted)
+    call = "SELECT count(*) AS n FROM STREAM(get_packets('x', 60), 'CUT ON ts BY 60 SECS') p"
+    for kind, count in (("CONTINUOUS QUERY", 3), ("MATERIALIZED VIEW", 4)):
+        db.sql(f"CREATE {kind} q AS {call}")
         wait_for_state(db, "_q_get_packets", "finished")
-        source = db._context.sources.find("_q_get_packets")
-        assert source is not None
-        db._context.sources.drop(source)
-    with connect(folder) as db:
-        registered(db)
-        wait_for_state(db, "_q_get_packets", "finished")
-        query = db._context.find("q")
-        assert query is not None
-        db._context.catalog.remove(query)
-    with connect(folder) as db:  # a stream whose query is no more
-        assert db.sql("SHOW STREAMS").rows() == []
-        assert db.sql("SHOW SOURCES").rows() == []
+        db.sql(f"DROP {kind.removeprefix('CONTINUOUS ')} q")
+        assert [each for each in written if each[0] != CHANGED] == [
+            (ADDED, count),
+            (REMOVED, count),
+        ]
+        assert catalog.all("stream", "source", "continuous query", "materialized view") == []
+        assert list(db._context.folder.tables.iterdir()) == []
+        written.clear()
 
 
 def test_a_source_takes_arguments_as_options(db: headwater.Database) -> None:

@@ -208,3 +208,17 @@ def test_a_source_stopped_before_its_first_row_leaves_no_thread(db: headwater.Da
     go_on.set()
     stopped.stop()
     assert not [t for t in threading.enumerate() if t.name == "headwater-source-s-pull"]
+
+
+def test_an_end_that_meets_a_pause_or_a_drop_undoes_neither(db: headwater.Database) -> None:
+    begun(db, lambda: iter([(1, 1)]))
+    before = db._context.sources.find("s")
+    wait_for_state(db, "s", "finished")
+    ended = runner(db, "s").on_end
+    db.sql("PAUSE SOURCE s")
+    ended()  # as if the thread had come to its end only now
+    assert status(db, "s").state == "paused"
+    assert before is not None
+    db._context.sources.drop(before)  # found before it had finished
+    ended()
+    assert db.sql("SHOW SOURCES").rows() == []

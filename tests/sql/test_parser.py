@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import headwater
 from headwater.errors import Error, SqlSyntaxError
+from headwater.sql import scripts
 from headwater.sql.masking import masked
-from headwater.sql.parser import BY_FIRST_WORD, is_complete, parse, parse_all, split
+from headwater.sql.parser import BY_FIRST_WORD, is_complete, parse, split
 from headwater.sql.statements.query import Query
 
 PROCEDURE = (
@@ -49,13 +51,17 @@ STATEMENTS = st.sampled_from(
 @given(st.lists(STATEMENTS, max_size=5))
 def test_split_undoes_join(statements: list[str]) -> None:
     assert [piece.text for piece in split(";\n".join(statements))] == statements
-    assert len(parse_all("; ".join(statements))) == len(statements)
+    read = [asked.statement() for asked in scripts.read("; ".join(statements))]
+    assert [statement.text for statement in read] == statements
 
 
-def test_parse_all_places_errors_in_the_script() -> None:
+def test_errors_are_placed_in_the_script() -> None:
     script = "FLUSH;\nSELECT * FROM t [ROWS x];\nFLUSH"
-    with pytest.raises(SqlSyntaxError) as caught:
-        parse_all(script)
+    with (
+        headwater.connect(settings={"eager_spark": False}) as db,
+        pytest.raises(SqlSyntaxError) as caught,
+    ):
+        db.sql(script)
     place = caught.value.place
     assert place is not None
     assert (place.text, place.line) == (script, 2)

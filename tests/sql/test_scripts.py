@@ -79,6 +79,8 @@ def test_a_text_that_comes_again_is_parsed_once() -> None:
     assert asked.statement("Europe/Amsterdam") is not first
     assert scripts.read(text, lambda t: EditedText(t))[0] is not asked
     assert scripts.read_one(text).statement("UTC") == first
+    view = "CREATE VIEW shown_again AS SELECT 1 AS a"  # the console asks for it every second
+    assert scripts.read_one(view).statement() is scripts.read_one(view).statement()
 
 
 def test_what_is_not_kept() -> None:

@@ -8,8 +8,7 @@ import pytest
 from sqlglot import exp
 
 from headwater.errors import Error, SqlSyntaxError
-from headwater.sql import dialect
-from headwater.sql.parser import parse_all
+from headwater.sql import dialect, scripts
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.statements.query import Query
 
@@ -41,7 +40,7 @@ def texts_of_cases() -> list[str]:
             ]
             text = "\n".join(lines).strip()
             try:
-                statements = parse_all(text) if text else []
+                statements = [asked.statement() for asked in scripts.read(text)]
             except Error:
                 continue
             found += [s.text for s in statements if isinstance(s, Query) and s.tree is not None]

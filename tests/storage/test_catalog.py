@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from random import Random
@@ -73,6 +75,63 @@ def test_change_keeps_the_number_and_checks_the_new_name(catalog: Catalog) -> No
     renamed = catalog.change(changed, {"a": 2}, name="v")
     assert catalog.find("t") is None
     assert catalog.find("V") == renamed
+
+
+def test_of_two_changes_that_race_the_second_is_refused(catalog: Catalog) -> None:
+    old = catalog.add("table", "t", {"pair": (1, 2)})
+    new = catalog.change(old, {"pair": (1, 2), "comment": "first"})
+    with pytest.raises(BindError, match="was changed meanwhile") as caught:
+        catalog.change(old, {"pair": (1, 2), "folder": "second"})
+    assert caught.value.sqlstate == "40001"
+    catalog.change(new, {**new.definition, "folder": "second"})
+    found = catalog.find("t")
+    assert found is not None
+    assert found.definition == {"pair": [1, 2], "comment": "first", "folder": "second"}
+
+
+def test_objects_that_are_made_together_are_written_as_one(path: Path) -> None:
+    catalog = Catalog(path)
+    seen: list[object] = []
+
+    def look() -> None:
+        seen.append((catalog.find("a"), catalog.all(), catalog.add("user", "ada", {}).id))
+
+    with catalog.together() as made:
+        a = catalog.add("table", "a", {})
+        b = catalog.add("table", "b", {"after": a.id})
+        catalog.remove(catalog.add("table", "c", {}))
+        assert (catalog.find("A"), catalog.all(), made) == (a, [a, b], [a, b])
+        with pytest.raises(BindError):
+            catalog.add("view", "b", {})
+        other = threading.Thread(target=look)  # sees nothing, and gets a number of its own
+        other.start()
+        other.join()
+        assert catalog.changes == 1
+    assert seen == [(None, [], 4)]
+    assert catalog.changes == 2
+    with contextlib.suppress(BindError), catalog.together():
+        catalog.add("table", "d", {})
+        catalog.add("table", "a", {})
+    assert catalog.find("d") is None
+    catalog.close()
+    again = Catalog(path)
+    assert again.all("table") == [a, b]
+    assert again.add("table", "d", {}).id == 5
+    again.close()
+
+
+def test_what_is_made_together_is_refused_if_a_name_was_taken_meanwhile(catalog: Catalog) -> None:
+    def make() -> None:
+        with catalog.together():
+            catalog.add("table", "a", {})
+            catalog.add("table", "b", {})
+            other = threading.Thread(target=lambda: catalog.add("table", "b", {}))
+            other.start()
+            other.join()
+
+    with pytest.raises(BindError, match="table b exists already"):
+        make()
+    assert [o.name for o in catalog.all()] == ["b"]
 
 
 def test_an_object_that_is_gone_cannot_be_changed(path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from deltalake import DeltaTable
 
 from headwater.errors import StorageError
 from headwater.storage import delta, folder
@@ -22,6 +23,11 @@ SCHEMA = pa.schema(
 def table(tmp_path: Path) -> Path:
     DeltaLog.create(tmp_path / "t-1", SCHEMA)
     return tmp_path / "t-1"
+
+
+def created(folder: Path, schema: pa.Schema) -> DeltaLog:
+    DeltaLog.create(folder, schema)
+    return DeltaLog(folder)
 
 
 def rows(*values: int) -> pa.Table:
@@ -149,9 +155,9 @@ NTZ_IN_MAPS = [
 def test_a_timestamp_without_a_zone_may_hide_in_a_map(tmp_path: Path, type_: pa.DataType) -> None:
     """delta-rs does not look there when it says which features a table needs."""
     schema = pa.schema([("v", type_), ("a", pa.int32())])
-    made = DeltaLog.create(tmp_path / "made", schema)
+    made = created(tmp_path / "made", schema)
     assert made.schema.names == ["v", "a"]
-    changed = DeltaLog.create(tmp_path / "changed", pa.schema([("a", pa.int32())]))
+    changed = created(tmp_path / "changed", pa.schema([("a", pa.int32())]))
     changed.add_columns([pa.field("v", type_)])
     for log in (made, changed):
         rows = pa.table({"v": pa.nulls(1, type_), "a": pa.array([1], pa.int32())})
@@ -164,10 +170,26 @@ def test_a_timestamp_without_a_zone_may_hide_in_a_map(tmp_path: Path, type_: pa.
 def test_columns_that_cannot_be_added_leave_the_log_as_it_was(
     table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(delta, "_hides_ntz", lambda _: False)
+    monkeypatch.setattr(delta, "_has_ntz", lambda _: False)
     log = DeltaLog(table)
     with pytest.raises(StorageError):
         log.add_columns([pa.field("v", NTZ_IN_MAPS[0])])
     assert DeltaLog(table).schema.names == ["a", "s", "d"]
     log.commit([write_file(table, rows(1))])
     assert [f.row_count for f in DeltaLog(table).files()] == [1]
+
+
+@pytest.mark.parametrize(
+    ("type_", "versions"),
+    [(pa.timestamp("us", "UTC"), (1, 2)), (pa.timestamp("us"), (3, 7)), (NTZ_IN_MAPS[0], (3, 7))],
+    ids=str,
+)
+def test_a_table_asks_of_readers_only_what_its_types_need(
+    tmp_path: Path, type_: pa.DataType, versions: tuple[int, int]
+) -> None:
+    log = created(tmp_path / "t", pa.schema([("v", type_)]))
+    protocol = DeltaTable(log.folder).protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == versions
+    assert log.transaction("app") is None
+    log.commit([], transactions={"app": 7})
+    assert log.transaction("app") == DeltaLog(log.folder).transaction("app") == 7

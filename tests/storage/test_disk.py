@@ -54,7 +54,6 @@ def test_names(disk: Disk, tmp_path: Path) -> None:
     assert not disk.exists(a)
     assert disk.exists(c)
     disk.fsync_folder(folder)
-    assert disk.free_bytes(folder) > 0
 
 
 def test_create_refuses_a_file_that_is_there(disk: Disk, tmp_path: Path) -> None:
@@ -99,7 +98,6 @@ def test_errors(number: int, sqlstate: str) -> None:
         lambda d, p: d.listdir(p),
         lambda d, p: d.read(p),
         lambda d, p: d.size(p),
-        lambda d, p: d.free_bytes(p),
     ],
 )
 def test_a_name_that_is_not_there(disk: Disk, tmp_path: Path, call) -> None:  # type: ignore[no-untyped-def]

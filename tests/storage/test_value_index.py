@@ -27,7 +27,6 @@ from headwater.storage.value_index import (
     build,
     count,
     estimate,
-    frequency,
     indexable,
     load,
     lookup,
@@ -149,7 +148,7 @@ def test_a_lookup_is_exact(data):
     assert found.tolist() == matching(comparison, table)
     assert count(keys, comparison) == len(found)
     equal = Comparison(comparison.column, "=", comparison.value, comparison.type)
-    assert frequency(keys, comparison.value) == len(matching(equal, table))
+    assert keys.frequency(comparison.value) == len(matching(equal, table))
 
 
 @settings(deadline=None)

@@ -59,6 +59,16 @@ def _build_connective(
 ) -> Operand:
     if len(parts) == 2 and not parts[1].raises:
         return apply(BOOLEAN, parts, combine)
+    return _one_by_one(BOOLEAN, parts, combine, still_open)
+
+
+def _one_by_one(
+    type_: pa.DataType,
+    parts: Sequence[Operand],
+    combine: Callable[[Value, Value], Value],
+    still_open: Callable[[Value], Value],
+) -> Operand:
+    """Each part is evaluated for the rows that those before it have left open."""
 
     def evaluate(table: pa.Table) -> Value:
         result = parts[0].evaluate(table)
@@ -68,7 +78,7 @@ def _build_connective(
             result = combine(so_far, found)
         return result
 
-    return Operand(BOOLEAN, columns_of(parts), evaluate, any(part.raises for part in parts))
+    return Operand(type_, columns_of(parts), evaluate, any(part.raises for part in parts))
 
 
 choosing(
@@ -164,16 +174,7 @@ def _build_coalesce(call: BoundCall, parts: Sequence[Operand]) -> Operand:
     """Later values are evaluated where it is still open."""
     if not any(part.raises for part in parts[1:]):
         return apply(call.type, parts, lambda *values: pc.coalesce(*values))
-
-    def evaluate(table: pa.Table) -> Value:
-        result = parts[0].evaluate(table)
-        for part in parts[1:]:
-            so_far = result
-            found = evaluate_where(part, table, lambda value=so_far: pc.is_null(value))  # type: ignore[misc]
-            result = pc.coalesce(so_far, found)
-        return result
-
-    return Operand(call.type, columns_of(parts), evaluate, raises=True)
+    return _one_by_one(call.type, parts, pc.coalesce, pc.is_null)
 
 
 choosing("coalesce", _coalesce, _build_coalesce)

@@ -13,7 +13,7 @@ from headwater.plan.blocks import Bound
 from headwater.plan.calls import SqlCall
 from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Rendering, Stand, column
-from headwater.plan.scope import Scope, within
+from headwater.plan.scope import Scope
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import SparkText, conjunction, spark_text
 from headwater.sql.lexer import tokenize
@@ -42,9 +42,9 @@ def edge_calls(
         call
         for piece in pieces
         for call in calls
-        if within(call.span, piece)
+        if call.span.within(piece)
         if call.name in WAYS and not call.windowed and len(call.arguments) in (1, 2)
-        if not any(within(call.span, span) for span in deeper)
+        if not any(call.span.within(span) for span in deeper)
     ]
 
 
@@ -57,7 +57,7 @@ def edge_edits(bound: Bound, block: SelectBlock, scope: Scope) -> list[Stand]:
         return []
     edits = [Stand(call.span, _by_order(bound.rendering, leaf, call)) for call in calls]
     for item in block.items:
-        mine = [edit for edit in edits if within(edit.span, item.expression)]
+        mine = [edit for edit in edits if edit.span.within(item.expression)]
         if mine and item.name is None:
             shown = _shown(item.expression.of(bound.text))
             text = bound.rendering.of(item.expression, mine)

@@ -8,6 +8,7 @@ columns _k0, _k1, … of the merged result, the aggregates _a0, _a1, …
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -24,7 +25,7 @@ from headwater.plan.pieces import (
     number,
     value,
 )
-from headwater.plan.scope import Scope, inside, within
+from headwater.plan.scope import Scope, inside
 from headwater.plan.shape import Item, SelectBlock
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
@@ -47,13 +48,13 @@ def is_grouped(bound: Bound, block: SelectBlock) -> bool:
         call.name in bound.aggregates and not call.windowed
         for piece in pieces
         for call in bound.calls_in(piece)
-        if not any(within(call.span, d) for d in deeper)
+        if not any(call.span.within(d) for d in deeper)
     )
 
 
 def fold_groups(one: BoundBlock) -> FoldPlan | None:
     """The split of a block with GROUP BY or aggregates, or with DISTINCT alone."""
-    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
+    bound, block, scope = one.query, one.block, one.scope
     if not is_grouped(bound, block):
         return None
     if one.above:
@@ -62,26 +63,12 @@ def fold_groups(one: BoundBlock) -> FoldPlan | None:
     outputs = tuple(grouped.output(item) for item in block.items)
     having = None if block.having is None else grouped.having(block.having)
     order = tuple((grouped.piece(i.expression, by_alias=True), i) for i in block.order)
-    joined = len(direct) == 2
-    if joined and any(a.function in _NOT_JOINED for a in grouped.aggregates):
+    if len(one.direct) == 2 and any(a.function in _NOT_JOINED for a in grouped.aggregates):
         raise Unfit("first, last and distinct values do not cross a join of streams")
-    return FoldPlan(
-        number=one.number,
-        kind="join" if joined else "aggregate",
-        block=block,
-        leaves=tuple(leaf for _, leaf in direct),
-        leaf_sources=tuple(source for source, _ in direct),
-        statics=one.statics,
-        from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.piece(span, bound.replaced) for span in one.below),
-        join_on=bound.join_conditions(scope),
-        keys=tuple(grouped.key_pieces),
-        aggregates=tuple(grouped.aggregates),
-        columns=(),
-        finish=Finish(outputs, having, order, block.limit, block.distinct and bool(block.group)),
-        in_order=False,
-        transformation=_transformation(grouped, joined),
-    )
+    finish = Finish(outputs, having, order, block.limit, block.distinct and bool(block.group))
+    found = one.fold("aggregate", _transformation(grouped), finish)
+    keys, aggregates = tuple(grouped.key_pieces), tuple(grouped.aggregates)
+    return replace(found, keys=keys, aggregates=aggregates)
 
 
 _NOT_JOINED = frozenset(
@@ -89,9 +76,7 @@ _NOT_JOINED = frozenset(
 )
 
 
-def _transformation(grouped: _Grouped, joined: bool) -> str:
-    if joined:
-        return "multi-stream join"
+def _transformation(grouped: _Grouped) -> str:
     words = ["compensation"]
     if any(a.function in EXPANDING for a in grouped.aggregates):
         words.append("expanding replication")
@@ -200,11 +185,11 @@ class _Grouped:
         """A piece of the block over keys and aggregates; Unfit if anything else is left in it."""
         extra = self._aggregate_edits(span)
         called = [stand.span for stand in extra]
-        extra += [a for a in aliases if not any(within(a.span, place) for place in called)]
+        extra += [a for a in aliases if not any(a.span.within(place) for place in called)]
         extra += self._key_edits(span, [stand.span for stand in extra])
         taken = [stand.span for stand in extra]
         for use in self.bound.own_uses(self.block, span):
-            if any(within(use.span, place) for place in taken):
+            if any(use.span.within(place) for place in taken):
                 continue
             named = use.table is None and use.name.casefold() in self.aliases
             if not named or (self.scope.resolve(use) is not None and not by_alias):
@@ -215,10 +200,10 @@ class _Grouped:
         deeper = [b.span for b in self.bound.nested(self.block.span)]
         found: list[Stand] = []
         for call in self.bound.calls_in(span):
-            inner = any(within(call.span, stand.span) for stand in found)
+            inner = any(call.span.within(stand.span) for stand in found)
             if inner or call.name not in self.bound.aggregates or call.windowed:
                 continue
-            if any(within(call.span, d) for d in deeper):
+            if any(call.span.within(d) for d in deeper):
                 continue
             found.append(Stand.of(call.span, value(self._number(call))))
         return found
@@ -278,7 +263,7 @@ class _Grouped:
         self._find_keys(self.bound.rendering.node(span), forms, taken, found)
         for use in inside(self.bound.uses, span):
             key = self.scope.resolve(use)
-            known = any(within(use.span, p) for p in [*taken, *(s.span for s in found)])
+            known = any(use.span.within(p) for p in [*taken, *(s.span for s in found)])
             fits = key is not None and key in self.key_columns and not known
             if fits and self._not_deeper(use.span):
                 found.append(Stand.of(use.span, column(f"_k{self.key_columns.index(key)}")))
@@ -296,10 +281,10 @@ class _Grouped:
             return
         if has_span(node):
             place = span_of(node)
-            if any(within(place, t) for t in taken):
+            if any(place.within(t) for t in taken):
                 return
             form = self._form(node)
-            if form in forms and not any(within(t, place) for t in taken):
+            if form in forms and not any(t.within(place) for t in taken):
                 found.append(Stand.of(place, column(f"_k{forms.index(form)}")))
                 return
         for part in node.iter_expressions():
@@ -317,7 +302,7 @@ class _Grouped:
         return self.scope.resolve(uses[0]) if uses else None
 
     def _not_deeper(self, place: Span) -> bool:
-        return not any(within(place, b.span) for b in self.bound.nested(self.block.span))
+        return not any(place.within(b.span) for b in self.bound.nested(self.block.span))
 
 
 _EDGES = {"first": "first", "last": "last", "first_value": "first", "last_value": "last"}

@@ -17,7 +17,6 @@ from headwater.plan.folds import SourceColumn, StaticSource
 from headwater.plan.pieces import Piece, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, SourceInfo
 from headwater.plan.shape import SelectBlock
-from headwater.plan.text import spark_text
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 
@@ -67,10 +66,9 @@ def _member(one: BoundBlock, span: Span, before: list[MemberJoin]) -> MemberJoin
     known = [piece for piece in condition if piece is not None]
     if len(known) < len(condition) or not known:
         return None
-    assert info.source.relation is not None
-    text = spark_text(info.source.relation.name.span.of(one.query.text))
     asked = one.query.rendering.piece(span, one.query.replaced)
     join = "anti" if negated else "semi"
+    text = one.query.source_text(info)
     source = StaticSource(alias, text, join, tuple(known), (), info.schema, asked)
     return MemberJoin(inner, source)
 
@@ -93,7 +91,7 @@ def _table(bound: Bound, inner: SelectBlock) -> SourceInfo | None:
     if any(bound.calls_in(item.span) for item in inner.items):
         return None  # an aggregate gives a row for none, explode several for one
     info = scope.sources[0]
-    return None if info.schema is None or info.streaming or info.source.relation is None else info
+    return None if info.schema is None or info.streaming else info
 
 
 class _Naming:

@@ -6,13 +6,14 @@ WHERE asks for the rows of the instant alone (`T = CURRENT_INSTANT()`), only key
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from sqlglot import exp
 
 from headwater.plan.blocks import Bound, BoundBlock, Unfit
 from headwater.plan.folds import FoldPlan
 from headwater.plan.scope import Scope
 from headwater.plan.shape import SelectBlock
-from headwater.plan.text import spark_text
 from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 
@@ -28,24 +29,8 @@ def fold_ring(one: BoundBlock) -> FoldPlan | None:
         raise Unfit("a window of last rows is joined with another stream")
     one.check_subqueries()
     counted = bound.sampling in ("rows", "chunks")  # then a tick may have several instants
-    return FoldPlan(
-        number=one.number,
-        kind="ring",
-        block=block,
-        leaves=tuple(leaf for _, leaf in direct),
-        leaf_sources=tuple(place for place, _ in direct),
-        statics=one.statics,
-        from_text=spark_text(),
-        where=(),
-        join_on=(),
-        keys=(),
-        aggregates=(),
-        columns=(),
-        finish=None,
-        in_order=False,
-        transformation="last rows",
-        fresh=not counted and any(_asks_for_now(bound, block, scope, s) for s in block.conjuncts),
-    )
+    fresh = not counted and any(_asks_for_now(bound, block, scope, s) for s in block.conjuncts)
+    return replace(one.kept("ring", "last rows"), fresh=fresh)
 
 
 def _asks_for_now(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> bool:

@@ -6,6 +6,8 @@ everything that depends on the instant is finished above. Concatenation in DC4's
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Unfit
 from headwater.plan.folds import (
     Finish,
@@ -14,7 +16,7 @@ from headwater.plan.folds import (
     SourceColumn,
 )
 from headwater.plan.pieces import Piece, Stand, all_of, column
-from headwater.plan.scope import Scope, within
+from headwater.plan.scope import Scope
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import RowsSlot, SparkText, joined, spark_text
 from headwater.sql.text import Span
@@ -23,33 +25,19 @@ from headwater.sql.types import quoted
 
 def fold_rows(one: BoundBlock) -> FoldPlan:
     """The split of a block without grouping."""
-    bound, block, scope, direct = one.query, one.block, one.scope, one.direct
-    if any(leaf.window.kind == "landmark" for _, leaf in direct):
+    block, scope = one.block, one.scope
+    if any(leaf.window.kind == "landmark" for _, leaf in one.direct):
         raise Unfit("a landmark window keeps every row")
-    kept = _Kept(bound, block, scope)
+    kept = _Kept(one.query, block, scope)
     outputs = _outputs(kept)
     condition = all_of([kept.piece(span) for span in one.above]) if one.above else None
     order = tuple((kept.piece(item.expression, by_alias=True), item) for item in block.order)
-    both = len(direct) == 2
     if block.having is not None:
         raise Unfit("HAVING without grouping")
-    return FoldPlan(
-        number=one.number,
-        kind="join" if both else "rows",
-        block=block,
-        leaves=tuple(leaf for _, leaf in direct),
-        leaf_sources=tuple(place for place, _ in direct),
-        statics=one.statics,
-        from_text=bound.from_text(block, scope),
-        where=tuple(bound.rendering.piece(span, bound.replaced) for span in one.below),
-        join_on=bound.join_conditions(scope) if both else (),
-        keys=(),
-        aggregates=(),
-        columns=tuple(kept.columns),
-        finish=Finish(outputs, condition, order, block.limit, block.distinct),
-        in_order=len(scope.sources) == 1 and not block.order and not block.distinct,
-        transformation="multi-stream join" if both else "concatenation",
-    )
+    finish = Finish(outputs, condition, order, block.limit, block.distinct)
+    in_order = len(scope.sources) == 1 and not block.order and not block.distinct
+    found = one.fold("rows", "concatenation", finish)
+    return replace(found, columns=tuple(kept.columns), in_order=in_order)
 
 
 class _Kept:
@@ -68,10 +56,10 @@ class _Kept:
     def piece(self, span: Span, by_alias: bool = False) -> Piece:
         """A piece of the block over the kept columns."""
         extra = [*self.bound.replaced]
-        added = [use for use in self.bound.added if within(use.span, span)]
+        added = [use for use in self.bound.added if use.span.within(span)]
         extra += [Stand.of(use.span, self._added(use)) for use in added]
         for use in self.bound.own_uses(self.block, span):
-            if any(within(use.span, other.span) for other in added):
+            if any(use.span.within(other.span) for other in added):
                 continue
             if by_alias and use.table is None and use.name.casefold() in self.aliases:
                 continue  # ORDER BY sees the output first

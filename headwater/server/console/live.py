@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from headwater.engine.subscription import Out, Pusher
 from headwater.errors import BindError, Error
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.server.console.snapshot import PAGES, ConsoleSnapshot, Rates
 from headwater.server.http.failure import HttpError, as_error, body_of
 from headwater.server.http.rows_out import JSON, columns_of, compact, plain_rows

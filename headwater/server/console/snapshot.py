@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 from headwater._version import __version__
 from headwater.errors import Error
 from headwater.server.http.metrics import resident_bytes
-from headwater.sql import parser
+from headwater.sql import scripts
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.user import Role
 
@@ -220,11 +219,10 @@ class ConsoleSnapshot:
         return None
 
 
-@lru_cache(1024)
 def tables_of(statement: str | None) -> tuple[str, ...]:
     """The tables, views and queries that a statement reads."""
     try:
-        parsed = parser.parse(statement or "")
+        parsed = scripts.read_one(statement or "").statement()
     except Error:
         return ()
     query = parsed if isinstance(parsed, Query) else getattr(parsed, "query", None)

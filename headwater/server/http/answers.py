@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from headwater.database import Database, moved
 from headwater.errors import BindError, ClosedError, Error
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.spark import NOT_STARTED, STARTING
 from headwater.result import Result
 from headwater.server.counts import Counts, of_result

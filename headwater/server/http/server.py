@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from headwater.database import Database
 from headwater.errors import Error
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.server.attempts import Attempts
 from headwater.server.counts import Counts
 from headwater.server.http.connection import HttpConnection

@@ -10,6 +10,7 @@ import pyarrow as pa
 from headwater.server.wire.answers import Encoded
 from headwater.server.wire.copying import IncomingRows
 from headwater.server.wire.rows import RowSource
+from headwater.sql.scripts import Asked
 from headwater.sql.statements.copy import Copy
 from headwater.sql.text import EditedText
 
@@ -35,6 +36,7 @@ class Prepared:
     types: tuple[int, ...]
     columns: pa.Schema | None = None
     is_described: bool = False
+    slots: Asked | None = None  # the query, as it was read without values
 
 
 @dataclass
@@ -47,6 +49,8 @@ class Portal:
     promised: pa.Schema | None = None  # the columns that the client was told of
     outcome: Outcome | None = None
     answer: Encoded | None = None  # known without work
+    slots: Asked | None = None  # the query that takes the values
+    values: tuple[str, ...] = ()  # as SQL texts
     holds: bool = False  # a cursor WITH HOLD outlives its transaction
 
 

@@ -141,9 +141,10 @@ def _timestamp(text: str) -> str:
     return sql_text(datetime.fromisoformat(text).replace(tzinfo=None))
 
 
-def _timestamptz(text: str) -> str:
+def moment_text(text: str) -> str:
+    """A timestamptz as SQL text: without an offset it is read in the zone that `time_zone` says."""
     found = datetime.fromisoformat(text)
-    return sql_text(found if found.tzinfo else found.replace(tzinfo=UTC))
+    return sql_text(found) if found.tzinfo else f"TIMESTAMP '{found.isoformat(sep=' ')}'"
 
 
 def _bytea(text: str) -> str:
@@ -209,7 +210,7 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "date": lambda text: sql_text(date.fromisoformat(text)),
     "time": lambda text: f"TIME '{time.fromisoformat(text).isoformat()}'",
     "timestamp": _timestamp,
-    "timestamptz": _timestamptz,
+    "timestamptz": moment_text,
     "interval": _interval_from_text,
 }
 

@@ -6,7 +6,7 @@ Owns the layout of backend messages. Must never do I/O or know what a statement 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from headwater.errors import Error
@@ -94,15 +94,6 @@ def parameter_description(types: Sequence[int]) -> bytes:
     return message(b"t", struct.pack(f"!H{len(types)}I", len(types), *types))
 
 
-def data_row(values: Iterable[bytes | None]) -> bytes:
-    """One row; large results are made by `encode`, many rows at a time."""
-    cells = [
-        b"\xff\xff\xff\xff" if value is None else struct.pack("!I", len(value)) + value
-        for value in values
-    ]
-    return message(b"D", struct.pack("!H", len(cells)) + b"".join(cells))
-
-
 def complete(tag: str) -> bytes:
     """A statement is done."""
     return message(b"C", text(tag))
@@ -116,11 +107,6 @@ def copy_in(columns: int) -> bytes:
 def copy_out(columns: int) -> bytes:
     """Rows come now."""
     return message(b"H", struct.pack(f"!bH{columns}H", 0, columns, *([0] * columns)))
-
-
-def copy_data(data: bytes) -> bytes:
-    """Part of the rows of a COPY."""
-    return message(b"d", data)
 
 
 def _fields(severity: str, fields: Mapping[str, str | None]) -> bytes:

@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from headwater.database import Database
 from headwater.errors import Error
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.server.attempts import Attempts, key_of
 from headwater.server.counts import Counts
 from headwater.server.peers import Peer, peer_of, refusal

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.database import Database
 from headwater.errors import AccessError, BindError, Error, NotSupportedError
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.result import Result
 from headwater.server.counts import Counts
 from headwater.server.wire import copying, encode, replies
@@ -31,6 +31,7 @@ from headwater.server.wire.spelling import spelled
 from headwater.server.wire.transaction import Transaction
 from headwater.sql import scripts
 from headwater.sql import statements as s
+from headwater.sql.caller import Caller
 from headwater.sql.kinds import gives_rows
 from headwater.sql.parameters import bind
 from headwater.sql.scripts import Asked
@@ -130,7 +131,16 @@ class Session:
         if script and "$" in text:
             said = cast_types(text, types)
             oids = parameter_types(script[0], said, self.catalog.columns)
-        self.prepared[name] = Prepared(text, oids)
+        slots = script[0] if oids and script and self._is_query(script[0]) else None
+        self.prepared[name] = Prepared(text, oids, slots=slots)
+
+    def _is_query(self, asked: Asked) -> bool:
+        """Whether a statement is a query of users' tables even without values for its parameters."""
+        try:
+            is_query = isinstance(self.database.parsed(asked), s.Query)
+        except Error:  # with values it may be one
+            return False
+        return is_query and not self.catalog.wants(asked)
 
     def prepare(self, message: Parse | Bind) -> Sent:
         """Parse or Bind of a message that is too large for the event loop."""
@@ -163,7 +173,9 @@ class Session:
         edited = bind(found.text, texts) if texts else None
         text = found.text if edited is None else edited.text
         promised = found.columns if found.is_described else None
-        self.portals[message.portal] = Portal(text, message.result_formats, edited, promised)
+        self.portals[message.portal] = Portal(
+            text, message.result_formats, edited, promised, slots=found.slots, values=tuple(texts)
+        )
 
     def describe_now(self, name: str) -> bytes | None:
         """The columns of a portal whose answer is known without work."""
@@ -200,8 +212,8 @@ class Session:
     def describe_portal(self, name: str) -> Sent:
         """The columns of a portal; a query is run to know them."""
         portal = self._portal(name)
-        script = scripts.read(portal.text, spelled)
-        if script and gives_rows(self.database.parsed(script[0])):
+        script = scripts.read(portal.text, spelled) if portal.slots is None else ()
+        if portal.slots or (script and gives_rows(self.database.parsed(script[0]))):
             outcome = self.open_portal(portal)
             yield _described(None if outcome.rows is None else outcome.rows.schema, portal.formats)
         else:
@@ -210,7 +222,7 @@ class Session:
     def execute(self, name: str, limit: int) -> Sent:
         """Runs a portal, or sends more of its rows."""
         portal = self._portal(name)
-        if not scripts.read(portal.text, spelled):
+        if portal.slots is None and not scripts.read(portal.text, spelled):
             yield replies.EMPTY_QUERY
             return
         outcome = self.open_portal(portal)
@@ -261,7 +273,9 @@ class Session:
     def open_portal(self, portal: Portal) -> Outcome:
         if portal.outcome is None:
             try:
-                outcome = self._run(scripts.read(portal.text, spelled)[0], portal.text)
+                outcome = self._scanned(portal)
+                if outcome is None:
+                    outcome = self._run(scripts.read(portal.text, spelled)[0], portal.text)
                 if outcome.rows is not None and portal.promised is not None:
                     outcome.rows = outcome.rows.promised(portal.promised)
                 portal.outcome = outcome
@@ -306,6 +320,21 @@ class Session:
         outcome.notices = [*warnings, *outcome.notices]
         self.counts.rows_in += (outcome.count or 0) if outcome.tag == "INSERT" else 0
         return outcome
+
+    def _scanned(self, portal: Portal) -> Outcome | None:
+        """The rows of a plain scan that takes values; None for everything else, which is read with them."""
+        if portal.slots is None or self.transaction.status == "E":
+            return None
+        self.cancellation.check()
+        commands = self.commands
+        caller = Caller(self.role, commands.user, commands.statement_timeout_s)
+        result = self.database.scan_with_values(
+            portal.slots, portal.values, self.cancellation, caller
+        )
+        if result is None:
+            return None
+        self.counts.statements += 1
+        return _outcome_of(result)
 
     def _outcome(self, asked: Asked, statement: s.Statement, whole: str) -> Outcome:
         command = self.commands.run(self, asked, statement)

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
 from itertools import pairwise
 
 from headwater.errors import Error
 from headwater.server.wire import types
+from headwater.server.wire.parameters import TEXTS
 from headwater.sql.lexer import Kind, Token, tokenize
-from headwater.sql.literals import sql_text
 from headwater.sql.text import EditedText
 
 _DIFFERENT = re.compile(r"""["]|\b[eE]'|::|(?i:\bextract\s*\(\s*epoch\b)""")
@@ -55,11 +54,6 @@ _STAYS = frozenset(
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "json", "jsonb", "uuid", "string"})
 _INTEGERS = frozenset({"int2", "int4", "int8", "oid"})
 _MOMENTS = frozenset({"timestamptz", "timestamp", "date"})
-
-
-def to_headwater(text: str) -> str:
-    """A text as Headwater reads it."""
-    return spelled(text).text
 
 
 def spelled(text: str) -> EditedText:
@@ -145,16 +139,6 @@ def _literal(
     return value.upper in ("TRUE", "FALSE") and type_ == "bool"
 
 
-def _read_moment(text: str, type_: str) -> date:
-    """The date or time of a text; ValueError if it is none."""
-    if type_ == "date":
-        return date.fromisoformat(text)
-    found = datetime.fromisoformat(text)
-    if type_ == "timestamptz":
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
-    return found.replace(tzinfo=None)
-
-
 def _bytes(edited: EditedText, value: Token) -> bool:
     """`'\\x00ff'::bytea` as a literal of our own."""
     found = _HEX.fullmatch(value.text)
@@ -166,10 +150,10 @@ def _bytes(edited: EditedText, value: Token) -> bool:
 def _moment(edited: EditedText, value: Token, before: Token, type_: str) -> bool:
     """`'2026-11-16'::timestamptz` as a literal of our own."""
     try:
-        found = _read_moment(value.text[1:-1], type_)
+        found = TEXTS[type_](value.text[1:-1])
     except ValueError:
         return False
     start = before.start if before.upper == "E" and before.end == value.start else value.start
     if start == value.start:
-        edited.replace(value.start, value.end, sql_text(found))
+        edited.replace(value.start, value.end, found)
     return start == value.start

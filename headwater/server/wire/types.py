@@ -103,20 +103,6 @@ _ARROW = {
     pa.null(): "text",
     pa.month_day_nano_interval(): "interval",
 }
-_FROM_OID = {
-    16: pa.bool_(),
-    17: pa.binary(),
-    20: pa.int64(),
-    21: pa.int16(),
-    23: pa.int32(),
-    26: pa.int64(),
-    700: pa.float32(),
-    701: pa.float64(),
-    1082: pa.date32(),
-    1083: pa.time64("us"),
-    1114: pa.timestamp("us"),
-    1184: pa.timestamp("us", "UTC"),
-}
 
 
 def pg_type(type_: pa.DataType) -> PgType:
@@ -146,11 +132,6 @@ def modifier(type_: pa.DataType) -> int:
     if pa.types.is_decimal(type_):
         return ((type_.precision << 16) | (type_.scale & 0x7FF)) + NUMERIC_HEAD
     return -1
-
-
-def arrow_type(oid: int) -> pa.DataType:
-    """The Arrow type of values of a PostgreSQL type, text where there is no better."""
-    return _FROM_OID.get(oid, pa.string())
 
 
 def spelled(words: str) -> PgType | None:

@@ -28,7 +28,6 @@ def parse(cursor: Cursor) -> Advance:
     table = cursor.path("a table")
     cursor.expect("TO")
     time = parse_instant(cursor)
-    cursor.finish()
     return Advance(cursor.text, table, time)
 
 

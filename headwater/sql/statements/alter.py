@@ -97,7 +97,6 @@ def parse_query(cursor: Cursor) -> AlterQueryResetLandmark:
     name = cursor.path("the name of a query")
     cursor.expect("RESET", "LANDMARK")
     at = parse_instant(cursor) if cursor.accept("AT") else None
-    cursor.finish()
     return AlterQueryResetLandmark(cursor.text, name, at)
 
 
@@ -105,7 +104,6 @@ def parse_view(cursor: Cursor) -> AlterViewRefreshStatic:
     """The rest after ALTER VIEW."""
     name = cursor.path("the name of a view")
     cursor.expect("REFRESH", "STATIC")
-    cursor.finish()
     return AlterViewRefreshStatic(cursor.text, name)
 
 
@@ -128,15 +126,12 @@ def _set(
 ) -> AlterTableSetRange | AlterTableSetClock | AlterTableSetMaxClockAhead:
     if cursor.at("RANGE"):
         range_ = parse_range(cursor)
-        cursor.finish()
         return AlterTableSetRange(cursor.text, name, range_)
     if cursor.choice("RANGE", "CLOCK", "MAX_CLOCK_AHEAD") == "CLOCK":
         cursor.expect("TO")
         time = parse_instant(cursor)
-        cursor.finish()
         return AlterTableSetClock(cursor.text, name, time)
     ahead = None if cursor.accept("DEFAULT") else parse_duration(cursor, zero=True)
-    cursor.finish()
     return AlterTableSetMaxClockAhead(cursor.text, name, ahead)
 
 
@@ -147,7 +142,6 @@ def _add(cursor: Cursor, name: Name) -> AlterTableAddColumns:
     else:
         columns = cursor.listed(lambda: parse_column(cursor))
         check_distinct(cursor, [column.name for column in columns])
-    cursor.finish()
     return AlterTableAddColumns(cursor.text, name, columns)
 
 
@@ -156,11 +150,9 @@ def _rename(cursor: Cursor, name: Name) -> AlterTableRename | AlterTableRenameCo
         column = cursor.name("a column")
         cursor.expect("TO")
         new_name = cursor.new_name("a column")
-        cursor.finish()
         return AlterTableRenameColumn(cursor.text, name, column, new_name)
     cursor.expect("TO")
     new_name = cursor.new_name("the new name")
-    cursor.finish()
     return AlterTableRename(cursor.text, name, new_name)
 
 
@@ -172,5 +164,4 @@ def _drop(cursor: Cursor, name: Name) -> AlterTableDropColumns:
     else:
         columns = cursor.listed(lambda: cursor.name("a column"))
     check_distinct(cursor, columns)
-    cursor.finish()
     return AlterTableDropColumns(cursor.text, name, columns, if_there)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -25,12 +26,16 @@ T = TypeVar("T")
 class Remembering:
     """Keeps what follows from it alone, as long as it is kept itself (`sql.scripts`)."""
 
+    @cached_property
+    def facts(self) -> dict[object, Any]:
+        """What is known of it; whoever keeps what depends on more (`execute.query`) keeps that with it."""
+        return {}
+
     def fact(self, make: Callable[[Self], T]) -> T:
         """What `make` says of it, made once; it must depend on nothing else."""
-        facts: dict[object, Any] = self.__dict__.setdefault("_facts", {})
-        if make not in facts:
-            facts[make] = make(self)
-        found: T = facts[make]
+        if make not in self.facts:
+            self.facts[make] = make(self)
+        found: T = self.facts[make]
         return found
 
 
@@ -120,6 +125,8 @@ def _refuse_constraint(cursor: Cursor) -> None:
 
 def parse_parameters(cursor: Cursor) -> tuple[FunctionParameter, ...]:
     """`(x T, …)`, possibly empty."""
+    if not cursor.at("("):
+        cursor.fail("(", hint="parameters in parentheses, () if there are none")
     if cursor.accept("(", ")"):
         return ()
 

@@ -23,10 +23,7 @@ def parse(cursor: Cursor) -> Call:
     """CALL …"""
     cursor.expect("CALL")
     name = cursor.path("the name of a procedure")
-    arguments: tuple[Span, ...] = ()
-    if not cursor.accept("(", ")"):
-        arguments = cursor.parenthesised(lambda: cursor.expression("an argument", ","))
-    cursor.finish()
+    arguments = cursor.arguments()
     found = [literal(span.of(cursor.text), cursor.time_zone) for span in arguments]
     plain = tuple(value for value in found if value is not None)
     return Call(cursor.text, name, arguments, plain if len(plain) == len(found) else None)

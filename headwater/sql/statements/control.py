@@ -46,7 +46,6 @@ def parse(cursor: Cursor) -> ControlQuery | ControlSource | ControlSink:
     else:
         kind = cursor.choice("QUERY", "SOURCE", "SINK")
     name = cursor.path(f"the name of a {kind.lower()}")
-    cursor.finish()
     if kind == "SOURCE" and action != "kill":
         return ControlSource(cursor.text, action, name)
     if kind == "SINK" and action != "kill":

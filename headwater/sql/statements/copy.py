@@ -61,7 +61,6 @@ def parse(cursor: Cursor) -> Copy:
         raise SqlSyntaxError("rows cannot be copied into a query", place=place)
     path = _path(cursor, "STDIN" if direction == "from" else "STDOUT")
     options = _options(cursor, path)
-    cursor.finish()
     return _copy(cursor, direction, table, query, columns, path, options)
 
 
@@ -109,25 +108,26 @@ def _listed_option(cursor: Cursor, found: dict[str, str]) -> None:
         place = token.span.place(cursor.text)
         raise SqlSyntaxError(f"COPY has no option {token.text}", hint=hint, place=place)
     name = cursor.take().upper
-    if name == "FORMAT":
-        _add(cursor, found, "format", _format(cursor))
-    elif name == "HEADER":
-        _add(cursor, found, "header", _flag(cursor))
-    else:
-        _add(cursor, found, name.lower(), _text(cursor, name))
+    _option(cursor, found, name)
 
 
 def _bare_option(cursor: Cursor, found: dict[str, str]) -> None:
     word = cursor.choice(*_FORMATS, *_NAMES)
     if word in _FORMATS:
         _add(cursor, found, "format", word.lower())
-    elif word == "FORMAT":
-        _add(cursor, found, "format", _format(cursor))
-    elif word == "HEADER":
-        _add(cursor, found, "header", _flag(cursor))
-    else:
+        return
+    if word not in ("FORMAT", "HEADER"):
         cursor.accept("AS")
-        _add(cursor, found, word.lower(), _text(cursor, word))
+    _option(cursor, found, word)
+
+
+def _option(cursor: Cursor, found: dict[str, str], name: str) -> None:
+    """The value behind an option's name."""
+    if name == "FORMAT":
+        value = _format(cursor)
+    else:
+        value = _flag(cursor) if name == "HEADER" else _text(cursor, name)
+    _add(cursor, found, name.lower(), value)
 
 
 def _format(cursor: Cursor) -> str:

@@ -37,5 +37,4 @@ def parse(cursor: Cursor, replace: bool) -> CreateContinuousQuery:
     from_beginning = from_beginning or cursor.accept("FROM", "BEGINNING")
     cursor.expect("AS")
     query = take_query(cursor)
-    cursor.finish()
     return CreateContinuousQuery(cursor.text, name, query, from_beginning, options, unless)

@@ -38,8 +38,6 @@ def parse(cursor: Cursor, replace: bool) -> CreateFunction:
     """The rest after CREATE [OR REPLACE] FUNCTION."""
     unless = if_not_exists(cursor)
     name = cursor.new_name("the name of a function")
-    if not cursor.at("("):
-        cursor.fail("(", hint="parameters in parentheses, () if there are none")
     parameters = parse_parameters(cursor)
     cursor.expect("RETURNS")
     returns, body, columns, query = None, None, None, None
@@ -51,7 +49,6 @@ def parse(cursor: Cursor, replace: bool) -> CreateFunction:
         returns = parse_type(cursor)
         _return(cursor)
         body = cursor.expression("an expression", ";")
-    cursor.finish()
     return CreateFunction(
         cursor.text, name, parameters, returns, body, columns, query, unless, replace
     )

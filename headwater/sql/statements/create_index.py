@@ -37,5 +37,4 @@ def parse(cursor: Cursor, replace: bool) -> CreateIndex:
         method = cast(Method, cursor.choice("BTREE", "HASH").lower())
     columns = cursor.names("a column")
     check_distinct(cursor, columns)
-    cursor.finish()
     return CreateIndex(cursor.text, name, table, columns, method, unless)

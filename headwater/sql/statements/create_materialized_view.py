@@ -41,5 +41,4 @@ def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
     options = parse_with_options(cursor)
     cursor.expect("AS")
     query = take_query(cursor)
-    cursor.finish()
     return CreateMaterializedView(cursor.text, name, query, range_, from_beginning, options, unless)

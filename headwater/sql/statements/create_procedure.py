@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headwater.sql.blocks import is_block_start
 from headwater.sql.cursor import Cursor
-from headwater.sql.lexer import Kind
+from headwater.sql.lexer import Kind, Token
 from headwater.sql.statements.base import (
     FunctionParameter,
     Statement,
@@ -31,12 +31,9 @@ def parse(cursor: Cursor, replace: bool) -> CreateProcedure:
     """The rest after CREATE [OR REPLACE] PROCEDURE."""
     unless = if_not_exists(cursor)
     name = cursor.new_name("the name of a procedure")
-    if not cursor.at("("):
-        cursor.fail("(", hint="parameters in parentheses, () if there are none")
     parameters = parse_parameters(cursor)
     cursor.expect("AS", "BEGIN")
     body = _body(cursor)
-    cursor.finish()
     return CreateProcedure(cursor.text, name, parameters, body, unless, replace)
 
 
@@ -61,3 +58,18 @@ def _body(cursor: Cursor) -> tuple[Span, ...]:
         elif token.upper == "END" and cursor.tokens[cursor.index - 1].text != ".":
             depth -= 1
         cursor.take()
+
+
+def is_block_start(tokens: Sequence[Token], index: int) -> bool:
+    """Whether the token starts something that ends with END, so that semicolons inside do not split.
+
+    CASE, and BEGIN unless it is that of a transaction.
+    """
+    token = tokens[index]
+    if token.kind is not Kind.WORD or (index and tokens[index - 1].text == "."):
+        return False
+    if token.upper == "CASE":
+        return True
+    after = tokens[index + 1]
+    ends = after.kind is Kind.END or after.text == ";"
+    return token.upper == "BEGIN" and not ends and after.upper not in ("TRANSACTION", "WORK")

@@ -45,7 +45,6 @@ def parse_ends(
     cursor.expect(second)
     url = parse_url(cursor)
     options = parse_with_options(cursor)
-    cursor.finish()
     return cursor.text, name, connected, url, options, unless
 
 

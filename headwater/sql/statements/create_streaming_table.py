@@ -75,7 +75,6 @@ def _parse(
     if foreign:
         _server(cursor)
     clauses = _clauses(cursor, columns)
-    cursor.finish()
     return CreateStreamingTable(cursor.text, name, kind, columns, unless, **clauses)  # type: ignore[arg-type]
 
 

@@ -57,7 +57,6 @@ def parse(cursor: Cursor, replace: bool) -> CreateTable:
         query = take_query(cursor)
     elif not columns:
         cursor.fail("( or AS", words=("AS",))
-    cursor.finish()
     return CreateTable(cursor.text, name, columns, query, unless, replace, comment, options)
 
 

@@ -27,5 +27,4 @@ def parse(cursor: Cursor, replace: bool) -> CreateToken:
     cursor.accept("WITH")
     if cursor.accept("ROLE"):
         role = cast(Role, cursor.choice(*ROLES).lower())
-    cursor.finish()
     return CreateToken(cursor.text, name, role)

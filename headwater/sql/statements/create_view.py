@@ -37,5 +37,4 @@ def parse(cursor: Cursor, replace: bool) -> CreateView:
     from_now = from_now or cursor.accept("FROM", "NOW")
     cursor.expect("AS")
     query = take_query(cursor)
-    cursor.finish()
     return CreateView(cursor.text, name, query, columns, from_now, options, unless, replace)

@@ -50,7 +50,6 @@ def parse_declare(cursor: Cursor) -> DeclareCursor:
         cursor.accept("WITHOUT", "HOLD")
     cursor.expect("FOR")
     query = cursor.expression("a query", ";")
-    cursor.finish()
     return DeclareCursor(cursor.text, name, query, holds)
 
 
@@ -70,7 +69,6 @@ def parse_fetch(cursor: Cursor) -> Fetch:
             count = cursor.integer("a number of rows or the name of a cursor")
     cursor.accept_any(("FROM", "IN"))
     name = cursor.name("the name of a cursor")
-    cursor.finish()
     return Fetch(cursor.text, name, count, moves)
 
 
@@ -84,5 +82,4 @@ def parse_close(cursor: Cursor) -> CloseCursor:
     """CLOSE c | ALL"""
     cursor.expect("CLOSE")
     name = None if cursor.accept("ALL") else cursor.name("the name of a cursor")
-    cursor.finish()
     return CloseCursor(cursor.text, name)

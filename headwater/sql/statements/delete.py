@@ -26,7 +26,6 @@ def parse(cursor: Cursor) -> Delete:
         cursor.refuse("DELETE … USING is not supported", hint="use WHERE … IN (SELECT …) or MERGE")
     alias = optional_alias(cursor, "WHERE")
     where = take_where(cursor)
-    cursor.finish()
     return Delete(cursor.text, table, alias, where)
 
 

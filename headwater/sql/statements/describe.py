@@ -35,5 +35,4 @@ def parse(cursor: Cursor) -> Describe:
         target, kind = take_query(cursor), "query"
     else:
         target = cursor.path("the name of a table, view or query")
-    cursor.finish()
     return Describe(cursor.text, target, kind)

@@ -54,5 +54,4 @@ def parse(cursor: Cursor) -> Drop:
     cascade = cursor.accept("CASCADE")
     if not cascade:
         cursor.accept("RESTRICT")
-    cursor.finish()
     return Drop(cursor.text, kind, name, if_there, cascade)

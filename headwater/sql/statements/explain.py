@@ -38,15 +38,11 @@ def parse(
     if cursor.at_any(("QUERY", "VIEW")):
         kind: OneOf["query", "view"] = "query" if cursor.take().upper == "QUERY" else "view"
         name = cursor.path(f"the name of a {kind}")
-        cursor.finish()
         return ExplainObject(cursor.text, kind, name, analyze)
     if cursor.at_end:
         cursor.fail("a statement")
-    span = Span(cursor.start, _end(cursor))
-    return Explain(cursor.text, parse_inner(cursor, span), span, analyze)
-
-
-def _end(cursor: Cursor) -> int:
-    tokens = cursor.tokens
-    last = tokens[-2]
-    return last.start if last.text == ";" else last.end
+    last = cursor.tokens[-2]
+    span = Span(cursor.start, last.start if last.text == ";" else last.end)
+    inner = parse_inner(cursor, span)
+    cursor.index = len(cursor.tokens) - 1
+    return Explain(cursor.text, inner, span, analyze)

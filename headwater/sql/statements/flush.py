@@ -16,5 +16,4 @@ class Flush(Statement):
 def parse(cursor: Cursor) -> Flush:
     """FLUSH"""
     cursor.expect("FLUSH")
-    cursor.finish()
     return Flush(cursor.text)

@@ -59,7 +59,6 @@ def parse(cursor: Cursor) -> Insert | InsertFromStream:
     end = cursor.previous_end
     if rows is None:
         query = take_query(cursor)
-        cursor.finish()
         found = Insert(cursor.text, table, columns, None, query.span, by_name)
         found.__dict__["query"] = query  # the cached property, already known
         return found
@@ -73,7 +72,6 @@ def _from_stream(cursor: Cursor, table: Name) -> InsertFromStream:
     cursor.expect("FROM", "STREAM")
     url = cursor.string("the address of a source")
     options = parse_with_options(cursor)
-    cursor.finish()
     return InsertFromStream(cursor.text, table, url, options)
 
 

@@ -129,7 +129,8 @@ class Query(Statement):
     @property
     def is_plain(self) -> bool:
         """Whether nothing of ours is in the query."""
-        return not self.spans and self.calls == Calls()
+        bare = not any(r.window or r.cut or r.version for r in self.relations)
+        return bare and self.clauses == Clauses() and self.calls == Calls()
 
     def edited(self) -> EditedText:
         """The query's text with our clauses taken out; more edits may follow."""

@@ -30,7 +30,6 @@ def parse_discard(cursor: Cursor) -> Discard:
     """DISCARD ALL | PLANS | SEQUENCES | TEMPORARY"""
     cursor.expect("DISCARD")
     cursor.choice("ALL", "PLANS", "SEQUENCES", "TEMPORARY", "TEMP")
-    cursor.finish()
     return Discard(cursor.text)
 
 
@@ -40,7 +39,6 @@ def parse_deallocate(cursor: Cursor) -> Deallocate:
     if cursor.peek(1).is_name:
         cursor.accept("PREPARE")
     name = None if cursor.accept("ALL") else cursor.name("the name of a prepared statement")
-    cursor.finish()
     return Deallocate(cursor.text, name)
 
 
@@ -49,5 +47,4 @@ def parse_unlisten(cursor: Cursor) -> Unlisten:
     cursor.expect("UNLISTEN")
     if not cursor.accept("*"):
         cursor.name("the name of a channel")
-    cursor.finish()
     return Unlisten(cursor.text)

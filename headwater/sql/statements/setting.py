@@ -55,12 +55,10 @@ def parse_set(cursor: Cursor) -> SetSetting | ResetSetting | transaction.SetTran
         if not cursor.accept("=") and not cursor.accept("TO"):
             cursor.fail("=", hint=f"SHOW {name} shows a setting")
     if cursor.accept("DEFAULT") or (parameter == "timezone" and cursor.accept("LOCAL")):
-        cursor.finish()
         return ResetSetting(cursor.text, name, parameter, sets=True)
     first = cursor.index
     value = _value(cursor, name)
     parts = _parts(cursor.tokens[first : cursor.index])
-    cursor.finish()
     return SetSetting(cursor.text, name, value, parameter, parts)
 
 
@@ -73,7 +71,6 @@ def parse_reset(cursor: Cursor) -> ResetSetting:
     elif not cursor.at_end:
         name = setting_name(cursor)
         parameter = name.lower()
-    cursor.finish()
     return ResetSetting(cursor.text, name, parameter)
 
 

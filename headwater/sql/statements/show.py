@@ -41,18 +41,14 @@ def parse(cursor: Cursor) -> Show | ShowSetting:
     cursor.expect("SHOW")
     if cursor.accept("MATERIALIZED", "VIEWS") or cursor.accept("ALL"):
         kind = "views" if cursor.tokens[cursor.index - 1].upper == "VIEWS" else "settings"
-        cursor.finish()
         return Show(cursor.text, kind)
     for words, (name, parameter) in _LONG.items():
         if cursor.accept(*words):
-            cursor.finish()
             return ShowSetting(cursor.text, Name(name), parameter)
     if cursor.peek().upper in KINDS:
         kind = cursor.take().text.lower()
-        cursor.finish()
         return Show(cursor.text, kind)
     if not cursor.peek().is_name:
         cursor.fail("TABLES, STREAMS, VIEWS, … or the name of a setting")
     setting = setting_name(cursor)
-    cursor.finish()
     return ShowSetting(cursor.text, setting, setting.lower())

@@ -8,6 +8,8 @@ from headwater.sql.cursor import Cursor
 from headwater.sql.statements.base import Statement
 from headwater.sql.text import Name
 
+A_SAVEPOINT = "the name of a savepoint"
+
 
 @dataclass(frozen=True)
 class Begin(Statement):
@@ -73,7 +75,6 @@ def _modes(cursor: Cursor) -> None:
     while not cursor.at_end:
         _mode(cursor)
         cursor.accept(",")
-    cursor.finish()
 
 
 def _mode(cursor: Cursor) -> None:
@@ -93,7 +94,6 @@ def parse_commit(cursor: Cursor) -> Commit:
     """COMMIT [TRANSACTION | WORK] or END"""
     cursor.choice("COMMIT", "END")
     cursor.accept_any(("TRANSACTION", "WORK"))
-    cursor.finish()
     return Commit(cursor.text)
 
 
@@ -103,14 +103,13 @@ def parse_rollback(cursor: Cursor) -> Rollback | RollbackToSavepoint:
     cursor.accept_any(("TRANSACTION", "WORK"))
     if cursor.accept("TO"):
         return RollbackToSavepoint(cursor.text, _savepoint(cursor))
-    cursor.finish()
     return Rollback(cursor.text)
 
 
 def parse_savepoint(cursor: Cursor) -> Savepoint:
     """SAVEPOINT s"""
     cursor.expect("SAVEPOINT")
-    return Savepoint(cursor.text, _name(cursor))
+    return Savepoint(cursor.text, cursor.name(A_SAVEPOINT))
 
 
 def parse_release(cursor: Cursor) -> ReleaseSavepoint:
@@ -122,10 +121,4 @@ def parse_release(cursor: Cursor) -> ReleaseSavepoint:
 def _savepoint(cursor: Cursor) -> Name:
     if cursor.peek(1).is_name:
         cursor.accept("SAVEPOINT")
-    return _name(cursor)
-
-
-def _name(cursor: Cursor) -> Name:
-    name = cursor.name("the name of a savepoint")
-    cursor.finish()
-    return name
+    return cursor.name(A_SAVEPOINT)

@@ -22,5 +22,4 @@ def parse(cursor: Cursor) -> Truncate:
     if cursor.at("TABLE") and cursor.peek(1).is_name:
         cursor.take()
     table = cursor.path("a table")
-    cursor.finish()
     return Truncate(cursor.text, table)

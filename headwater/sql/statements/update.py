@@ -39,7 +39,6 @@ def parse(cursor: Cursor) -> Update:
     if cursor.at("FROM"):
         cursor.refuse("UPDATE … FROM is not supported", hint="use MERGE INTO t USING … ON …")
     where = take_where(cursor)
-    cursor.finish()
     return Update(cursor.text, table, alias, assignments, where)
 
 

@@ -44,7 +44,6 @@ def parse_create(cursor: Cursor, replace: bool) -> CreateUser:
     password, role = _attributes(cursor)
     if password is None:
         cursor.fail("PASSWORD", words=("PASSWORD",))
-    cursor.finish()
     return CreateUser(cursor.text, name, password, role or "reader", unless)
 
 
@@ -56,7 +55,6 @@ def parse_alter(cursor: Cursor) -> AlterUser:
     password, role = _attributes(cursor)
     if password is None and role is None:
         cursor.fail("PASSWORD or ROLE", words=("PASSWORD", "ROLE"))
-    cursor.finish()
     return AlterUser(cursor.text, name, password, role)
 
 

@@ -20,5 +20,4 @@ def parse(cursor: Cursor) -> VerifyView:
     """VERIFY …"""
     cursor.expect("VERIFY", "VIEW")
     name = cursor.path("the name of a view")
-    cursor.finish()
     return VerifyView(cursor.text, name)

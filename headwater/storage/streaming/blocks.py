@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -52,7 +53,7 @@ class Block:
     late_count: int
     size: int = 0
 
-    @property
+    @cached_property
     def row_groups(self) -> int:
         """How many row groups the file has."""
         return -(-self.row_count // ROW_GROUP_ROWS)

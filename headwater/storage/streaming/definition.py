@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class Definition:
         """The name of the column that holds T."""
         return self.time_column or ARRIVAL
 
-    @property
+    @cached_property
     def time_type(self) -> pa.DataType:
         """The type of T."""
         return self.schema.field(self.time_column).type if self.time_column else TIMESTAMP
@@ -69,7 +70,7 @@ class Definition:
         """Whether T, given by the user, can be compared with the wall clock."""
         return not self.by_arrival and not pa.types.is_integer(self.time_type)
 
-    @property
+    @cached_property
     def hidden(self) -> frozenset[str]:
         """Columns that `*` leaves out."""
         always = {SEQUENCE, LATE, EPOCH_NUMBER}
@@ -80,7 +81,7 @@ class Definition:
         """The columns that `*` shows."""
         return tuple(name for name in self.schema.names if name != EPOCH_NUMBER)
 
-    @property
+    @cached_property
     def stored_schema(self) -> pa.Schema:
         """The columns of blocks: the user's, then the hidden ones."""
         fields = [field.with_nullable(True) for field in self.schema]

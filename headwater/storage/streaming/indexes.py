@@ -33,34 +33,29 @@ class TableIndexes:
         self._sidecar_bytes = sidecar_bytes
         self._lock = threading.Lock()
         self._indexes: dict[str, ValueIndex] = {}  # by the index's name
-        self._sidecar: Sidecar | None = None
+        self.sidecar: Sidecar | None = None  # blocks as Arrow files, if there is an index
 
     def add(self, name: str, number: int, column: str, method: str) -> None:
         """Takes in an index; its files are built by later rounds of upkeep."""
         index = ValueIndex(self._folder / f"index-{number}", column, method.upper())
         with self._lock:
             self._indexes[name.casefold()] = index
-            if self._sidecar is None:
-                self._sidecar = Sidecar(self._folder / "sidecar", self._sidecar_bytes, OPEN_FILES)
+            if self.sidecar is None:
+                self.sidecar = Sidecar(self._folder / "sidecar", self._sidecar_bytes, OPEN_FILES)
 
     def remove(self, name: str) -> None:
         """Removes an index with its files; the sidecar goes with the last one."""
         with self._lock:
             index = self._indexes.pop(name.casefold(), None)
-            sidecar, last = self._sidecar, not self._indexes
+            sidecar, last = self.sidecar, not self._indexes
             if last:
-                self._sidecar = None
+                self.sidecar = None
         if index is not None:
             index.close()
             index.drop_all()
         if last and sidecar is not None:
             sidecar.close()
             shutil.rmtree(self._folder / "sidecar", ignore_errors=True)
-
-    @property
-    def sidecar(self) -> Sidecar | None:
-        """Blocks as uncompressed Arrow files, if the table has an index."""
-        return self._sidecar
 
     def lag(self, name: str, blocks: Sequence[Block]) -> int:
         """How many blocks an index does not cover yet."""
@@ -74,7 +69,7 @@ class TableIndexes:
 
     def build(self, blocks: Sequence[Block], read: Callable[[Block], pa.Table], most: int) -> int:
         """Indexes up to `most` blocks that lack a file, the newest first; how many were done."""
-        indexes, sidecar = list(self._indexes.values()), self._sidecar
+        indexes, sidecar = list(self._indexes.values()), self.sidecar
         if sidecar is not None:
             sidecar.fit()
         done = 0
@@ -98,8 +93,8 @@ class TableIndexes:
         for block in blocks:
             for index in list(self._indexes.values()):
                 index.drop(block.path)
-            if self._sidecar is not None:
-                self._sidecar.drop(block.path)
+            if self.sidecar is not None:
+                self.sidecar.drop(block.path)
 
     def keep_only(self, blocks: Sequence[Block]) -> None:
         """Drops files of blocks that no longer exist, left over from a crash."""
@@ -122,5 +117,5 @@ class TableIndexes:
         """Lets all files go."""
         for index in self._indexes.values():
             index.close()
-        if self._sidecar is not None:
-            self._sidecar.close()
+        if self.sidecar is not None:
+            self.sidecar.close()

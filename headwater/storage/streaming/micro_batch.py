@@ -33,6 +33,7 @@ from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.records import (
     BARRIER,
     BLOCKS,
+    NOTHING,
     SOURCE,
     STAMP_BYTES,
     Delivery,
@@ -104,7 +105,7 @@ def handed_out(table: StreamingTable, source: str, partitions: int) -> Iterator[
         def decide(_lsn: int) -> None:
             found.append(_handout(table, source, partitions))
 
-        barrier = Record(BARRIER, table.definition.id, (b"",))
+        barrier = Record(BARRIER, table.definition.id, (NOTHING,))
         try:
             table._open_log.append([barrier], on_assigned=decide).wait()
             yield found[0]

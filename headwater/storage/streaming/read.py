@@ -7,7 +7,7 @@ order (T, _seq), ascending or descending.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,35 +101,63 @@ class Selected:
     counts: ScanCounts = field(default_factory=ScanCounts)
 
 
+class Selection:
+    """What a reader asks for, made ready: it holds for as long as the table has this definition."""
+
+    def __init__(self, definition: Definition, wanted: Wanted) -> None:
+        self.definition, self.wanted = definition, wanted
+        said = ranges_of(wanted.predicate, definition.time, definition.tick)
+        self._ranges = common((Range(wanted.low, wanted.high),), said)
+        self._pushed, kept = split_for_files(wanted.predicate)
+        # Only rows can tell: compared after they are read.
+        self._kept = None if kept is None else kept.arrow()
+        named = wanted.columns if kept is None else (*wanted.columns, *columns_of(kept))
+        self._columns = _with_order(named, definition)
+        looked = () if self._pushed is None else columns_of(self._pushed)
+        self._looked_at = _with_order((*self._columns, *looked), definition)
+        self._visible = self._within(None)
+
+    def _within(self, oldest: int | None) -> tuple[int | None, Ranges, pc.Expression | None]:
+        """From which tick on rows are visible, the time that the answer can lie in, and the condition."""
+        ranges = self._ranges if oldest is None else common((Range(oldest),), self._ranges)
+        return oldest, ranges, _condition(self.definition, self._pushed, hull(ranges))
+
+    def of(self, snapshot: StreamSnapshot) -> Selected:
+        """The rows that are asked for, in order."""
+        oldest, visible = snapshot.oldest_visible, self._visible
+        if visible[0] != oldest:
+            visible = self._visible = self._within(oldest)
+        _, ranges, condition = visible
+        definition, wanted, counts = self.definition, self.wanted, ScanCounts()
+        read_columns = self._columns if condition is None else self._looked_at
+        parts: list[pa.Table] = []
+        found = 0
+        for edge, read in _pieces(snapshot, ranges, wanted, counts):
+            if (
+                wanted.limit is not None
+                and found >= wanted.limit
+                and _settled(definition, parts, edge, wanted)
+            ):
+                break
+            rows = read(self._columns, read_columns, condition)
+            rows = rows if self._kept is None else rows.filter(self._kept)
+            if rows.num_rows:
+                parts.append(rows)
+                found += rows.num_rows
+        rows = _joined(parts) if parts else _empty(definition, self._columns)
+        rows = in_order(rows, definition, descending=wanted.descending)
+        if wanted.limit is not None and rows.num_rows > wanted.limit:
+            rows = rows.slice(0, wanted.limit)
+        return Selected(rows, counts)
+
+
 def select(snapshot: StreamSnapshot, wanted: Wanted) -> Selected:
-    """The rows that a reader asks for, in order."""
-    definition = snapshot.definition
-    ranges = _ranges(snapshot, wanted)
-    counts = ScanCounts()
-    columns = _with_order(wanted.columns, definition)
-    pushed, kept = split_for_files(wanted.predicate)
-    condition = _condition(definition, pushed, hull(ranges))
-    if kept is not None:  # only rows can tell: compared after they are read
-        columns = _with_order((*columns, *columns_of(kept)), definition)
-    parts: list[pa.Table] = []
-    found = 0
-    for edge, read in _pieces(snapshot, ranges, wanted, counts):
-        if (
-            wanted.limit is not None
-            and found >= wanted.limit
-            and _settled(definition, parts, edge, wanted)
-        ):
-            break
-        rows = read(columns, condition)
-        rows = rows if kept is None else rows.filter(kept.arrow())
-        if rows.num_rows:
-            parts.append(rows)
-            found += rows.num_rows
-    rows = pa.concat_tables(parts) if parts else _empty(definition, columns)
-    rows = in_order(rows, definition, descending=wanted.descending)
-    if wanted.limit is not None:
-        rows = rows.slice(0, wanted.limit)
-    return Selected(rows, counts)
+    """The rows that a reader asks for once, in order."""
+    return Selection(snapshot.definition, wanted).of(snapshot)
+
+
+def _joined(parts: list[pa.Table]) -> pa.Table:
+    return parts[0] if len(parts) == 1 else pa.concat_tables(parts)
 
 
 def _empty(definition: Definition, columns: Sequence[str]) -> pa.Table:
@@ -137,17 +165,9 @@ def _empty(definition: Definition, columns: Sequence[str]) -> pa.Table:
     return pa.schema([schema.field(name) for name in columns]).empty_table()
 
 
-def _with_order(columns: Sequence[str], definition: Definition) -> list[str]:
-    names = list(dict.fromkeys([*columns, definition.time, SEQUENCE]))
+def _with_order(columns: Iterable[str], definition: Definition) -> list[str]:
+    names = {*columns, definition.time, SEQUENCE}
     return [name for name in definition.stored_schema.names if name in names]
-
-
-def _ranges(snapshot: StreamSnapshot, wanted: Wanted) -> Ranges:
-    """The time that the answer can lie in: what is asked, what the predicate says, RANGE."""
-    definition = snapshot.definition
-    said = ranges_of(wanted.predicate, definition.time, definition.tick)
-    visible = (Range(snapshot.oldest_visible),)
-    return common((Range(wanted.low, wanted.high),), visible, said)
 
 
 def blocks_within(blocks: Intervals[Block], ranges: Ranges) -> list[Block]:
@@ -191,7 +211,8 @@ def _ceiling(definition: Definition, tick: int) -> pa.Scalar:
 
 
 FEW_ROWS = 10_000
-Reader = Callable[[list[str], "pc.Expression | None"], pa.Table]
+# The columns to give, those to look at for that, and the condition.
+Reader = Callable[[list[str], list[str], "pc.Expression | None"], pa.Table]
 
 
 def _pieces(
@@ -203,7 +224,7 @@ def _pieces(
     """
     pieces: list[tuple[int, Reader]] = []
     for batch in snapshot.tail:
-        if batch.rows.num_rows and any(_overlaps(batch.low, batch.high, r) for r in ranges):
+        if batch.rows.num_rows and _overlaps(batch.low, batch.high, ranges):
             counts.tail_rows += batch.rows.num_rows
             edge = batch.high if wanted.descending else batch.low
             pieces.append((edge, _memory_reader(batch.rows)))
@@ -217,14 +238,22 @@ def _pieces(
     yield from pieces
 
 
-def _overlaps(low: int, high: int, within: Range) -> bool:
-    return within.within(Range(low, high)) is not None
+def _overlaps(low: int, high: int, ranges: Ranges) -> bool:
+    """Whether rows between two ticks may lie in any of the ranges."""
+    for within in ranges:
+        begun = within.high is None or low <= within.high
+        if begun and (within.low is None or high >= within.low):
+            return True
+    return False
 
 
 def _memory_reader(rows: pa.Table) -> Reader:
-    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
-        kept = rows if condition is None else _filtered(rows, condition)
-        return kept.select(columns)
+    def read(columns: list[str], looked_at: list[str], condition: pc.Expression | None) -> pa.Table:
+        seen = rows.select(looked_at)
+        if condition is None:
+            return seen
+        kept = _filtered(seen, condition)
+        return kept if looked_at == columns else kept.select(columns)
 
     return read
 
@@ -272,22 +301,22 @@ def _sidecar_reader(
     sidecar = snapshot.sidecar
     assert sidecar is not None
 
-    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
-        needed = snapshot.definition.stored_schema.names if condition is not None else columns
+    def read(columns: list[str], looked_at: list[str], condition: pc.Expression | None) -> pa.Table:
         if rows is None:
-            held = sidecar.read(block.path, needed)
+            held = sidecar.read(block.path, looked_at)
         else:
-            held = sidecar.take(block.path, rows, needed)
+            held = sidecar.take(block.path, rows, looked_at)
         if held is None:
-            return _file_reader(snapshot.folder / block.path, rows, counts)(columns, condition)
+            from_file = _file_reader(snapshot.folder / block.path, rows, counts)
+            return from_file(columns, looked_at, condition)
         counts.row_groups_read += block.row_groups if rows is None else _group_count(rows)
-        return _memory_reader(held)(columns, condition)
+        return _memory_reader(held)(columns, looked_at, condition)
 
     return read
 
 
 def _file_reader(path: Path, rows: np.ndarray[Any, Any] | None, counts: ScanCounts) -> Reader:
-    def read(columns: list[str], condition: pc.Expression | None) -> pa.Table:
+    def read(columns: list[str], _: list[str], condition: pc.Expression | None) -> pa.Table:
         check_footers([str(path)])
         try:
             fragment = next(iter(ds.dataset(str(path), format=CHECKED_PARQUET).get_fragments()))

@@ -1,5 +1,8 @@
 """What a streaming table writes to the write-ahead log.
 
+Records are padded to multiples of eight bytes, and so is what stands before the rows: whoever maps the log
+finds every buffer of an Arrow batch where a processor wants it. `PLAIN_ROWS` of earlier builds are not.
+
 Every record begins with a *stamp*: everything that was decided when it was committed. Recovery
 reads the stamp and infers nothing. Rows are sorted by T before they are written, so the late ones
 are the first `late_count`.
@@ -16,8 +19,9 @@ import pyarrow as pa
 from headwater.storage.clock import Mark
 from headwater.storage.clock import Stamp as ClockStamp
 from headwater.storage.delta import DataFile
+from headwater.storage.wal.record import HEADER_BYTES
 
-ROWS, ADVANCE, SOURCE, BARRIER, BLOCKS = 1, 2, 3, 4, 5
+PLAIN_ROWS, ADVANCE, SOURCE, BARRIER, BLOCKS, ROWS = 1, 2, 3, 4, 5, 6
 
 _STAMP = struct.Struct("<qqqqqqqiiB")
 _NAMES = struct.Struct("<HH")
@@ -25,6 +29,8 @@ _NONE = -(1 << 63)
 LIVE, LATE_DROPPED, REMOVED, BACK = 1, 2, 4, 8
 STAMP_BYTES = _STAMP.size
 LONGEST_NAME = 1000
+ALIGNMENT = 8  # of numbers that Arrow computes on
+NOTHING = bytes(-HEADER_BYTES % ALIGNMENT)  # the payload of a record that only marks a place
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,15 @@ def unpack_stamp(data: memoryview) -> RecordStamp:
 
 
 def names_payload(batch_id: str | None, source: str) -> bytes:
-    """The batch id and the source's name as they stand after the stamp."""
+    """The batch id and the source's name as they stand after the stamp, up to where rows may begin."""
     first, second = (batch_id or "").encode(), source.encode()
-    return _NAMES.pack(len(first), len(second)) + first + second
+    names = _NAMES.pack(len(first), len(second)) + first + second
+    return names + bytes(_gap(STAMP_BYTES + len(names)))
+
+
+def _gap(offset: int) -> int:
+    """How many bytes of a payload are left out after an offset, so that what follows is aligned."""
+    return -(HEADER_BYTES + offset) % ALIGNMENT
 
 
 @dataclass(frozen=True)
@@ -105,7 +117,8 @@ class Delivery:
     def pack(self) -> bytes:
         """The delivery as it stands after the names."""
         files = [[f.path, f.size, f.row_count, dict(f.statistics)] for f in self.files]
-        return json.dumps([self.number, self.row_count, files]).encode()
+        text = json.dumps([self.number, self.row_count, files]).encode()
+        return text + b" " * (-len(text) % ALIGNMENT)
 
     @classmethod
     def unpack(cls, data: bytes) -> Delivery:
@@ -114,17 +127,24 @@ class Delivery:
         return cls(number, row_count, tuple(DataFile(*file) for file in files))
 
 
+def _aligned(data: memoryview) -> pa.Buffer:
+    """The bytes where Arrow can compute on them; records stand at any place of the log."""
+    found = pa.py_buffer(data)
+    return pa.py_buffer(bytes(data)) if found.address % ALIGNMENT else found
+
+
 def read_record(data: memoryview, kind: int, schema: pa.Schema) -> StreamRecord:
-    """A record from its payload."""
+    """A record from its payload; rows may be a view of it."""
     stamp = unpack_stamp(data)
     first, second = _NAMES.unpack_from(data, STAMP_BYTES)
     start = STAMP_BYTES + _NAMES.size
     batch_id = bytes(data[start : start + first]).decode()
     source = bytes(data[start + first : start + first + second]).decode()
     batch = delivery = None
-    rest = bytes(data[start + first + second :])
-    if kind == ROWS:
-        batch = pa.ipc.read_record_batch(pa.py_buffer(rest), schema)
+    end = start + first + second
+    rest = data[end + _gap(end) :] if kind == ROWS else data[end:]
+    if kind in (ROWS, PLAIN_ROWS):
+        batch = pa.ipc.read_record_batch(_aligned(rest), schema)
     elif kind == BLOCKS:
-        delivery = Delivery.unpack(rest)
+        delivery = Delivery.unpack(bytes(rest).strip(b"\0 "))
     return StreamRecord(stamp, batch_id or None, source, batch, delivery)

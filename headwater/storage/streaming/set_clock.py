@@ -16,6 +16,7 @@ from headwater.errors import DataError, Error, OverloadError
 from headwater.storage.streaming.records import (
     ADVANCE,
     BARRIER,
+    NOTHING,
     STAMP_BYTES,
     RecordStamp,
     names_payload,
@@ -54,7 +55,7 @@ def wait_for_stored_rows(table: StreamingTable) -> None:
         _check_visible(table)
         table._clock = table._restored_clock(table.state)
 
-    barrier = Record(BARRIER, table.definition.id, (b"",))
+    barrier = Record(BARRIER, table.definition.id, (NOTHING,))
     _until_all_is_visible(
         table, lambda: table._open_log.append([barrier], on_assigned=decide).wait()
     )

@@ -59,6 +59,8 @@ class StreamStore:
         self._stopping = False
         self._looked_at = time.monotonic()
         self._wanted = threading.Event()
+        self.on_image: Callable[[int], None] | None = None  # told whose blocks have changed
+        self.read_from: Callable[[], int | None] = lambda: None  # by others, from this record on
         self.last_error: Exception | None = None
         try:
             self._wal = self._opened(folder / "wal")
@@ -116,7 +118,7 @@ class StreamStore:
             for o in self._catalog.all("source")
             if o.definition.get("table_id") == definition.id
         ]
-        return StreamingTable(
+        table = StreamingTable(
             definition,
             self._tables_folder / definition.folder,
             LiveLimits(self._settings, RESULT_ROWS if definition.kind == "results" else None),
@@ -126,6 +128,12 @@ class StreamStore:
             sources,
             self.visibility,
         )
+        table.on_image = lambda: self._tell_image(definition.id)
+        return table
+
+    def _tell_image(self, number: int) -> None:
+        if self.on_image is not None:
+            self.on_image(number)
 
     def add(self, definition: Definition) -> StreamingTable:
         """Takes in a table that was just made."""
@@ -208,6 +216,16 @@ class StreamStore:
                 break
         return sealed
 
+    def on_group(self, tell: Callable[[int], None] | None) -> None:
+        """Tells the last record of each group once it is visible; no segment is written twice then."""
+        self._wal.keep_written()
+        self._wal.on_group = tell
+
+    @property
+    def durable_lsn(self) -> int:
+        """The last record that is durable."""
+        return self._wal.next_lsn - 1
+
     def log_state(self) -> LogState:
         """What the write-ahead log looks like now."""
         return self._wal.state()
@@ -257,17 +275,8 @@ class StreamStore:
             first = table.first_unsealed_lsn
             if first is not None:
                 bound = min(bound, first)
-        self._wal.free(bound - 1)
-
-    def wait_for_upkeep(self, done: Callable[[], bool], timeout_s: float) -> bool:
-        """Waits until upkeep has brought about a condition; for tests and for `flush`."""
-        until = time.monotonic() + timeout_s
-        while not done():
-            if time.monotonic() > until:
-                return False
-            self._wanted.set()
-            time.sleep(0.005)
-        return True
+        read = self.read_from()
+        self._wal.free((bound if read is None else min(bound, read)) - 1)
 
     def close(self, *, seal: bool = True) -> None:
         """Stops upkeep, seals what is left, closes the log."""

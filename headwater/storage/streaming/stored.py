@@ -19,16 +19,18 @@ from headwater.storage.garbage import Garbage
 from headwater.storage.streaming import blocks as block_files
 from headwater.storage.streaming.blocks import Block, TableState
 from headwater.storage.streaming.definition import SEQUENCE, Definition
+from headwater.storage.streaming.image import TableImage
 from headwater.storage.streaming.indexes import TableIndexes
 from headwater.storage.streaming.limits import Limits
 from headwater.storage.streaming.read import StreamSnapshot, Wanted, select
-from headwater.storage.streaming.tail import Tail, TailBatch, stored_rows
+from headwater.storage.streaming.seen import SeenTable
+from headwater.storage.streaming.tail import TailBatch, stored_rows
 
 LET_GO = "headwater.let_go"
 JOINED_BLOCKS = 4  # blocks are joined up to so many times `block_mb`, and to `block_rows`
 
 
-class StoredTable:
+class StoredTable(SeenTable):
     """The stored side of a streaming table."""
 
     def __init__(
@@ -38,25 +40,19 @@ class StoredTable:
         bounds: Callable[[], Limits],
         kept_s: Callable[[], float],
         sources: Iterable[str] = (),
+        visibility: threading.Lock | None = None,
     ) -> None:
-        self.definition = definition
-        self.folder = folder
+        indexes = TableIndexes(folder, lambda: self.limits.sidecar_bytes)
+        super().__init__(definition, folder, indexes, visibility)
         self.bounds = bounds  # asked for whenever one is needed
         self.upkeep = threading.RLock()  # seal, compact, expire and changes take turns
-        self.indexes = TableIndexes(folder, lambda: self.limits.sidecar_bytes)
+        self.on_image: Callable[[], None] | None = None  # told after every change of the blocks
         self._log = DeltaLog(folder, cut_torn=True)
         state = block_files.sealed_state(self._log, sources)
-        self._held_us: int | None = None  # the arrival clock stands here for a micro-batch
-        self.on_show: Callable[[], None] | None = (
-            None  # told after every commit, by the log's writer
-        )
         # Of everybody, under the lock:
-        self._lock = threading.Lock()
         self._room = threading.Condition(self._lock)
         found, self.foreign = block_files.read_blocks(self._log)
         self._blocks = block_files.interval_index(found)
-        self._tail = Tail(definition)
-        self._memory: dict[str, pa.Table] = {}
         self._fitted = 0  # the bound that memory was last fitted to
         self._wide: set[str] = set()  # of few rows, but too many bytes to be joined with others
         self._visible = self._sealed = state
@@ -64,11 +60,9 @@ class StoredTable:
         self._version = self._log.version
         self._kept_s = kept_s
         self._hidden_since: dict[int, float] = {}  # by compartment: when RANGE first hid it whole
-        self._horizon: int | None = None  # rows before it are needed by nobody
         self._held_from: int | None = None  # rows from here on are still read, whatever RANGE says
         self._holding = 0  # views that are being made
         self._held_sequence: int | None = None  # blocks with rows from here on stay, for views
-        self.generation = 0  # counts changes of stored rows: DELETE, UPDATE
         self._garbage = Garbage(folder, kept_s)
         used = {str(folder / b.path) for b in found} | {str(folder / f.path) for f in self.foreign}
         self._garbage.find_left_overs(used, self._version)
@@ -88,78 +82,21 @@ class StoredTable:
         """Records up to here are in blocks."""
         return self._sealed.lsn
 
-    @property
-    def let_go(self) -> int:
-        """Of rows before this sequence number some are gone, as nobody needed them."""
-        return self._let_go
-
     def _rows_gone(self, last: int) -> None:
         """Rows up to this sequence number go; the next commit makes that durable."""
         self._let_go = max(self._let_go, last + 1)
 
-    @property
-    def schema(self) -> pa.Schema:
-        """The user's columns."""
-        return self.definition.schema
+    def _hold_files(self, version: int) -> None:
+        self._garbage.hold(version)
 
-    @contextlib.contextmanager
-    def reading(self) -> Iterator[StreamSnapshot]:
-        """The table as of now; its files stay until the reader is done."""
-        with self._lock:
-            snapshot = StreamSnapshot(
-                definition=self.definition,
-                folder=self.folder,
-                version=self._version,
-                blocks=self._blocks.snapshot(),
-                tail=self._tail.pieces(),
-                clock=self._now(),
-                closed=self._visible.time.closed,
-                memory=dict(self._memory),
-                find_rows=self.indexes.find_rows,
-                sidecar=self.indexes.sidecar,
-                horizon=self._horizon,
-                next_sequence=self._visible.next_sequence,
-                generation=self.generation,
-            )
-            self._garbage.hold(self._version)
-        try:
-            yield snapshot
-        finally:
-            self._garbage.let_go(snapshot.version)
-
-    def _now(self) -> int | None:
-        if not self.definition.by_arrival:
-            return self._visible.time.clock
-        return max(self._wall_us(), self._visible.time.clock or 0)
-
-    def _wall_us(self) -> int:
-        """The wall clock, held while executors write rows that have their arrival time already."""
-        now, held = time.time_ns() // 1000, self._held_us
-        return now if held is None else min(now, held)
-
-    @property
-    def state(self) -> TableState:
-        """Clock, closed mark, sequence and late rows, as visible now."""
-        with self._lock:
-            return self._visible
+    def _let_files_go(self, version: int) -> None:
+        self._garbage.let_go(version)
 
     @property
     def tail_bytes(self) -> int:
         """Bytes not sealed yet."""
         with self._lock:
             return self._tail.bytes
-
-    def rows_since(self, sequence: int) -> int:
-        """How many rows are held from a sequence number on; numbers are left out, rows are not."""
-        with self._lock:
-            return self._rows_since(sequence)
-
-    def _rows_since(self, sequence: int) -> int:
-        """The same, under the lock; of a block that holds such rows, all of them."""
-        stamps = [b.stamp for b in self._tail.batches if b.batch is not None]
-        waiting = sum(s.row_count for s in stamps if s.base_sequence >= sequence)
-        blocks = self._blocks.snapshot()
-        return waiting + sum(b.row_count for b in blocks if b.high_sequence >= sequence)
 
     @property
     def first_unsealed_lsn(self) -> int | None:
@@ -215,6 +152,7 @@ class StoredTable:
             self._add_blocks(written)
             self._sealed = state
             self._room.notify_all()
+        self._tell_image()
 
     def _write(self, rows: pa.Table) -> list[tuple[Block, DataFile, pa.Table]]:
         """Writes rows as blocks, at most `block_rows` each, none across compartments."""
@@ -279,8 +217,10 @@ class StoredTable:
     def trim(self, tick: int) -> None:
         """Rows with T before the tick are needed by nobody: hidden now, dropped by upkeep."""
         with self._lock:
-            if self._horizon is None or tick > self._horizon:
-                self._horizon = tick
+            if self._horizon is not None and tick <= self._horizon:
+                return
+            self._horizon = tick
+        self._tell_image()
 
     def keep_from(self, tick: int | None) -> None:
         """Rows from the tick on are needed, those before it by nobody; None: all are.
@@ -288,7 +228,10 @@ class StoredTable:
         A reader that comes later may need rows of earlier times than those before it did.
         """
         with self._lock:
+            told = self._horizon == tick
             self._horizon = tick
+        if not told:
+            self._tell_image()
 
     def hold(self, tick: int | None) -> None:
         """Rows from the tick on stay although RANGE hides them: a query that is behind reads them."""
@@ -319,10 +262,34 @@ class StoredTable:
         held = self._first_held
         return held is not None and block.high_sequence >= held
 
+    def image(self) -> TableImage:
+        """The stored side as of now; its files stay until `let_image_go`."""
+        with self._lock:
+            held = TableImage(
+                version=self._version,
+                sealed=self._sealed,
+                blocks=tuple(self._blocks.snapshot()),
+                unsealed=frozenset(f.path for batch in self._tail.batches for f in batch.files),
+                generation=self.generation,
+                horizon=self._horizon,
+                let_go=self._let_go,
+            )
+            self._hold_files(held.version)
+            return held
+
+    def let_image_go(self, image: TableImage) -> None:
+        """Nobody follows this image any more."""
+        self._let_files_go(image.version)
+
+    def _tell_image(self) -> None:
+        if self.on_image is not None:
+            self.on_image()
+
     def rows_changed(self) -> None:
         """Stored rows were deleted or replaced: what was made of them must be made again."""
         with self._lock:
             self.generation += 1
+        self._tell_image()
         if self.on_show is not None:
             self.on_show()
 
@@ -398,6 +365,7 @@ class StoredTable:
                 self._blocks.remove(block)
                 self._memory.pop(block.path, None)
             self._add_blocks(written)
+        self._tell_image()
         self.indexes.forget(old)
         self._garbage.add([self.folder / path for path in paths], version)
         self._garbage.collect()

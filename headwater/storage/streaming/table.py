@@ -34,6 +34,7 @@ from headwater.storage.streaming.records import (
     ADVANCE,
     BARRIER,
     LONGEST_NAME,
+    NOTHING,
     ROWS,
     STAMP_BYTES,
     Delivery,
@@ -42,12 +43,10 @@ from headwater.storage.streaming.records import (
     read_record,
 )
 from headwater.storage.streaming.stored import StoredTable
-from headwater.storage.streaming.tail import TailBatch
 from headwater.storage.wal import Record, WriteAheadLog
 
 LARGEST_TICK = 1 << 62
 LOOK_AGAIN_S = 0.25  # a writer that waits for room looks at the bounds so often: SET may raise them
-HIDDEN_BYTES = 9  # a sequence number and a late flag
 
 
 class RepeatedBatch(Error):
@@ -113,8 +112,7 @@ class StreamingTable(StoredTable):
         sources: Iterable[str] = (),
         visibility: threading.Lock | None = None,
     ) -> None:
-        super().__init__(definition, folder, bounds, kept_s, sources)
-        self.folded_by: dict[str, Callable[[], int]] = {}  # how far each pipeline of views is
+        super().__init__(definition, folder, bounds, kept_s, sources, visibility)
         self.kept = True  # whether rows are kept: a stream without readers keeps none
         self.is_setting_clock = False  # inserts wait meanwhile
         self.turn = threading.Lock()  # micro-batches of a table without TIMESTAMP BY take turns
@@ -122,7 +120,6 @@ class StreamingTable(StoredTable):
         self.handed_out: list[int] = []  # where the numbers of each one that is under way end
         self._wal: WriteAheadLog | None = None
         self._wake = wake
-        self._visibility = visibility or threading.Lock()
         state = self._visible
         # Of the log's writer alone:
         self._arrival = ArrivalClock(state.arrival_us)
@@ -444,16 +441,8 @@ class StreamingTable(StoredTable):
         """The same for one who holds `_visibility`."""
         if batch is not None and not self.kept:
             batch = None  # a stream without readers keeps no row
-        low, high = ends if ends and batch is not None else self._ends(batch, stamp)
-        size = 0 if batch is None else batch.nbytes + HIDDEN_BYTES * batch.num_rows
-        files = () if delivery is None else delivery.files
-        shown = TailBatch(lsn, stamp, batch, batch_id, low, high, size, files)
-        with self._lock:
-            self._tail.append(shown)
-            for block in map(block_files.known_block, files):
-                self._blocks.add(block, block.low, block.high)
-            self._visible = self._visible.after(lsn, stamp, source, delivery)
-            self._decided_lsn = max(self._decided_lsn, lsn)
+        self._put(lsn, stamp, batch, batch_id, source, delivery, ends)
+        self._decided_lsn = max(self._decided_lsn, lsn)
 
     def _tell(self) -> None:
         """Tells those who wait for rows, once these are visible."""
@@ -461,16 +450,6 @@ class StreamingTable(StoredTable):
             self._wake()
         if self.on_show is not None:
             self.on_show()
-
-    def _ends(self, batch: pa.RecordBatch | None, stamp: RecordStamp) -> tuple[int, int]:
-        """The smallest and largest tick of rows sorted by T; of none, an empty range."""
-        if batch is None or not batch.num_rows:
-            return 0, -1
-        if self.definition.by_arrival:
-            return stamp.arrival_us, stamp.arrival_us
-        column = batch.column(self.definition.time)
-        ends = [self.definition.tick(column[i].as_py()) for i in (0, len(column) - 1)]
-        return ends[0], ends[1]
 
     def advance(self, value: object, source: str | None = None) -> None:
         """Punctuation: no more rows with T ≤ the value; durable when this returns."""
@@ -514,7 +493,7 @@ class StreamingTable(StoredTable):
 
     def barrier(self) -> None:
         """Waits until all that was appended to the log before is visible."""
-        self._open_log.append([Record(BARRIER, self.definition.id, (b"",))]).wait()
+        self._open_log.append([Record(BARRIER, self.definition.id, (NOTHING,))]).wait()
 
     # Commits of others
 
@@ -540,6 +519,7 @@ class StreamingTable(StoredTable):
             for file in self.foreign:
                 self._adopt(file)
             self.foreign = []
+            self._tell_image()
             return True
 
     def _adopt(self, file: DataFile) -> None:
@@ -564,6 +544,7 @@ class StreamingTable(StoredTable):
         with self._lock:
             self._version = version
             self._add_blocks(written)
+        self._tell_image()
         self._garbage.add([self.folder / file.path], version)
 
 

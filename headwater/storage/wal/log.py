@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from headwater.errors import ClosedError, OverloadError, StorageError
@@ -94,6 +94,7 @@ class WriteAheadLog:
         self._spare_failure: str | None = None
         self._ready = False
         self._closing = False
+        self.on_group: Callable[[int], None] | None = None  # told the last LSN of each group
 
     # Recovery
 
@@ -200,6 +201,8 @@ class WriteAheadLog:
         try:
             if isinstance(failure, ClosedError | None):
                 self._writer.commit(tickets)
+                if self.on_group is not None:
+                    self.on_group(self._writer.next_lsn - 1)
             else:
                 _refuse(tickets, failure)
         except BaseException as error:
@@ -227,6 +230,10 @@ class WriteAheadLog:
     def _add_segment(self, segment: Segment) -> None:
         with self._segments_lock:
             self._segments.append(segment)
+
+    def keep_written(self) -> None:
+        """Others may have segments mapped: those that are freed are unlinked, never used again."""
+        self._pool.reuses = False
 
     def free(self, up_to_lsn: int) -> int:
         """Records up to this LSN are no longer needed; how many segments that freed."""

@@ -40,6 +40,7 @@ class SegmentPool:
         self._first_segment_bytes = min(first_segment_bytes, segment_bytes)
         self._disk = disk
         self._spare_segments = spare_segments
+        self.reuses = True  # until somebody else may have a segment mapped
         self._lock = threading.Lock()
         self._spares: list[str] = []
         self._names_used = 0
@@ -172,7 +173,7 @@ class SegmentPool:
         The caller syncs the folder, and only then gives the spare to `keep`.
         """
         with self._lock:
-            keep = len(self._spares) < self._spare_segments
+            keep = self.reuses and len(self._spares) < self._spare_segments
         if not keep or segment.header.size != self.segment_bytes:
             self._disk.unlink(segment.path)
             return None

@@ -119,6 +119,23 @@ def decode(data: memoryview, start: int, epoch: int) -> FoundRecord | None:
     return FoundRecord(start, body + length, lsn, lsn - back, kind, table, last)
 
 
+def view(data: memoryview, start: int, epoch: int, lsn: int) -> tuple[Record, bool, int] | None:
+    """A record that is known to be durable: itself, whether it is the last of its append, its end.
+
+    None if there is another at its place, or none. The checksum is not looked at.
+    """
+    body = start + HEADER_BYTES
+    if body > len(data):
+        return None
+    magic, its_epoch, length, its_lsn, _, table, version, kind, flags, _ = _FIELDS.unpack_from(
+        data, start
+    )
+    if magic != MAGIC or its_epoch != epoch or its_lsn != lsn or version != VERSION:
+        return None
+    record = Record(kind, table, (data[body : body + length],), lsn)
+    return record, bool(flags & LAST_OF_APPEND), body + length
+
+
 def starts(data: bytes, begin: int, epoch: int) -> Sequence[int]:
     """Every place at or after `begin` that looks like the start of a record of this epoch."""
     sign = _START.pack(MAGIC, epoch)

@@ -67,6 +67,7 @@ CLAUSES = frozenset(
             "*",
         ),
         *("PREV", "CURRENT_INSTANT", "no GROUP BY", "aggregate over one window"),
+        *("function of the whitelist", "text functions", "integer functions"),
         *(f"GROUP BY {how}" for how in ("text", "ordinal", "alias", "all")),
         *("stream join under aggregates", "self-join under two windows"),
         *(f"{k} join with a table below the fold" for k in ("inner", "left", "semi", "anti")),

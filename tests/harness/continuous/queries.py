@@ -64,7 +64,7 @@ def make_case(seed: int, number: int, streams: tuple[Stream, ...], short: bool) 
     duck_text = duck.query()
     return Case(
         text=text,
-        duck=duck_text if spark.duckable else None,
+        duck=duck_text if spark.duckable and not spark.expressions.listed else None,
         windows=tuple(duck.windows),
         sample=spark.sample,
         step=spark.step,
@@ -86,7 +86,14 @@ class Writer:
         self.streams, self.text, self.short = streams, text, short
         self.constructs: set[str] = set()
         self.windows: list[WindowOf] = []
-        self.expressions = Expressions(self.random, text, self.constructs, number % 4 == 3)
+        self.expressions = Expressions(
+            self.random,
+            text,
+            self.constructs,
+            Random(seed + 1),
+            number % 4 == 3,
+            number % 3 == 1,
+        )
         self.duckable = True
         self.ordered = False
         self.aliases = 0
@@ -192,7 +199,8 @@ class Writer:
     def items(self, places: list[Place], most: int = 4) -> list[str]:
         """Expressions of a select list."""
         count = self.random.randint(1, most)
-        return [self.expressions.any(places) for _ in range(count)]
+        found = [self.expressions.any(places) for _ in range(count)]
+        return found + self.expressions.of_whitelist(places, 4)
 
     def named(self, items: list[str]) -> str:
         """A select list with aliases."""
@@ -292,6 +300,8 @@ class Writer:
             self.note(name)
             value = self.expressions.number(places)
             calls.append(f"median({value})" if name == "median" else f"sum(DISTINCT {value})")
+        for value in self.expressions.of_whitelist(places, 4):
+            calls.append(f"{self.turn(['max', 'min', 'count'])}({value})")
         if random.random() < 0.15:
             calls.append(f"{calls[0]} IS NULL")
             self.note("expression over aggregates")

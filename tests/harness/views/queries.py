@@ -83,6 +83,7 @@ class ViewWriter(Writer):
         self, seed: int, number: int, sources: tuple[Source, ...], text: ViewText | ViewDuckText
     ) -> None:
         super().__init__(seed, number, sources, text, False)
+        self.expressions.listed = False  # DuckDB judges every view
         self.folds: bool | None = True
         self.width = 0
         self.sample = "none"

@@ -43,3 +43,24 @@ fold 0: aggregate of s [60 s] | by k | sum(v) | gives _k0 AS k, _a0 AS total
 upper: SELECT name FROM t WHERE EXISTS (SELECT 1 FROM (SELECT _k0 AS k, _a0 AS total FROM fold_0) a WHERE a.k = t.k AND a.total > t.x)
 fold 0 in line gives STRING, BIGINT
 upper in line gives STRING
+
+-- show types
+SELECT k, CURRENT_INSTANT() AS i FROM (SELECT k, sum(v) AS total FROM n [INTERVAL 60 SECONDS] GROUP BY k) WHERE total > CURRENT_INSTANT() SAMPLE INTERVAL 10 SECONDS;
+fold 0: aggregate of n [60 s] | by k | sum(v) | gives _k0 AS k, _a0 AS total
+upper: SELECT k, instant() AS i FROM (SELECT _k0 AS k, _a0 AS total FROM fold_0) WHERE total > instant()
+fold 0 in line gives STRING, BIGINT
+upper in line gives STRING, BIGINT
+
+-- show types
+SELECT k FROM (SELECT k, sum(v) AS total FROM n [INTERVAL 60 SECONDS] GROUP BY k) WHERE current_timestamp() > TIMESTAMP '1970-01-01 00:00:20' SAMPLE INTERVAL 10 SECONDS;
+fold 0: aggregate of n [60 s] | by k | sum(v) | gives _k0 AS k, _a0 AS total
+upper: SELECT k FROM (SELECT _k0 AS k, _a0 AS total FROM fold_0) WHERE timestamp_seconds(instant()) > TIMESTAMP '1970-01-01 00:00:20'
+fold 0 in line gives STRING, BIGINT
+upper on Spark
+
+-- show types
+SELECT k, current_timestamp() AS i FROM (SELECT k, sum(v) AS total FROM s [INTERVAL 60 SECONDS] GROUP BY k) WHERE current_timestamp() > TIMESTAMP '1970-01-01 00:00:20' SAMPLE INTERVAL 10 SECONDS;
+fold 0: aggregate of s [60 s] | by k | sum(v) | gives _k0 AS k, _a0 AS total
+upper: SELECT k, instant() AS i FROM (SELECT _k0 AS k, _a0 AS total FROM fold_0) WHERE instant() > TIMESTAMP '1970-01-01 00:00:20'
+fold 0 in line gives STRING, BIGINT
+upper in line gives STRING, TIMESTAMP

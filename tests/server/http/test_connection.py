@@ -13,7 +13,7 @@ import pytest
 
 import headwater
 from headwater.errors import Error
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.result import Result
 from headwater.server.http import server as http_server
 from headwater.server.http.connection import WRITE_AHEAD

@@ -11,6 +11,8 @@ import pytest
 import headwater
 from benchmarks.serve.loader import Client
 from headwater.server.wire import messages as m
+from headwater.sql import scripts
+from headwater.sql.statements.base import Statement
 from tests.harness.patience import PATIENCE_S
 from tests.server.frontend import encoded, error_fields, replies_of
 from tests.server.live import LiveServer
@@ -155,3 +157,92 @@ def test_a_time_with_an_offset_is_that_moment(live: LiveServer) -> None:
                 client.execute(f"INSERT INTO m VALUES (%s::{cast})", (f"2026-01-02 {text}",))
         found = client.execute("SELECT at FROM m").fetchall()
     assert found == [(moment,)] * 4
+
+
+def test_a_time_without_an_offset_is_read_in_the_zone_that_is_set(live: LiveServer) -> None:
+    """In the text, and as a parameter in either format."""
+    winter, summer = "2024-01-01 10:00", "2024-07-01 10:00:00.5"
+    expected = [datetime(2024, 1, 1, 9, tzinfo=UTC), datetime(2024, 7, 1, 8, 0, 0, 500_000, UTC)]
+    with psycopg.connect(live.dsn, autocommit=True) as client:
+        client.execute("SET time_zone = 'Europe/Berlin'")
+        try:
+            literals = client.execute(
+                f"SELECT '{winter}'::timestamptz, '{summer}'::timestamp with time zone"
+            ).fetchone()
+            parameters = client.execute(
+                "SELECT %s::timestamptz, %b::timestamptz", (winter, summer)
+            ).fetchone()
+            client.execute("CREATE STREAMING TABLE z (at TIMESTAMP NOT NULL) TIMESTAMP BY at")
+            for text in (winter, summer):
+                client.execute("INSERT INTO z VALUES (%s::timestamptz)", (text,))
+            stored = client.execute("SELECT at FROM z").fetchall()
+        finally:
+            client.execute("SET time_zone = 'UTC'")
+        utc = client.execute("SELECT %s::timestamptz", (winter,)).fetchone()
+    assert literals == parameters == tuple(expected)
+    assert stored == [(moment,) for moment in expected]
+    assert utc == (datetime(2024, 1, 1, 10, tzinfo=UTC),)
+
+
+def rows_of(replies: list[tuple[str, bytes]]) -> list[bytes]:
+    """The values of rows of one column."""
+    return [body[6:] for kind, body in replies if kind == "D"]
+
+
+def test_values_go_into_a_scan_that_was_read_once(
+    live: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No statement is read again for another value; what is no plain scan is."""
+    with raw(live) as client:
+        asked(client, m.Parse("p", "SELECT k FROM s WHERE k >= $1 LIMIT $2", (23, 20)), m.Sync())
+        asked(client, m.Parse("q", "SELECT k FROM v WHERE k >= $1", (23,)), m.Sync())
+        read: list[str] = []
+        parse = scripts.parse
+
+        def noted(text: str, **others: str) -> Statement:
+            read.append(text)
+            return parse(text, **others)
+
+        monkeypatch.setattr(scripts, "parse", noted)
+
+        def found(name: str, *values: bytes | None) -> list[bytes]:
+            series = [
+                m.Bind("", name, (), values, ()),
+                m.DescribeMessage("P", ""),
+                m.Execute("", 0),
+            ]
+            replies = asked(client, *series, m.Sync())
+            assert [kind for kind, _ in replies if kind != "D"] == list("2TCZ")
+            return rows_of(replies)
+
+        assert found("p", b"7", b"5") == [b"7", b"8"]
+        assert found("p", b"8", b"5") == [b"8"]
+        assert found("p", b"7", b"1") == [b"7"]
+        assert found("p", None, b"5") == []
+        assert not read
+        assert found("q", b"8") == [b"8"]
+        assert read == ["SELECT k FROM v WHERE k >= 8"]
+        database = live.server.database
+        database.sql("DROP VIEW v")
+        database.sql("DROP TABLE s")
+        database.sql("CREATE TABLE s (k BIGINT)")
+        database.sql("INSERT INTO s VALUES (9)")
+        assert found("p", b"7", b"5") == [b"9"], "the table of that name is another one now"
+
+
+def test_a_scan_with_values_keeps_to_its_transaction(live: LiveServer) -> None:
+    with raw(live) as client:
+        asked(client, m.Parse("p", "SELECT k FROM s WHERE k = $1", (23,)), m.Sync())
+        series = [m.Bind("", "p", (), (b"7",), ()), m.Execute("", 0), m.Sync()]
+        asked(client, m.QueryMessage("BEGIN"))
+        assert rows_of(asked(client, *series)) == [b"7"]
+        asked(client, m.QueryMessage("SELEKT"))
+        assert sqlstate(asked(client, *series)) == "25P02"
+        asked(client, m.QueryMessage("ROLLBACK"))
+        assert rows_of(asked(client, *series)) == [b"7"]
+        live.server.database.sql("DROP VIEW v")
+        live.server.database.sql("DROP TABLE s")
+        replies = asked(client, *series)
+        assert sqlstate(replies) == "42P01"
+        (body,) = (body for kind, body in replies if kind == "E")
+        assert error_fields(body)["P"] == "15", "the place of s in the text that was prepared"

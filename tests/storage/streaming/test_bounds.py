@@ -14,7 +14,7 @@ import pytest
 
 from headwater.errors import OverloadError
 from tests.crash.stream_store import SCHEMA, Opened, ids, rows_of
-from tests.harness.patience import PATIENCE_S
+from tests.harness.patience import until
 
 MEBIBYTE = 1 << 20
 
@@ -100,7 +100,7 @@ def test_an_insert_that_waits_too_long_is_refused(tmp_path: Path) -> None:
             assert caught.value.sqlstate.startswith("53")
             assert "unsealed_mb" in (caught.value.detail or "")
             assert len(ids(table)) == 100_000
-        assert opened.store.wait_for_upkeep(lambda: table.tail_bytes == 0, PATIENCE_S)
+        until(lambda: table.tail_bytes == 0)
         assert table.insert(rows_of([1_000_000], 1_000_000), "late one") == 1
 
 

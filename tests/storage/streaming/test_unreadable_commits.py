@@ -179,7 +179,8 @@ def test_an_unreadable_commit_that_removed_files_is_never_put_aside_at_open(
 ) -> None:
     """It may be a DELETE that somebody relies on."""
     folder = tmp_path / "t-1"
-    log = DeltaLog.create(folder, SCHEMA)
+    DeltaLog.create(folder, SCHEMA)
+    log = DeltaLog(folder)
     first = DataFile("a.parquet", 1, 1, {"numRecords": 1})
     (folder / "a.parquet").touch()
     log.commit([first])
@@ -209,7 +210,8 @@ def test_a_commit_that_another_writer_built_upon_is_not_put_aside(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "t-1"
-    log = DeltaLog.create(folder, STRICT)
+    DeltaLog.create(folder, STRICT)
+    log = DeltaLog(folder)
     real = DeltaLog._read_back
 
     def read_back(self: DeltaLog, mark: str = "") -> None:
@@ -231,7 +233,8 @@ def test_a_standard_table_goes_on_after_a_commit_that_cannot_be_read_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "t-1"
-    log = DeltaLog.create(folder, STRICT)
+    DeltaLog.create(folder, STRICT)
+    log = DeltaLog(folder)
     bad = bad_file(folder)
     with monkeypatch.context() as patch:
         patch.setattr(delta, "misfit", lambda *_: None)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from headwater.database import Database
 from headwater.errors import BindError, Error, OverloadError
 from headwater.execute.relations import RelationColumns
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.server.wire.catalog import tables
 from headwater.server.wire.catalog.functions import Asking, elements, register
 from headwater.server.wire.catalog.rewrite import CatalogQuestion, question_of

@@ -12,7 +12,7 @@ import pytest
 from headwater.database import Database
 from headwater.errors import BindError, CancelledError, OverloadError
 from headwater.execute.relations import RelationColumns
-from headwater.kernel.kernel import Cancellation
+from headwater.kernel.cancellation import Cancellation
 from headwater.server.wire import encode
 from headwater.server.wire.catalog.engine import CatalogEngine
 from headwater.server.wire.commands import Commands

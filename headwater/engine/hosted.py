@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from headwater.engine.elsewhere import Elsewhere
+from headwater.engine.fold_run import Counters
 from headwater.engine.sharing import Sharing
 from headwater.storage.streaming.table import StreamingTable
 
 
-class Factory(Protocol):
+class Hosted(Protocol):
     """Something that fires when its tables have something new (DC3)."""
 
     name: str
@@ -19,6 +21,7 @@ class Factory(Protocol):
     state: str  # "running" | "paused" | "retrying" | "failed"
     error: BaseException | None
     careful: bool  # an error is told at once; else the firing is tried again, instant by instant
+    elsewhere: Elsewhere | None  # the host that answers it instead of this one
     wall_due: int | None  # when the wall clock brings something to do, in µs
 
     def attach(self) -> None:
@@ -40,6 +43,9 @@ class Factory(Protocol):
     def fire(self) -> int:
         """Does what there is to do; how many results it gave."""
 
+    def lend(self) -> None:
+        """Another host goes on with it: what it holds is put away, and no longer held here."""
+
     def put_away(self) -> None:
         """Writes a snapshot of its state."""
 
@@ -51,6 +57,10 @@ class Factory(Protocol):
 
     def needed_sequence(self, number: int) -> int | None:
         """The first row of a table that it may have to fold again; None where ticks say enough."""
+
+    @property
+    def all_counters(self) -> Sequence[Counters]:
+        """What was done for it in this process."""
 
     @property
     def remembers(self) -> bool:

@@ -1,0 +1,46 @@
+"""A query or view that another host answers: what is left of it here, and what the others need of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from headwater.errors import Error
+
+if TYPE_CHECKING:
+    from headwater.engine.update_query import UpdateQuery
+    from headwater.engine.view import ContinuousView
+    from headwater.engine.view_versions import Version
+
+HERE = "here"
+
+
+class HostGone(Error):
+    """The host has ended; what it had is answered by another one soon."""
+
+
+class Elsewhere(Protocol):
+    """The host that answers a query in the place of this process."""
+
+    name: str
+
+    def read_view(self, view: ContinuousView) -> Version:
+        """The view over every row acknowledged before the call."""
+
+    def wait_gone(self) -> None:
+        """After HostGone: returns once the query is answered by another host."""
+
+    def explain(self, name: str, number: int, analyze: bool) -> list[str]:
+        """The plan of a query as it runs, and what it has done."""
+
+    def rows_of(self, table: str) -> list[dict[str, Any]]:
+        """What a system table says about the queries of this host."""
+
+    def newest_results(self, query: UpdateQuery) -> pa.Table:
+        """The newest result of each key of an update query."""
+
+
+def host_of(elsewhere: Elsewhere | None) -> str:
+    """What a host is called."""
+    return HERE if elsewhere is None else elsewhere.name

@@ -1,0 +1,170 @@
+"""A plain SELECT whose text is known goes a short way: statement cache, scan made ready, storage, result."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headwater
+from headwater.execute.query import ready_scan
+from headwater.sql import scripts
+
+PACKAGE = str(Path(headwater.__file__).parent)
+MOST_FILES = 15
+ROWS = 2000
+TEXTS = (
+    "SELECT a, b FROM t WHERE a = 5 AND ts BETWEEN 10 AND 1500 ORDER BY ts LIMIT 10",
+    "SELECT a, b FROM t WHERE a = 7",
+    "SELECT b AS x FROM t WHERE ts >= 100 AND ts < 110",
+    "SELECT * FROM t ORDER BY ts DESC LIMIT 3",
+    "SELECT * FROM t",
+    "SELECT sum(ts) AS n FROM t WHERE a = 5",
+    "SELECT * FROM s",
+    "SELECT a FROM s WHERE a = 5 ORDER BY a",
+)
+
+
+@pytest.fixture
+def db() -> Iterator[headwater.Database]:
+    with headwater.connect(":memory:", settings={"eager_spark": False}) as made:
+        made.sql("CREATE STREAMING TABLE t (ts INT, a INT, b STRING) TIMESTAMP BY ts")
+        made.sql("CREATE TABLE s (a INT, b STRING)")
+        rows = [(n, n % 100, f"b{n}") for n in range(ROWS)]
+        made.insert("t", rows)
+        made.insert("s", [(a, b) for _, a, b in rows])
+        yield made
+
+
+def files_called(act: Callable[[], object]) -> set[str]:
+    """The files of the package with a function that was called."""
+    found: set[str] = set()
+
+    def note(frame: FrameType, event: str, _: Any) -> None:
+        name = frame.f_code.co_filename
+        if event == "call" and name.startswith(PACKAGE):
+            found.add(name[len(PACKAGE) + 1 :])
+
+    sys.setprofile(note)
+    try:
+        act()
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize("sealed", [False, True], ids=["tail", "blocks"])
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_known_text_crosses_few_files(db: headwater.Database, text: str, sealed: bool) -> None:
+    if sealed:
+        db.seal()
+    first = db.sql(text).rows()
+    assert first
+    again: list[Any] = []
+    files = files_called(lambda: again.extend(db.sql(text).rows()))
+    assert again == first
+    assert len(files) <= MOST_FILES, sorted(files)
+
+
+def ready(db: headwater.Database, text: str) -> object:
+    """The scan that is kept with a statement."""
+    [asked] = scripts.read(text)
+    return db.parsed(asked).facts[ready_scan][1]
+
+
+def test_the_scan_of_a_text_is_made_once(db: headwater.Database) -> None:
+    """And again when the catalog, the functions or the settings have changed."""
+    text = TEXTS[1]
+    db.sql(text)
+    known = ready(db, text)
+    assert known is not None
+    db.insert("t", [(ROWS, 7, "new")])
+    assert db.sql(text).rows()[-1] == (7, "new")
+    assert ready(db, text) is known
+    for change in (
+        lambda: db.sql("CREATE TABLE other (a INT)"),
+        lambda: db.create_function("f", lambda x: x, returns="INT"),
+        lambda: db.sql("DROP FUNCTION f"),
+        lambda: db.sql("SET time_zone = 'Europe/Berlin'"),
+    ):
+        change()
+        db.sql(text)
+        assert ready(db, text) is not known
+        known = ready(db, text)
+
+
+def test_a_text_means_what_the_catalog_says_now(db: headwater.Database) -> None:
+    text = "SELECT * FROM t WHERE a = 5 LIMIT 1"
+    assert db.sql(text).rows() == [(5, 5, "b5")]
+    db.sql("ALTER TABLE t SET RANGE INTERVAL 1000 SECONDS")
+    assert db.sql(text).rows() == [(1005, 5, "b1005")]
+    db.sql("DROP TABLE t")
+    with pytest.raises(headwater.Error, match="t does not exist"):
+        db.sql(text)
+    db.sql("ALTER TABLE s RENAME TO t")
+    assert db.sql(text).rows() == [(5, "b5")]
+    db.sql("ALTER TABLE t ADD COLUMN c INT")
+    assert db.sql(text).rows() == [(5, "b5", None)]
+    db.sql("DROP TABLE t")
+    db.sql("CREATE STREAMING TABLE t (a INT) TIMESTAMP BY a")
+    assert db.sql(text).rows() == []
+
+
+def test_two_databases_with_one_text(db: headwater.Database) -> None:
+    text = "SELECT b FROM s WHERE a = 5 LIMIT 1"
+    with headwater.connect(":memory:", settings={"eager_spark": False}) as other:
+        other.sql("CREATE TABLE s (a INT, b STRING)")
+        other.insert("s", [(5, "other")])
+        for _ in range(2):
+            assert db.sql(text).rows() == [("b5",)]
+            assert other.sql(text).rows() == [("other",)]
+
+
+def test_a_literal_is_of_the_zone_that_is_set(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE z (at TIMESTAMP, n INT) TIMESTAMP BY at")
+    db.sql("INSERT INTO z VALUES (TIMESTAMP '2024-01-01 00:00:00', 1)")
+    text = "SELECT n FROM z WHERE at = TIMESTAMP '2024-01-01 00:00:00'"
+    assert db.sql(text).rows() == [(1,)]
+    db.sql("SET time_zone = 'Asia/Tokyo'")
+    assert db.sql(text).rows() == []
+    db.sql("SET time_zone = 'UTC'")
+    assert db.sql(text).rows() == [(1,)]
+
+
+def test_roles_and_limits_hold_for_known_texts(db: headwater.Database) -> None:
+    text = "SELECT a FROM s WHERE a = 5 LIMIT 1"
+    assert db.statement(text, role="reader").rows() == [(5,)]
+    change = "DELETE FROM s WHERE a = 5"
+    for _ in range(2):
+        with pytest.raises(headwater.Error, match="role reader may not run DELETE"):
+            db.statement(change, role="reader")
+    db.close()
+    with pytest.raises(headwater.Error, match="the database is closed"):
+        db.statement(text, role="reader")
+
+
+def test_a_statement_keeps_no_table(db: headwater.Database) -> None:
+    """What is kept with a text must not keep the rows of a table that is gone."""
+    text = "SELECT b FROM s WHERE a = 5"
+    db.sql(text)
+    table = weakref.ref(db._context.standard_table("s"))
+    assert ready(db, text) is not None
+    db.sql("DROP TABLE s")
+    gc.collect()
+    assert table() is None
+
+
+def test_columns_are_told_without_a_scan(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("headwater.execute.query.StreamScan.run", None)
+    assert db.columns("SELECT b AS x, ts FROM t") == pa.schema(
+        [("x", pa.string()), ("ts", pa.int32())]
+    )

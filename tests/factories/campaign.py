@@ -1,0 +1,154 @@
+"""A process whose factories, or whose Spark, are killed or stopped while rows come; in the end it compares.
+
+    python -m tests.factories.campaign HOW COUNT SEED
+
+HOW is `kill` (a factory's Python process), `stop` (the same, by SIGSTOP) or `java`. The last line of its
+output is JSON: how often, and how many results there were. A process of its own has a Spark of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import headwater
+from headwater.factories import coordinator
+from headwater.kernel import spark
+from headwater.kernel.cache import SCRATCH_PREFIX
+from tests.factories import load
+from tests.harness.patience import until
+
+THREADS_MORE = 4  # that happen to be under way: a pulse, a hello
+
+
+def pids(db: headwater.Database) -> list[int]:
+    """The Python processes of the factories that are there."""
+    return [seat.pid for seat in db._factories.seats if seat.line is not None]
+
+
+def java() -> list[int]:
+    """Spark's Java process, if there is one now."""
+    process = spark._process
+    return [process.gateway.process.pid] if process is not None and process.gateway else []
+
+
+def strike(db: headwater.Database, how: str, choose: random.Random) -> int | None:
+    """Ends or stops something; the process that it was."""
+    there = java() if how == "java" else pids(db)
+    if not there:
+        return None
+    pid = choose.choice(there)
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGSTOP if how == "stop" else signal.SIGKILL)
+        return pid
+    return None
+
+
+def settled(db: headwater.Database) -> None:
+    """Every query is in a factory, and every factory is there."""
+    seats, engine = db._factories.seats, db._context.engine
+    until(
+        lambda: (
+            all(s.line is not None and not s.line.ended.is_set() for s in seats)
+            and all(query.elsewhere is not None for query in engine.all_hosted())
+        ),
+        "some query is in no factory",
+    )
+
+
+def campaign(db: headwater.Database, how: str, count: int, choose: random.Random) -> int:
+    """So many blows while rows come; the first second that was not inserted."""
+    with load.Feeder(db) as feeder:
+        struck = 0
+        while struck < count:
+            if how == "java" or choose.random() < 0.6:
+                settled(db)
+            feeder.wait_seconds(choose.choice((0, 1, 2, 10)))
+            pid = strike(db, how, choose)
+            if pid is None:
+                continue
+            struck += 1
+            until(lambda pid=pid: pid not in pids(db) + java(), f"{pid} was not replaced")
+        return feeder.stop()
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there and not merely unreaped."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def held() -> tuple[int, int]:
+    """Threads and open files of this process."""
+    return threading.active_count(), len(os.listdir("/proc/self/fd"))
+
+
+def folders() -> set[str]:
+    """Scratch folders of any process that runs no more, or of this one."""
+    found = set()
+    for parent in ("/dev/shm", tempfile.gettempdir()):
+        for name in os.listdir(parent):
+            if name.startswith("headwater-line-"):
+                found.add(f"{parent}/{name}")
+            if name.startswith(SCRATCH_PREFIX):
+                pid = int(name.removeprefix(SCRATCH_PREFIX).partition("-")[0])
+                if not alive(pid):
+                    found.add(f"{parent}/{name}")
+    return found
+
+
+@contextlib.contextmanager
+def nothing_left() -> Iterator[None]:
+    """Afterwards there is no thread and no folder more than before."""
+    before = folders()
+    yield
+    until(lambda: not _threads(), f"threads are left: {_threads()}")
+    assert folders() <= before, f"folders are left: {folders() - before}"
+
+
+def _threads() -> list[str]:
+    kept = ("headwater-spark",)
+    names = [thread.name for thread in threading.enumerate()]
+    return [n for n in names if n.startswith(("headwater", "wal-")) and not n.startswith(kept)]
+
+
+def main(how: str, count: str, seed: str) -> None:
+    """The campaign, the comparison, and a look at what is left."""
+    settings = {"factory_timeout_s": 1} if how == "stop" else {}
+    coordinator.PAUSES_S = (0.0, 0.1)  # between the lives of a factory: here they are short
+    with nothing_left(), tempfile.TemporaryDirectory() as folder:
+        end, found = disturbed(Path(folder), how, int(count), random.Random(int(seed)), settings)
+    print(json.dumps({"struck": int(count), "seconds": end, "results": found}))
+
+
+def disturbed(
+    folder: Path, how: str, count: int, choose: random.Random, settings: dict[str, Any]
+) -> tuple[int, dict[str, int]]:
+    """A database that was struck so often: the seconds that it got, the number of results."""
+    with load.connected(folder, **settings) as db:
+        load.create(db)
+        settled(db)
+        threads, files = held()
+        end = campaign(db, how, count, choose)
+        settled(db)
+        after = held()
+        if how != "java":  # another Spark has other threads of py4j's
+            assert after[0] <= threads + THREADS_MORE, f"{threads} threads became {after[0]}"
+            assert after[1] <= files + THREADS_MORE, f"{files} files became {after[1]}"
+        load.finish(db, end)
+        return end, load.compare(db, end)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,222 @@
+"""A small load with every kind of query: what is inserted, what is asked, and what must come of it.
+
+Rows are a function of the second, so every process inserts the same ones; a batch id makes a repeated second
+harmless. What a disturbed database answered is compared with a database that nobody disturbed and that has no
+factories, which got the same batches.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import headwater
+from tests.harness.patience import PATIENCE_S, until
+
+DISORDER = 2
+TABLES = {
+    "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
+    "b": "CREATE STREAM IF NOT EXISTS b (ts INT, k STRING, w INT) TIMESTAMP BY ts"
+    f" WATERMARK INTERVAL '{DISORDER}' SECOND",
+    "p": "CREATE STREAM IF NOT EXISTS p (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)",
+}
+QUERIES = {
+    "sums_of_window": "SELECT k, count(*) n, sum(v) s, max(v) m FROM a [INTERVAL 5 SECONDS]"
+    " GROUP BY k SAMPLE INTERVAL 2 SECONDS",
+    "by_rows": "SELECT k, count(*) n, max(v) m FROM a [ROWS 7] GROUP BY k SAMPLE 3 ROWS",
+    "epochs": "SELECT x.k, count(*) n, sum(x.v) v, max(y.w) w FROM a CUT ON ts BY INTERVAL '3' SECOND x,"
+    " STREAM(b, 'CUT ON ts BY 3 SECS', 'BLOCK', 2) y WHERE x.k = y.k GROUP BY x.k",
+    "over_stored": "SELECT k, sum(n) n, max(s) s FROM stored [INTERVAL 6 SECONDS BEFORE] GROUP BY k"
+    " SAMPLE INTERVAL 3 SECONDS",
+}
+STORED = (
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS stored AS SELECT k, count(*) n, sum(v) s"
+    " FROM a [INTERVAL 4 SECONDS] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
+)
+VIEWS = {
+    "sums": "SELECT k, count(*) n, sum(v) s FROM a GROUP BY k",
+    "counts": "SELECT k, count(*) n FROM a GROUP BY k",  # the same groups as those of `sums`
+    "edges": "SELECT k, min(w) low, max(w) high, count(*) n FROM b GROUP BY k",
+}
+UPDATES = {
+    "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
+    "every": "SELECT k, ts, v FROM p WITH APPEND",
+}
+NAMES = [*QUERIES, "stored", *VIEWS, *UPDATES]
+SETTINGS: dict[str, Any] = {"snapshot_s": 0.1, "block_age_s": 0.2, "compact_files": 4}
+Results = list[tuple[Any, ...]]
+
+
+def rows_of(table: str, second: int) -> list[tuple[int, str, int]]:
+    """What is inserted into a table in one second."""
+    if table == "b":
+        times = [max(second - (second * 5 + n) % (DISORDER + 1), 0) for n in range(second % 3)]
+        return [(t, "xyz"[(t + n) % 3], (second * 13 + n) % 11) for n, t in enumerate(times)]
+    count = second % 4 if table == "a" else 1 + second % 2
+    return [(second, "xyz"[(second * 7 + n) % 3], (second * 31 + n) % 17) for n in range(count)]
+
+
+def create(db: headwater.Database, but: Sequence[str] = ()) -> None:
+    """Makes the tables and queries that are not there yet."""
+    for text in TABLES.values():
+        db.sql(text)
+    db.sql(STORED)
+    for name, text in (QUERIES | UPDATES).items():
+        if name not in but:
+            db.sql(f"CREATE CONTINUOUS QUERY IF NOT EXISTS {name} AS {text}")
+    for name, text in VIEWS.items():
+        if name not in but:
+            db.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {text}")
+
+
+def insert_second(db: headwater.Database, second: int) -> None:
+    """The rows of one second, once."""
+    for table in TABLES:
+        rows = rows_of(table, second)
+        if rows:
+            db.insert(table, rows, batch_id=f"second {second}")
+
+
+def finish(db: headwater.Database, end: int) -> None:
+    """No more rows: everything up to the end is answered."""
+    for table in TABLES:
+        db.advance(table, end)
+    db.flush()
+
+
+class Feeder:
+    """Inserts second after second in a thread, until it is told to stop."""
+
+    def __init__(self, db: headwater.Database, first: int = 0, written: Path | None = None) -> None:
+        """`written`: where the second is noted before it is inserted."""
+        self._db, self._written = db, written
+        self.second = first
+        self.error: BaseException | None = None
+        self.turn = threading.Lock()  # held by who wants no rows to come
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="feeder")
+
+    def __enter__(self) -> Feeder:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+                if self._written is not None:
+                    self._written.with_suffix(".new").write_text(str(self.second))
+                    self._written.with_suffix(".new").rename(self._written)
+                with self.turn:
+                    insert_second(self._db, self.second)
+                    self.second += 1
+        except BaseException as error:
+            self.error = error
+
+    def wait_seconds(self, count: int) -> None:
+        """Until so many more seconds were inserted."""
+        wanted = self.second + count
+        until(lambda: self.second >= wanted or self.error is not None, "no rows are taken")
+
+    def stop(self) -> int:
+        """The first second that was not inserted."""
+        self._stop.set()
+        self._thread.join(PATIENCE_S)
+        if self.error is not None:
+            raise self.error
+        return self.second
+
+
+def results_of(db: headwater.Database, name: str) -> Results:
+    """Every result of a query, in order; no token comes twice."""
+    outs = list(db.subscribe(name, after="earliest", timeout=0.3))
+    assert len({out.token for out in outs}) == len(outs), name
+    return [(out.time, out.epoch, sorted(map(str, out.rows()))) for out in outs]
+
+
+def view_rows(db: headwater.Database, name: str) -> list[str]:
+    """The rows of a view."""
+    return sorted(map(str, db.sql(f"SELECT * FROM {name}").rows()))
+
+
+def expected(end: int, names: Sequence[str]) -> dict[str, Any]:
+    """What a database without factories, which nobody disturbs, makes of the same seconds."""
+    with headwater.connect(
+        ":memory:", settings={**SETTINGS, "factories": 0, "eager_spark": False}
+    ) as db:
+        create(db)
+        for second in range(end):
+            insert_second(db, second)
+        finish(db, end)
+        return answers(db, names)
+
+
+def answers(db: headwater.Database, names: Sequence[str]) -> dict[str, Any]:
+    """The results of queries, and the rows of views."""
+    queries = {name: results_of(db, name) for name in names if name in {*QUERIES, "stored"}}
+    return queries | {name: view_rows(db, name) for name in names if name in VIEWS}
+
+
+def compare(db: headwater.Database, end: int, names: Sequence[str] = NAMES) -> dict[str, int]:
+    """Checks that every result is there once; how many there are of each query."""
+    wanted, found = expected(end, names), answers(db, names)
+    for name, rows in wanted.items():
+        assert rows, f"{name} has no results"
+        assert found[name] == rows, _difference(name, found[name], rows)
+    _check_window(found["sums_of_window"], end)
+    for name in set(names) & {"sums", "counts"}:
+        assert db.sql(f"VERIFY VIEW {name}").rows() == []
+    if "every" in names:
+        _check_updates(db, end)
+    return {name: len(rows) for name, rows in found.items()}
+
+
+def _difference(name: str, found: list[Any], wanted: list[Any]) -> str:
+    for place, (got, want) in enumerate(zip(found, wanted, strict=False)):
+        if got != want:
+            return f"{name}: result {place} of {len(wanted)} is {got} and not {want}"
+    return f"{name}: {len(found)} results and not {len(wanted)}"
+
+
+def _check_window(found: Results, end: int) -> None:
+    """By brute force: what both databases have in common is not wrong in both."""
+    rows = [row for second in range(end) for row in rows_of("a", second)]
+    assert [time for time, _, _ in found] == list(range(2, end + 1, 2))
+    for time, _, shown in found:
+        groups: dict[str, list[int]] = {}
+        for _, key, value in (row for row in rows if time - 5 <= row[0] <= time):
+            groups.setdefault(key, []).append(value)
+        made = [(k, len(v), sum(v), max(v), time) for k, v in groups.items()]
+        assert shown == sorted(map(str, made)), time
+
+
+def _check_updates(db: headwater.Database, end: int) -> None:
+    """A row gives a result at most once, no key goes back, each ends with its newest row."""
+    rows = [row for second in range(end) for row in rows_of("p", second)]
+    every = [
+        row for out in db.subscribe("every", after="earliest", timeout=0.3) for row in out.rows()
+    ]
+    assert [row[:3] for row in every] == [(k, ts, v) for ts, k, v in rows]
+    last: dict[str, int] = {}
+    for out in db.subscribe("newest", after="earliest", timeout=0.3):
+        for key, ts, value, time in out.rows():
+            assert (ts, key, value) in rows
+            assert time == ts > last.get(key, -1)
+            last[key] = ts
+    newest = {k: (k, ts, v, ts) for ts, k, v in rows}
+    shown = {row[0]: row for row in db.sql("SELECT * FROM newest").rows()}
+    assert shown == {key: row for key, row in newest.items() if row[2] > 0}
+
+
+def hosts(db: headwater.Database) -> dict[str, str]:
+    """Where each query lives."""
+    return dict(db.sql("SELECT name, host FROM headwater.queries").rows())
+
+
+def connected(folder: Path | str, **settings: Any) -> headwater.Database:
+    """A database with two factories."""
+    return headwater.connect(folder, settings={**SETTINGS, "factories": 2, **settings})

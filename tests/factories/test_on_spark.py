@@ -1,0 +1,87 @@
+"""The pipeline runs on Spark: shown from Spark's own event log, with default settings."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.factories.spark_child import QUERIES
+
+PAGE = Path("docs/internals/spark.md")
+NAMES = {
+    re.search(r"(?:QUERY|VIEW) (\w+)", text)[1]: what  # type: ignore[index]
+    for what, text in QUERIES.items()
+}
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """What the program said, and the events of its Spark."""
+    folder = tmp_path_factory.mktemp("events")
+    environment = {k: v for k, v in os.environ.items() if k != "HEADWATER_FACTORIES"}
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.factories.spark_child", str(folder)],
+        env=environment, capture_output=True, text=True, timeout=600, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    files = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    events = [json.loads(line) for path in files for line in path.read_text().splitlines()]
+    return json.loads(done.stdout.splitlines()[-1]), events
+
+
+def test_every_kind_of_query_lives_in_a_spark_task(ran: Any) -> None:
+    said, events = ran
+    assert said["settled"], said
+    assert set(said["hosts"]) == set(NAMES), said["hosts"]
+    assert all(re.fullmatch(r"factory \d+", host) for host in said["hosts"].values()), said
+    jobs = {
+        event["Properties"]["spark.job.description"]: event["Stage IDs"]
+        for event in events
+        if event["Event"] == "SparkListenerJobStart"
+        and "spark.job.description" in event.get("Properties", {})
+    }
+    started = {e["Stage ID"] for e in events if e["Event"] == "SparkListenerTaskStart"}
+    for host in set(said["hosts"].values()):
+        stages = jobs[f"Headwater {host}"]
+        assert set(stages) & started, host
+
+
+def test_after_the_move_the_driver_takes_in_no_row(ran: Any) -> None:
+    said, _ = ran
+    before, after = said["before"], said["after"]
+    assert after["here.rows"] == before["here.rows"]
+    grown = {n: after[n] - before[n] for n in after if re.fullmatch(r"factory\.\d+\.rows", n)}
+    assert sum(grown.values()) >= 4 * 100, grown  # five queries, a hundred rows; some wait
+    assert said["rounds"] == [[1, 50], [2, 50]]
+    assert (said["pace"], said["asked"]) == (10, 9)
+    assert said["newest"] == [[1, 8], [2, 9]]
+
+
+def test_the_page_says_where_everything_runs(ran: Any) -> None:
+    """docs/internals/spark.md: `HEADWATER_WRITE=1` writes the table anew."""
+    said, events = ran
+    rows = ["| what | lives in | Spark's job | Spark SQL jobs for it |", "|---|---|---|---|"]
+    groups = [
+        e["Properties"].get("spark.job.description", "")
+        for e in events
+        if e["Event"] == "SparkListenerJobStart" and e.get("Properties")
+    ]
+    others = [group for group in groups if group and not group.startswith("Headwater factory")]
+    for name, what in NAMES.items():
+        assert said["hosts"][name].startswith("factory")
+        mine = sum(name in group for group in others)
+        rows.append(f"| {what} | a factory | *Headwater factory n*, one running task | {mine} |")
+    table, text = "\n".join(rows), PAGE.read_text()
+    head, _, rest = text.partition("<!-- table -->\n")
+    _, _, tail = rest.partition("\n<!-- end -->")
+    wanted = f"{head}<!-- table -->\n{table}\n<!-- end -->{tail}"
+    if os.environ.get("HEADWATER_WRITE"):
+        PAGE.write_text(wanted)
+    assert text == wanted
