@@ -20,10 +20,16 @@ PIECE = 1 << 15  # texts whose bytes are spread out at a time
 
 def partitions_of(keys: Sequence[pa.Array], row_count: int, count: int) -> Slots:
     """The partition of each row's key, below `count`; without keys the first."""
+    bits = hashes_of(keys, row_count)
+    return ((bits >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
+
+
+def hashes_of(keys: Sequence[pa.Array], row_count: int) -> Vector:
+    """64 bits for each row's key; equal keys have equal bits, others hardly ever."""
     bits = np.zeros(row_count, np.uint64)
     for key in keys:
         bits = _mixed(bits + _bits(Column(key)))
-    return ((bits >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
+    return bits
 
 
 def _mixed(bits: Vector) -> Vector:

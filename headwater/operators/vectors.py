@@ -1,0 +1,45 @@
+"""Vectors that grow at their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from headwater.fold.columns import Vector
+
+LEAST_ROOM = 256
+
+
+class Growing:
+    """A NumPy vector with room at its end."""
+
+    def __init__(self, dtype: Any) -> None:
+        self._room: Vector = np.empty(0, dtype)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def values(self) -> Vector:
+        """What is in it; writing to it changes it."""
+        return self._room[: self._count]
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        return self._room.nbytes
+
+    def append(self, values: Vector) -> None:
+        """Adds values."""
+        self.grow(self._count + len(values))
+        self._room[self._count - len(values) : self._count] = values
+
+    def grow(self, count: int) -> None:
+        """So many values at least; what stands in new ones is arbitrary."""
+        if count > len(self._room):
+            wider = np.empty(max(2 * len(self._room), count, LEAST_ROOM), self._room.dtype)
+            wider[: self._count] = self._room[: self._count]
+            self._room = wider
+        self._count = max(self._count, count)
