@@ -1,0 +1,88 @@
+"""Which column a name means, where it stands: Spark's rules, in part.
+
+Whatever Spark would find ambiguous, or would find by a rule that is not here, is not resolved: the query is
+then Spark's. Names are compared without case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.sql.text import Span
+
+
+class NotKept(Exception):
+    """Raised while a tree is built: why Spark evaluates the query, and at which part of it."""
+
+    def __init__(self, reason: str, span: Span | None = None) -> None:
+        super().__init__(reason)
+        self.reason, self.span = reason, span
+
+
+@dataclass(frozen=True)
+class KnownColumn:
+    """A column of a relation: how users call it, and its name in the tree."""
+
+    shown: str
+    name: str
+    type: pa.DataType
+    hidden: bool = False  # not in `*`
+
+
+@dataclass(frozen=True)
+class KnownRelation:
+    """A relation of FROM."""
+
+    alias: str | None
+    columns: tuple[KnownColumn, ...]
+    only_by_alias: frozenset[str] = frozenset()  # names that USING has given to another relation
+    starless: bool = False  # Spark shows its columns in an order of its own
+
+
+@dataclass(frozen=True)
+class Names:
+    """The relations that expressions of one SELECT see."""
+
+    relations: tuple[KnownRelation, ...]
+
+    def find(self, node: exp.Column) -> KnownColumn | None:
+        """The one column that a reference means; None if there is none."""
+        if node.args.get("db"):
+            return None
+        wanted, table = node.name.casefold(), node.table.casefold()
+        found = []
+        for relation in self.relations:
+            if table and (relation.alias or "").casefold() != table:
+                continue
+            if not table and wanted in relation.only_by_alias:
+                continue
+            found += [c for c in relation.columns if c.shown.casefold() == wanted]
+        if len(found) > 1:
+            raise NotKept(f"column {node.name} may mean several")
+        return found[0] if found else None
+
+    def star(self, of: str | None) -> list[KnownColumn]:
+        """The columns of `*` or `a.*`."""
+        found: list[KnownColumn] = []
+        for relation in self.relations:
+            if of is not None and (relation.alias or "").casefold() != of.casefold():
+                continue
+            if relation.starless:
+                raise NotKept("* beside USING")
+            found += [column for column in relation.columns if not column.hidden]
+        if not found:
+            raise NotKept("* of nothing")
+        return found
+
+    @property
+    def all(self) -> frozenset[str]:
+        """The tree's names of all columns."""
+        return frozenset(c.name for r in self.relations for c in r.columns)
+
+    def beside(self, others: Sequence[KnownRelation]) -> Names:
+        """These relations and others."""
+        return Names((*self.relations, *others))

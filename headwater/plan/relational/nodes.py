@@ -1,0 +1,272 @@
+"""Relational nodes: what a circuit computes, each with its columns, and whether its rows only come.
+
+Columns have names that are unique in the whole tree, so that no join has to rename. Expressions are bound
+(`expression.nodes`). Two facts that operators need are on every node: `columns`, names and types in order,
+and `changes`, whether rows that it gave may be taken back. Must never: hold text, or know an operator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal as OneOf
+
+import pyarrow as pa
+
+from headwater.expression.nodes import Bound, Parameter
+
+Columns = tuple[tuple[str, pa.DataType], ...]
+JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti"]
+Ties = OneOf["row_number", "rank", "dense_rank"]
+
+
+@dataclass(frozen=True)
+class SortColumn:
+    """One column of an order."""
+
+    name: str
+    descending: bool = False
+    nulls_first: bool = True
+
+
+@dataclass(frozen=True)
+class ScanNode:
+    """All rows of a table; a standard table's may change, those of a streaming table come."""
+
+    table: str  # as the catalog compares names
+    stored: tuple[str, ...]  # the table's own names of the columns
+    columns: Columns
+    changes: bool
+
+
+@dataclass(frozen=True)
+class FilterNode:
+    """The rows for which a condition is true."""
+
+    below: Node
+    condition: Bound
+
+    @property
+    def columns(self) -> Columns:
+        """Those below."""
+        return self.below.columns
+
+    @property
+    def changes(self) -> bool:
+        """As below."""
+        return self.below.changes
+
+
+@dataclass(frozen=True)
+class ProjectNode:
+    """Each row's expressions."""
+
+    below: Node
+    outputs: tuple[tuple[str, Bound], ...]
+
+    @property
+    def columns(self) -> Columns:
+        """One for each expression."""
+        return tuple((name, bound.type) for name, bound in self.outputs)
+
+    @property
+    def changes(self) -> bool:
+        """As below."""
+        return self.below.changes
+
+
+@dataclass(frozen=True)
+class JoinNode:
+    """Pairs of rows with equal keys for which the residual condition holds."""
+
+    kind: JoinKind
+    left: Node
+    right: Node
+    left_keys: tuple[str, ...] = ()
+    right_keys: tuple[str, ...] = ()
+    null_safe: tuple[bool, ...] = ()
+    residual: Bound | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """The left ones, then the right ones; of a semi or anti join the left ones."""
+        if self.kind in ("semi", "anti"):
+            return self.left.columns
+        return (*self.left.columns, *self.right.columns)
+
+    @property
+    def changes(self) -> bool:
+        """A row without a partner may get one, and is taken back."""
+        return self.kind not in ("inner", "semi") or self.left.changes or self.right.changes
+
+
+@dataclass(frozen=True)
+class GroupCall:
+    """One aggregate of a grouping, over columns."""
+
+    function: str
+    arguments: tuple[str, ...]
+    name: str
+    type: pa.DataType
+    parameters: tuple[Parameter | float, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupNode:
+    """One row per group; without keys one row, whatever comes."""
+
+    below: Node
+    keys: tuple[str, ...]
+    calls: tuple[GroupCall, ...]
+
+    @property
+    def columns(self) -> Columns:
+        """The keys, then the aggregates."""
+        known = dict(self.below.columns)
+        keys = ((name, known[name]) for name in self.keys)
+        return (*keys, *((call.name, call.type) for call in self.calls))
+
+    changes = True
+
+
+@dataclass(frozen=True)
+class DistinctNode:
+    """Each different row once."""
+
+    below: Node
+
+    @property
+    def columns(self) -> Columns:
+        """Those below."""
+        return self.below.columns
+
+    @property
+    def changes(self) -> bool:
+        """As below."""
+        return self.below.changes
+
+
+@dataclass(frozen=True)
+class UnionNode:
+    """The rows of several inputs, whose columns have the same names and types."""
+
+    parts: tuple[Node, ...]
+
+    @property
+    def columns(self) -> Columns:
+        """Those of each part."""
+        return self.parts[0].columns
+
+    @property
+    def changes(self) -> bool:
+        """If a part does."""
+        return any(part.changes for part in self.parts)
+
+
+@dataclass(frozen=True)
+class SetNode:
+    """INTERSECT and EXCEPT of two inputs, whose columns have the same names and types."""
+
+    kind: OneOf["intersect", "except"]
+    all: bool
+    left: Node
+    right: Node
+
+    @property
+    def columns(self) -> Columns:
+        """Those of either side."""
+        return self.left.columns
+
+    @property
+    def changes(self) -> bool:
+        """What EXCEPT gave is taken back when the right side has it too."""
+        return self.kind == "except" or self.left.changes or self.right.changes
+
+
+@dataclass(frozen=True)
+class TopNode:
+    """The first rows of each partition in an order."""
+
+    below: Node
+    partition: tuple[str, ...]
+    order: tuple[SortColumn, ...]
+    limit: int | None
+    offset: int = 0
+    ties: Ties = "row_number"
+    number: str | None = None  # a column for the number of the row
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, and the number."""
+        numbered = () if self.number is None else ((self.number, pa.int32()),)
+        return (*self.below.columns, *numbered)
+
+    changes = True
+
+
+@dataclass(frozen=True)
+class OverCall:
+    """One window function, over columns; `rows` is a frame of rows before and after, None without an end."""
+
+    function: str
+    arguments: tuple[str, ...]
+    name: str
+    type: pa.DataType
+    parameters: tuple[Parameter, ...] = ()
+    frame: OneOf["partition", "running", "rows"] = "running"
+    rows: tuple[int | None, int | None] = (None, 0)
+
+
+@dataclass(frozen=True)
+class OverNode:
+    """Window functions beside the rows that they are computed of."""
+
+    below: Node
+    partition: tuple[str, ...]
+    order: tuple[SortColumn, ...]
+    calls: tuple[OverCall, ...]
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, then the functions."""
+        return (*self.below.columns, *((call.name, call.type) for call in self.calls))
+
+    changes = True
+
+
+Node = (
+    ScanNode
+    | FilterNode
+    | ProjectNode
+    | JoinNode
+    | GroupNode
+    | DistinctNode
+    | UnionNode
+    | SetNode
+    | TopNode
+    | OverNode
+)
+
+
+def inputs_of(node: Node) -> tuple[Node, ...]:
+    """The nodes that a node stands on."""
+    if isinstance(node, ScanNode):
+        return ()
+    if isinstance(node, UnionNode):
+        return node.parts
+    if isinstance(node, JoinNode | SetNode):
+        return node.left, node.right
+    return (node.below,)
+
+
+def scans_of(node: Node) -> list[ScanNode]:
+    """The tables that a tree reads, once for each time."""
+    if isinstance(node, ScanNode):
+        return [node]
+    return [scan for below in inputs_of(node) for scan in scans_of(below)]
+
+
+def is_linear(node: Node) -> bool:
+    """Whether each row comes from one row of one table, by filters and projections alone."""
+    while isinstance(node, FilterNode | ProjectNode):
+        node = node.below
+    return isinstance(node, ScanNode)

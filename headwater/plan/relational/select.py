@@ -1,0 +1,202 @@
+"""One SELECT → nodes, clause by clause in SQL's order: FROM to LIMIT.
+
+Each step adds nodes and says what expressions of the steps above see in the
+place of what it computed (`expressions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from headwater.expression.nodes import Bound, BoundColumn
+from headwater.plan.relational.building import Building, Built, Known
+from headwater.plan.relational.expressions import Expressions, refuse, stand_in
+from headwater.plan.relational.grouping import Grouping, is_grouped
+from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.names import KnownColumn, Names
+from headwater.plan.relational.nodes import (
+    DistinctNode,
+    FilterNode,
+    Node,
+    ProjectNode,
+    ScanNode,
+    SortColumn,
+    TopNode,
+    is_linear,
+    scans_of,
+)
+from headwater.plan.relational.sources import Sources, conjuncts_of
+from headwater.plan.relational.trees import (
+    check_arguments,
+    limits_of,
+    ordered_items,
+    ordinal,
+    sort_column,
+)
+from headwater.plan.relational.windows import OverClauses
+
+SEQUENCE = "_seq"
+CLAUSES = "expressions from_ joins where group having order limit offset distinct qualify with_"
+
+
+class SelectBuilder:
+    """Builds one SELECT."""
+
+    def __init__(self, building: Building, known: Known) -> None:
+        self._building, self._known = building, known
+
+    def built(self, select: exp.Select) -> Built:
+        """The whole SELECT."""
+        check_arguments(select, CLAUSES)
+        if select.args.get("from_") is None:
+            raise refuse("a SELECT without FROM", select)
+        where = select.args.get("where")
+        sources = Sources(self._building, self._known)
+        node, names = sources.joined(select, [] if where is None else conjuncts_of(where.this))
+        items = self._items(select, names)
+        layer = Layer(self._building, node, Expressions(names, self._building.terms))
+        layer = self._grouped(layer, select, items)
+        order, qualify = ordered_items(select), select.args.get("qualify")
+        windowed = [*items, *(item.this for item in order)]
+        windowed += [] if qualify is None else [qualify.this]
+        over = OverClauses(layer, windowed)
+        if over.are_there:
+            layer = layer.above(over.node, over.replace)
+        if qualify is not None:
+            layer = layer.filtered(qualify.this)
+        return self._finished(select, items, order, layer)
+
+    def _grouped(self, layer: Layer, select: exp.Select, items: Sequence[exp.Expr]) -> Layer:
+        having = select.args.get("having")
+        if not is_grouped(select, [*items, *([] if having is None else [having.this])]):
+            if having is not None:
+                raise refuse("HAVING without a grouping", having)
+            return layer
+        grouping = Grouping(layer, select, items)
+        layer = layer.above(grouping.node, grouping.replace)
+        return layer if having is None else layer.filtered(having.this)
+
+    def _items(self, select: exp.Select, names: Names) -> list[exp.Expr]:
+        """The select list with `*` written out."""
+        found: list[exp.Expr] = []
+        for item in select.expressions:
+            star = item.this if isinstance(item, exp.Column) else item
+            if not isinstance(star, exp.Star):
+                found.append(item)
+                continue
+            check_arguments(star, "")
+            of = item.table or None if isinstance(item, exp.Column) else None
+            for column in names.star(of):
+                reference = stand_in(column.name, column.type)
+                found.append(exp.Alias(this=reference, alias=exp.to_identifier(column.shown)))
+        return found
+
+    def _finished(
+        self,
+        select: exp.Select,
+        items: Sequence[exp.Expr],
+        order: Sequence[exp.Ordered],
+        layer: Layer,
+    ) -> Built:
+        shown: list[KnownColumn] = []
+        outputs: list[tuple[str, Bound]] = []
+        for item in items:
+            bound = layer.bound(item.this if isinstance(item, exp.Alias) else item)
+            called = layer.expressions.shown(item) or ""
+            name = self._building.fresh(called)
+            outputs.append((name, bound))
+            shown.append(KnownColumn(called, name, bound.type))
+        distinct = select.args.get("distinct")
+        if distinct is not None:
+            check_arguments(distinct, "")
+        sorts: list[SortColumn] = []
+        for one in order:
+            name = self._sorted_by(one, shown, outputs, layer, distinct is not None)
+            sorts.append(sort_column(name, one))
+        limit, offset = limits_of(select)
+        natural = not sorts and distinct is None
+        if natural:
+            sorts = self._natural_order(layer.node, outputs)
+        node: Node = ProjectNode(layer.node, tuple(outputs))
+        if distinct is not None:
+            node = DistinctNode(node)
+        if limit is not None or offset:
+            if not sorts:
+                raise refuse("LIMIT without ORDER BY over more than one table's rows", select)
+            node = TopNode(node, (), tuple(sorts), limit, offset)
+        return Built(node, tuple(shown), tuple(sorts), natural)
+
+    def _sorted_by(
+        self,
+        item: exp.Ordered,
+        shown: Sequence[KnownColumn],
+        outputs: list[tuple[str, Bound]],
+        layer: Layer,
+        distinct: bool,
+    ) -> str:
+        """The column that an item of ORDER BY means: of the select list, or one that is added."""
+        place = ordinal(item.this)
+        if place is not None:
+            if place >= len(shown):
+                raise refuse("ORDER BY a number that no item has", item)
+            return shown[place].name
+        if isinstance(item.this, exp.Column) and not item.this.table:
+            wanted = item.this.name.casefold()
+            named = [column for column in shown if column.shown.casefold() == wanted]
+            if len(named) == 1:
+                return named[0].name
+        bound = layer.bound(self._with_aliases(item.this, shown, layer))
+        for name, known in outputs:
+            if known == bound:
+                return name
+        if distinct:
+            raise refuse("ORDER BY what DISTINCT does not show", item)
+        name = self._building.fresh("order")
+        outputs.append((name, bound))
+        return name
+
+    def _with_aliases(self, node: exp.Expr, shown: Sequence[KnownColumn], layer: Layer) -> exp.Expr:
+        """Names of the select list inside an expression are left to Spark, where they are not columns."""
+        for column in node.find_all(exp.Column):
+            named = [c for c in shown if c.shown.casefold() == column.name.casefold()]
+            if named and not column.table and layer.expressions.names.find(column) is None:
+                raise refuse("ORDER BY an expression over an alias", node)
+        return node
+
+    def _natural_order(self, node: Node, outputs: list[tuple[str, Bound]]) -> list[SortColumn]:
+        """The order of filters and projections over one streaming table: by time, then as rows came."""
+        if not is_linear(node):
+            return []
+        scan = scans_of(node)[0]
+        time = self._time_of(scan)
+        if time is None:
+            return []
+        found = []
+        for stored in (time, SEQUENCE):
+            bound = _traced(node, scan, stored)
+            if bound is None:
+                return []
+            name = self._building.fresh("order")
+            outputs.append((name, bound))
+            found.append(SortColumn(name))
+        return found
+
+    def _time_of(self, scan: ScanNode) -> str | None:
+        stream = self._building.tables.stream(scan.table)
+        return None if stream is None else stream.time
+
+
+def _traced(node: Node, scan: ScanNode, stored: str) -> Bound | None:
+    """A column of a table as it is called at a node above it."""
+    if stored not in scan.stored:
+        return None
+    if isinstance(node, ScanNode):
+        return BoundColumn(*scan.columns[scan.stored.index(stored)])
+    if isinstance(node, FilterNode):
+        return _traced(node.below, scan, stored)
+    assert isinstance(node, ProjectNode)
+    below = _traced(node.below, scan, stored)
+    names = [name for name, bound in node.outputs if bound == below]
+    return BoundColumn(names[0], below.type) if names and below is not None else None

@@ -1,0 +1,289 @@
+"""FROM and WHERE → joins: each relation with its own conditions, joined by what is equal on both sides.
+
+A condition of WHERE goes down to the first place where all of its columns are there, as long as no outer join
+stands between: below one that fills its side with NULLs it would mean something else. IN and EXISTS are
+semi joins, NOT EXISTS is an anti join; NOT IN asks about NULLs too and stays Spark's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+
+from sqlglot import exp
+
+from headwater.expression.coercion import BOOLEAN
+from headwater.expression.nodes import Bound, BoundCall, BoundColumn, columns_of
+from headwater.expression.table import call, called
+from headwater.plan.relational.building import Building, Known
+from headwater.plan.relational.expressions import Expressions, refuse
+from headwater.plan.relational.names import KnownRelation, Names, NotKept
+from headwater.plan.relational.nodes import (
+    FilterNode,
+    JoinKind,
+    JoinNode,
+    Node,
+    ProjectNode,
+)
+from headwater.plan.relational.trees import check_arguments
+
+INNER = ("inner", "cross")
+QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
+
+
+def conjuncts_of(node: exp.Expr) -> list[exp.Expr]:
+    """The conditions that must all hold."""
+    node = node.unnest()
+    if isinstance(node, exp.And):
+        return [*conjuncts_of(node.this), *conjuncts_of(node.expression)]
+    return [node]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A relation of FROM, not yet joined."""
+
+    node: Node
+    relation: KnownRelation
+    kind: str
+    on: tuple[exp.Expr, ...]
+    using: tuple[str, ...]
+
+
+class Sources:
+    """Joins the relations of one SELECT."""
+
+    def __init__(self, building: Building, known: Known) -> None:
+        self._building, self._known = building, known
+
+    def joined(self, select: exp.Select, where: Sequence[exp.Expr]) -> tuple[Node, Names]:
+        """The rows of FROM for which WHERE holds."""
+        parts = [self._part(select.args["from_"].this, None)]
+        parts += [self._part(join.this, join) for join in select.args.get("joins") or ()]
+        plain = [part for part in where if not _has_query(part)]
+        asked = [part for part in where if _has_query(part)]
+        node, names = self._all(parts, plain)
+        for condition in asked:
+            node = self._member(node, names, condition)
+        return node, names
+
+    def _part(self, node: exp.Expr, join: exp.Join | None) -> _Part:
+        below, relation = self._building.relation(node, self._known)
+        if join is None:
+            return _Part(below, relation, "inner", (), ())
+        check_arguments(join, "this on using side kind")
+        kind = (join.args.get("kind") or "").lower()
+        side = (join.args.get("side") or "").lower()
+        if kind not in ("", "inner", "outer", "cross", "semi", "anti"):
+            raise refuse(f"{kind.upper()} JOIN", join)
+        kind = kind if kind in ("cross", "semi", "anti") else side or "inner"
+        on = join.args.get("on")
+        using = tuple(name.name for name in join.args.get("using") or ())
+        conditions = () if on is None else tuple(conjuncts_of(on))
+        if any(_has_query(condition) for condition in conditions):
+            raise refuse("a subquery in ON", join)
+        return _Part(below, relation, kind, conditions, using)
+
+    def _all(self, parts: Sequence[_Part], where: Sequence[exp.Expr]) -> tuple[Node, Names]:
+        outer = any(part.kind in ("right", "full") for part in parts)
+        every = Names(tuple(p.relation for p in parts if p.kind not in ("semi", "anti")))
+        bound = [Expressions(every, self._building.terms).bound(one) for one in where]
+        _check_conditions(bound, where)
+        padded = {c.name for p in parts if p.kind == "left" for c in p.relation.columns}
+        late = [one for one in bound if outer or columns_of(one) & padded]
+        early = [one for one in bound if one not in late]
+        node, names = self._with_own(parts[0], early), Names((parts[0].relation,))
+        for part in parts[1:]:
+            node, names = self._join(node, names, part, early)
+        for condition in [*early, *late]:
+            node = FilterNode(node, condition)
+        return node, names
+
+    def _with_own(self, part: _Part, conditions: list[Bound]) -> Node:
+        """A relation with the conditions that are about it alone."""
+        own = {column.name for column in part.relation.columns}
+        node = part.node
+        for condition in [one for one in conditions if columns_of(one) <= own]:
+            node = FilterNode(node, condition)
+            conditions.remove(condition)
+        return node
+
+    def _join(
+        self, left: Node, names: Names, part: _Part, conditions: list[Bound]
+    ) -> tuple[Node, Names]:
+        both = names.beside([part.relation])
+        expressions = Expressions(both, self._building.terms)
+        given = [expressions.bound(one) for one in part.on]
+        _check_conditions(given, part.on)
+        relation = part.relation
+        if part.using:
+            if part.kind in ("right", "full"):
+                raise NotKept("USING of an outer join")
+            given += [self._using(names, relation, name) for name in part.using]
+            taken = frozenset(name.casefold() for name in part.using)
+            relation = KnownRelation(relation.alias, relation.columns, taken, starless=True)
+        own = {column.name for column in relation.columns}
+        right = part.node
+        if part.kind in INNER:
+            right = self._with_own(part, conditions)
+            seen = both.all
+            given += [one for one in conditions if columns_of(one) <= seen]
+            conditions[:] = [one for one in conditions if not columns_of(one) <= seen]
+        elif part.kind in ("left", "semi", "anti"):
+            for one in [c for c in given if columns_of(c) <= own]:
+                right = FilterNode(right, one)
+                given.remove(one)
+        kind: JoinKind = "inner" if part.kind in INNER else part.kind  # type: ignore[assignment]
+        node = join_on(self._building, kind, left, right, given)
+        if part.kind in ("semi", "anti"):
+            return node, names
+        return node, names.beside([relation])
+
+    def _using(self, names: Names, relation: KnownRelation, name: str) -> Bound:
+        left = names.find(exp.column(name))
+        right = Names((relation,)).find(exp.column(name))
+        if left is None or right is None:
+            raise NotKept(f"USING ({name})")
+        return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
+
+    # Subqueries of WHERE
+
+    def _member(self, node: Node, names: Names, condition: exp.Expr) -> Node:
+        """A conjunct with a subquery as a join."""
+        negated, test = False, condition
+        while isinstance(test, exp.Not | exp.Paren):
+            negated ^= isinstance(test, exp.Not)
+            test = test.this
+        if isinstance(test, exp.Exists):
+            return self._exists(node, names, test, negated)
+        if isinstance(test, exp.In) and test.args.get("query") is not None and not negated:
+            check_arguments(test, "this query")
+            if _has_query(test.this):
+                raise refuse("a subquery in a subquery's condition", condition)
+            built = self._building.query(test.args["query"], self._known)
+            if len(built.shown) != 1:
+                raise refuse("IN with several columns", condition)
+            outer = Expressions(names, self._building.terms).bound(test.this)
+            inner = BoundColumn(built.shown[0].name, built.shown[0].type)
+            return join_on(self._building, "semi", node, built.node, [equal(outer, inner)])
+        raise refuse("a subquery in a condition", condition)
+
+    def _exists(self, node: Node, names: Names, test: exp.Exists, negated: bool) -> Node:
+        select = test.this
+        while isinstance(select, exp.Subquery):
+            select = select.this
+        if not isinstance(select, exp.Select):
+            raise refuse("EXISTS over a set operation", test)
+        check_arguments(select, "expressions from_ joins where")
+        if select.args.get("from_") is None:
+            raise refuse("EXISTS without FROM", test)
+        where = select.args.get("where")
+        conditions = [] if where is None else conjuncts_of(where.this)
+        inside = _inside_names(self, select)
+        terms = self._building.terms
+        own = [one for one in conditions if _is_own(one, inside)]
+        sources = Sources(self._building, self._known)
+        below, inner = sources.joined(select, own)
+        if any(_has_query(one) for one in conditions if one not in own):
+            raise refuse("a subquery in EXISTS that depends on rows outside it", test)
+        shared = {r.alias.casefold() for r in inner.relations if r.alias}
+        outside = Names(
+            tuple(r for r in names.relations if (r.alias or "").casefold() not in shared)
+        )
+        outer_only = Names(tuple(_without(r, inner) for r in outside.relations))
+        expressions = Expressions(inner.beside(outer_only.relations), terms)
+        given = [expressions.bound(one) for one in conditions if one not in own]
+        kind: JoinKind = "anti" if negated else "semi"
+        return join_on(self._building, kind, node, below, given)
+
+
+def _inside_names(sources: Sources, select: exp.Select) -> Names:
+    """The relations of a subquery's FROM, for asking which conditions are its own."""
+    probe = Sources(sources._building, sources._known)
+    return probe.joined(select, [])[1]
+
+
+def _is_own(condition: exp.Expr, inside: Names) -> bool:
+    """Whether every column of a condition is the subquery's own: inner names come first."""
+    if _has_query(condition):
+        return True
+    return all(inside.find(column) is not None for column in condition.find_all(exp.Column))
+
+
+def _without(relation: KnownRelation, inner: Names) -> KnownRelation:
+    """A relation outside, whose names without a table mean columns inside where these have them."""
+    taken = frozenset(c.shown.casefold() for r in inner.relations for c in r.columns)
+    return KnownRelation(relation.alias, relation.columns, relation.only_by_alias | taken)
+
+
+def _has_query(node: exp.Expr) -> bool:
+    return node.find(*QUERIES) is not None
+
+
+def _check_conditions(bound: Sequence[Bound], given: Sequence[exp.Expr]) -> None:
+    for one, node in zip(bound, given, strict=True):
+        if one.type != BOOLEAN:
+            raise refuse("a condition that is no boolean", node)
+
+
+def equal(left: Bound, right: Bound) -> Bound:
+    """left = right, in a common type."""
+    found = call("=", left, right)
+    if found is None:
+        raise NotKept(f"{left.type} is compared with {right.type}")
+    return found
+
+
+def with_columns(building: Building, node: Node, added: Sequence[Bound]) -> tuple[Node, list[str]]:
+    """A node with expressions as columns; the names of these columns."""
+    names = [
+        bound.name if isinstance(bound, BoundColumn) else building.fresh("key") for bound in added
+    ]
+    new = [
+        (name, bound)
+        for name, bound in zip(names, added, strict=True)
+        if not isinstance(bound, BoundColumn)
+    ]
+    if not new:
+        return node, names
+    kept = [(name, BoundColumn(name, type_)) for name, type_ in node.columns]
+    return ProjectNode(node, (*kept, *new)), names
+
+
+def join_on(
+    building: Building, kind: JoinKind, left: Node, right: Node, conditions: Sequence[Bound]
+) -> Node:
+    """A join on conditions: equalities of both sides are keys, the others are asked of each pair."""
+    mine = {name for name, _ in left.columns}
+    theirs = {name for name, _ in right.columns}
+    keys: list[tuple[Bound, Bound, bool]] = []
+    rest: list[Bound] = []
+    for one in conditions:
+        pair = _sides(one, mine, theirs)
+        if pair is None:
+            rest.append(one)
+        else:
+            keys.append(pair)
+    left, left_keys = with_columns(building, left, [a for a, _, _ in keys])
+    right, right_keys = with_columns(building, right, [b for _, b, _ in keys])
+    residual = reduce(_and, rest) if rest else None
+    safe = tuple(safe for _, _, safe in keys)
+    return JoinNode(kind, left, right, tuple(left_keys), tuple(right_keys), safe, residual)
+
+
+def _and(left: Bound, right: Bound) -> Bound:
+    return called("and", (left, right), BOOLEAN)
+
+
+def _sides(one: Bound, mine: set[str], theirs: set[str]) -> tuple[Bound, Bound, bool] | None:
+    if not isinstance(one, BoundCall) or one.function not in ("=", "<=>"):
+        return None
+    first, second = one.arguments
+    if first.type != second.type:
+        return None
+    for a, b in ((first, second), (second, first)):
+        here, there = columns_of(a), columns_of(b)
+        if here and there and here <= mine and there <= theirs:
+            return a, b, one.function == "<=>"
+    return None

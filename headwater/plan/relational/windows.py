@@ -1,0 +1,160 @@
+"""OVER → nodes of window functions, one for each partition and order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Literal as OneOf
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.expression.nodes import Bound, BoundConstant
+from headwater.plan.relational.aggregates import aggregate_of
+from headwater.plan.relational.expressions import refuse, stand_in
+from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.nodes import Node, OverCall, OverNode, SortColumn
+from headwater.plan.relational.sources import with_columns
+from headwater.plan.relational.trees import check_arguments, ordinal
+
+NUMBERS: dict[type[exp.Expr], str] = {
+    exp.RowNumber: "row_number",
+    exp.Rank: "rank",
+    exp.DenseRank: "dense_rank",
+}
+SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
+OVER_FUNCTIONS = ("sum", "avg", "min", "max", "count")
+Frame = OneOf["partition", "running", "rows"]
+
+
+class OverClauses:
+    """The window functions of one SELECT."""
+
+    def __init__(self, layer: Layer, parts: Iterable[exp.Expr]) -> None:
+        self._layer, self.node = layer, layer.node
+        self._found: list[tuple[exp.Window, OverCall]] = []
+        for window in (w for part in parts for w in _windows_in(part)):
+            if not any(known == window for known, _ in self._found):
+                self._found.append((window, self._call(window)))
+
+    @property
+    def are_there(self) -> bool:
+        """Whether there is one."""
+        return bool(self._found)
+
+    def replace(self, node: exp.Expr) -> exp.Expr | None:
+        """What stands for a window function above it."""
+        for known, call in self._found if isinstance(node, exp.Window) else ():
+            if known == node:
+                return stand_in(call.name, call.type)
+        return None
+
+    def _call(self, window: exp.Window) -> OverCall:
+        check_arguments(window, "this partition_by order over spec")
+        partition = self._columns(window.args.get("partition_by") or [])
+        order = self._order(window.args.get("order"))
+        call = self._function(window, bool(order))
+        node = self.node
+        if isinstance(node, OverNode) and (node.partition, node.order) == (partition, order):
+            self.node = replace(node, calls=(*node.calls, call))
+        else:
+            self.node = OverNode(node, partition, order, (call,))
+        return call
+
+    def _columns(self, nodes: Sequence[exp.Expr]) -> tuple[str, ...]:
+        """Expressions as columns below."""
+        bound = [self._layer.bound(node) for node in nodes]
+        added, names = self._added(bound)
+        self.node = added
+        return tuple(names)
+
+    def _added(self, bound: Sequence[Bound]) -> tuple[Node, list[str]]:
+        if any(pa.types.is_nested(one.type) for one in bound):
+            raise refuse("a window function over a nested column", exp.Null())
+        return with_columns(self._layer.building, self.node, bound)
+
+    def _order(self, order: exp.Order | None) -> tuple[SortColumn, ...]:
+        items = [] if order is None else list(order.expressions)
+        for item in items:
+            check_arguments(item, "this desc nulls_first")
+        names = self._columns([item.this for item in items])
+        return tuple(
+            SortColumn(name, bool(item.args.get("desc")), bool(item.args.get("nulls_first")))
+            for name, item in zip(names, items, strict=True)
+        )
+
+    def _function(self, window: exp.Window, ordered: bool) -> OverCall:
+        function, spec = window.this, window.args.get("spec")
+        name = self._layer.building.fresh("over")
+        if type(function) in NUMBERS:
+            check_arguments(function, "")
+            if not ordered:
+                raise refuse("a row's number without ORDER BY", window)
+            return OverCall(NUMBERS[type(function)], (), name, pa.int32())
+        if type(function) in SHIFTS:
+            return self._shift(window, name, ordered)
+        frame, rows = _frame(spec, ordered, window)
+        tree = aggregate_of(function)
+        if tree.function not in OVER_FUNCTIONS:
+            raise refuse(f"{tree.function} as a window function", window)
+        arguments = self._columns(tree.arguments)
+        types = [type_ for n in arguments for known, type_ in self.node.columns if known == n]
+        type_ = self._layer.building.aggregate_type(tree.function, types)
+        if type_ is None:
+            raise refuse(f"{tree.function} of these types as a window function", window)
+        return OverCall(tree.function, arguments, name, type_, (), frame, rows)
+
+    def _shift(self, window: exp.Window, name: str, ordered: bool) -> OverCall:
+        function = window.this
+        check_arguments(function, "this offset default")
+        if not ordered or window.args.get("spec") is not None:
+            raise refuse("lag or lead without ORDER BY", window)
+        steps = function.args.get("offset")
+        place = 0 if steps is None else ordinal(steps)
+        given = function.args.get("default")
+        default = None if given is None else self._layer.bound(given)
+        if place is None or (default is not None and not isinstance(default, BoundConstant)):
+            raise refuse("lag or lead by an expression", window)
+        (column,) = self._columns([function.this])
+        type_ = dict(self.node.columns)[column]
+        if default is not None and default.type != type_ and default.value is not None:
+            raise refuse("a default of another type", window)
+        value = None if default is None else default.value
+        call = SHIFTS[type(function)]
+        return OverCall(call, (column,), name, type_, (place + 1, value))
+
+
+def _frame(
+    spec: exp.WindowSpec | None, ordered: bool, window: exp.Window
+) -> tuple[Frame, tuple[int | None, int | None]]:
+    if spec is None:
+        return ("running" if ordered else "partition"), (None, 0)
+    check_arguments(spec, "kind start start_side end end_side")
+    start = _bound_of(spec.args.get("start"), spec.args.get("start_side"), window)
+    end = _bound_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), window)
+    if start is None and end is None:
+        return "partition", (None, None)
+    if spec.args.get("kind") == "ROWS" and ordered:
+        before = None if start is None else -start
+        return "rows", (before, end)
+    if spec.args.get("kind") == "RANGE" and start is None and end == 0 and ordered:
+        return "running", (None, 0)
+    raise refuse("this frame", window)
+
+
+def _bound_of(value: exp.Expr | str | None, side: str | None, window: exp.Window) -> int | None:
+    """How far a frame reaches, from the row on; None: without an end."""
+    if value == "UNBOUNDED":
+        return None
+    if value == "CURRENT ROW":
+        return 0
+    steps = ordinal(value) if isinstance(value, exp.Expr) else None
+    if steps is None:
+        raise refuse("this frame", window)
+    return -(steps + 1) if side == "PRECEDING" else steps + 1
+
+
+def _windows_in(part: exp.Expr) -> Iterable[exp.Window]:
+    for node in part.walk(prune=lambda n: isinstance(n, exp.Query | exp.Window)):
+        if isinstance(node, exp.Window):
+            yield node
