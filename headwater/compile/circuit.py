@@ -1,0 +1,200 @@
+"""Relational nodes → a circuit of operators.
+
+Owns: which operator computes a node, and the closures that it is given. A node that stands in a tree twice is
+one operator. Must never: change what a node means; what has no operator or no closure refuses the whole tree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import pyarrow as pa
+from sqlglot import exp
+
+from headwater.errors import NotSupportedError
+from headwater.expression.compile import compiled, compiled_filter
+from headwater.expression.nodes import Bound, BoundColumn
+from headwater.expression.terms import Terms
+from headwater.operators.circuit import Circuit, CircuitNode, Source
+from headwater.operators.distinct import DistinctRows
+from headwater.operators.filter import FilterRows
+from headwater.operators.group import GroupAggregate, GroupRows, group_type
+from headwater.operators.join import JoinRows
+from headwater.operators.kept_rows import KeptRows
+from headwater.operators.operator import Operator
+from headwater.operators.over import OverRows, WindowFunction
+from headwater.operators.project import ProjectRows
+from headwater.operators.set_operation import SetRows
+from headwater.operators.top import TopRows
+from headwater.operators.union import UnionRows
+from headwater.plan.blocks import Tables
+from headwater.plan.relational.build import QueryBuilder
+from headwater.plan.relational.building import Built
+from headwater.plan.relational.describe import described
+from headwater.plan.relational.names import KnownColumn, NotKept
+from headwater.plan.relational.nodes import (
+    DistinctNode,
+    FilterNode,
+    GroupNode,
+    JoinNode,
+    Node,
+    OverNode,
+    ProjectNode,
+    ScanNode,
+    SetNode,
+    SortColumn,
+    TopNode,
+    UnionNode,
+    inputs_of,
+    scans_of,
+)
+from headwater.plan.relational.prune import Pruner
+from headwater.plan.relational.top import with_tops
+
+Closure = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
+
+
+@dataclass(frozen=True)
+class CircuitSpec:
+    """A query as circuits are made of it."""
+
+    root: Node
+    shown: tuple[KnownColumn, ...]
+    order: tuple[SortColumn, ...]
+
+    @cached_property
+    def scans(self) -> tuple[ScanNode, ...]:
+        """The tables that it reads, each once: the circuit's sources."""
+        found: dict[int, ScanNode] = {id(scan): scan for scan in scans_of(self.root)}
+        return tuple(found.values())
+
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The types of the columns shown."""
+        return [column.type for column in self.shown]
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The tree, for EXPLAIN."""
+        return described(self.root)
+
+    @cached_property
+    def form(self) -> str:
+        """Equal forms have equal states."""
+        words = [*self.lines, *(f"{name} {type_}" for name, type_ in self.root.columns)]
+        words += [repr(one) for one in (self.shown, self.order)]
+        return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+    def circuit(self) -> Circuit:
+        """A circuit that holds nothing."""
+        return _Maker(self.scans).made(self.root)
+
+    def kept(self) -> KeptRows:
+        """A result that holds nothing."""
+        order = [(one.name, one.descending, one.nulls_first) for one in self.order]
+        return KeptRows(pa.schema(self.root.columns), self.root.changes, order)
+
+
+def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> CircuitSpec | NotKept:
+    """The circuit of a query, or why there is none."""
+    if tree is None:
+        return NotKept("the query is not understood")
+    try:
+        built: Built = QueryBuilder(tables, terms, group_type).query(tree)
+        needed = {column.name for column in built.shown} | {one.name for one in built.order}
+        root = Pruner(with_tops(built.node), frozenset(needed)).root
+        spec = CircuitSpec(root, built.shown, built.order)
+        spec.circuit()  # what has no operator is found now
+        spec.kept()
+    except NotKept as refused:
+        return refused
+    except NotSupportedError as refused:
+        return NotKept(refused.message)
+    except RecursionError:
+        return NotKept("it is nested too deeply")
+    return spec
+
+
+class _Maker:
+    """Makes the operators of one circuit."""
+
+    def __init__(self, scans: Sequence[ScanNode]) -> None:
+        self._places = {id(scan): Source(number) for number, scan in enumerate(scans)}
+        self._made: dict[int, CircuitNode | Source] = dict(self._places)
+        self._nodes: list[CircuitNode] = []
+
+    def made(self, root: Node) -> Circuit:
+        """The whole circuit."""
+        output = self._of(root)
+        return Circuit(self._nodes, output)
+
+    def _of(self, node: Node) -> CircuitNode | Source:
+        known = self._made.get(id(node))
+        if known is None:
+            inputs = [self._of(below) for below in inputs_of(node)]
+            known = CircuitNode(_operator(node), tuple(inputs))
+            self._made[id(node)] = known
+            self._nodes.append(known)
+        return known
+
+
+def _operator(node: Node) -> Operator:
+    schema = pa.schema(node.columns)
+    if isinstance(node, FilterNode):
+        return FilterRows(schema, _condition(node.condition), node.changes)
+    if isinstance(node, ProjectNode):
+        columns = [_closure(bound) for _, bound in node.outputs]
+        return ProjectRows(schema, columns, node.changes)
+    if isinstance(node, JoinNode):
+        return _join(node)
+    if isinstance(node, GroupNode):
+        calls = [
+            GroupAggregate(c.function, c.arguments, c.name, c.type, c.parameters) for c in node.calls
+        ]
+        return GroupRows(pa.schema(node.below.columns), node.keys, calls, node.below.changes)
+    if isinstance(node, DistinctNode):
+        return DistinctRows(schema, node.changes)
+    if isinstance(node, UnionNode):
+        return UnionRows(schema, node.changes)
+    if isinstance(node, SetNode):
+        return SetRows(node.kind, node.all, schema, (node.left.changes, node.right.changes))
+    below = pa.schema(node.below.columns)
+    order = [(one.name, one.descending, one.nulls_first) for one in node.order]
+    takes_back = node.below.changes
+    if isinstance(node, TopNode):
+        limits = (node.limit, node.offset, node.ties, node.number)
+        return TopRows(below, node.partition, order, *limits, takes_back)
+    assert isinstance(node, OverNode)
+    functions = [
+        WindowFunction(c.function, c.arguments, c.name, c.type, c.parameters, c.frame, c.rows)
+        for c in node.calls
+    ]
+    return OverRows(below, node.partition, order, functions, takes_back)
+
+
+def _join(node: JoinNode) -> Operator:
+    left, right = pa.schema(node.left.columns), pa.schema(node.right.columns)
+    residual = None if node.residual is None else _condition(node.residual)
+    takes_back = (node.left.changes, node.right.changes)
+    keys = (node.left_keys, node.right_keys)
+    return JoinRows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
+
+
+def _closure(bound: Bound) -> Closure:
+    if isinstance(bound, BoundColumn):
+        name = bound.name
+        return lambda rows: rows.column(name)
+    found = compiled(bound)
+    if found is None:
+        raise NotKept(f"a value of type {bound.type}")
+    return found.evaluate
+
+
+def _condition(bound: Bound) -> Closure:
+    found = compiled_filter(bound)
+    if found is None:
+        raise NotKept("a condition whose parts depend on each other")
+    return found.evaluate

@@ -1,0 +1,354 @@
+"""The rows of a view kept by a circuit: every change of its tables goes through the operators once.
+
+Owns: the circuit, its result, how far each streaming table was read and which version of each standard table;
+the snapshot of all that. Rows come by their sequence numbers, late ones too, as in the pipelines of folded
+views. If stored rows of a streaming table were deleted or replaced, it begins anew; of a standard table that
+changed, the difference goes through. An expression that raises stops the circuit until rows are deleted or
+changed: Spark then decides at each read whether the query raises. Must never: give a result of a part of the
+changes.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.compile.circuit import CircuitSpec
+from headwater.engine.fold_run import Counters
+from headwater.engine.query_parts import Timings
+from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.view_pipeline import Start
+from headwater.engine.world import World
+from headwater.errors import DataError
+from headwater.fold.columns import Column
+from headwater.fold.lookup import Lookup
+from headwater.fold.snapshot import detached
+from headwater.kernel.relation import HeldTables
+from headwater.operators.arrangement import is_hashed
+from headwater.operators.changes import Changes, come, go, together
+from headwater.operators.circuit import Circuit
+from headwater.operators.kept_rows import KeptRows
+from headwater.settings import MEBIBYTE
+from headwater.storage.streaming.fresh import each_since
+from headwater.storage.streaming.table import StreamingTable
+
+PIECE_ROWS = 1 << 16  # that go through the circuit at once
+
+
+@dataclass
+class _StreamSource:
+    """A streaming table, and how far it was read."""
+
+    number: int  # of the circuit's source
+    table: StreamingTable
+    start: Start
+    columns: tuple[str, ...]  # stored names
+    schema: pa.Schema  # as the circuit calls them
+    sequence: int = 0
+    generation: int | None = None
+
+    def clear(self) -> None:
+        """Nothing was read."""
+        self.sequence, self.generation = self.start.sequence, None
+
+    @property
+    def changed(self) -> bool:
+        """Whether stored rows were deleted or replaced since they were read."""
+        return self.generation is not None and self.table.generation != self.generation
+
+    def rows(self, stored: pa.Table) -> pa.Table:
+        """Stored rows as the circuit takes them."""
+        return stored.select(list(self.columns)).rename_columns(self.schema.names)
+
+
+@dataclass
+class _TableSource:
+    """A standard table: its rows at the version that the circuit has."""
+
+    number: int
+    name: str
+    columns: tuple[str, ...]
+    schema: pa.Schema
+    version: object = None
+    rows: pa.Table | None = None
+
+    def clear(self) -> None:
+        """Nothing was read."""
+        self.version = self.rows = None
+
+
+class CircuitStopped(Exception):
+    """The circuit cannot keep the view: Spark evaluates it."""
+
+
+@dataclass
+class ViewCircuit:
+    """The circuit of one view."""
+
+    number: str  # never given out again
+    spec: CircuitSpec
+    tables: Mapping[str, StreamingTable]  # by name, as the spec has it
+    starts: Mapping[str, Start]
+    world: World
+    snapshot: SnapshotFile
+    counters: Counters = field(default_factory=Counters)
+    timings: Timings = field(default_factory=Timings)
+    stopped: str | None = None  # why it keeps nothing
+
+    def __post_init__(self) -> None:
+        self.lock = threading.RLock()
+        self.streams: list[_StreamSource] = []
+        self.statics: list[_TableSource] = []
+        for number, scan in enumerate(self.spec.scans):
+            schema = pa.schema(scan.columns)
+            if scan.table in self.tables:
+                table, start = self.tables[scan.table], self.starts[scan.table]
+                self.streams.append(_StreamSource(number, table, start, scan.stored, schema))
+            else:
+                self.statics.append(_TableSource(number, scan.table, scan.stored, schema))
+        self.is_lent = False
+        self._inputs_then: tuple[object, ...] = ()  # when it stopped
+        self._kept_at = 0.0
+        self._put_away: list[int] | None = None  # the sequences of the last snapshot
+        self._began = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self.circuit: Circuit = self.spec.circuit()
+        self.kept: KeptRows = self.spec.kept()
+        self._began = False
+        for source in [*self.streams, *self.statics]:
+            source.clear()
+
+    # Reading its tables
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether rows came that did not go through, or stored ones were changed."""
+        return any(s.changed or s.table.state.next_sequence > s.sequence for s in self.streams)
+
+    @property
+    def waiting(self) -> int:
+        """Rows that came and did not go through."""
+        behind = [s for s in self.streams if s.table.state.next_sequence > s.sequence]
+        return sum(source.table.rows_since(source.sequence) for source in behind)
+
+    @property
+    def places(self) -> list[tuple[int, int | None]]:
+        """How far each streaming table was read, and of which generation."""
+        return [(source.sequence, source.generation) for source in self.streams]
+
+    def catch_up(self, held: HeldTables, ends: Mapping[int, int] | None = None) -> None:
+        """All that was acknowledged before the call goes through; CircuitStopped if it cannot."""
+        with self.lock:
+            if self.stopped is not None:
+                if self._inputs_then == self._now(held):
+                    raise CircuitStopped(self.stopped)
+                self._begin_anew()
+            started = time.perf_counter()
+            try:
+                moved = self._go_on(held, ends)
+                while any(source.changed for source in self.streams):
+                    self._begin_anew()
+                    moved = self._go_on(held, None)
+            except DataError as error:
+                self._stop(f"an expression raises: {error.message}", held)
+            except BaseException:
+                self._clear()  # a part of the changes may be in
+                raise
+            if moved:
+                self.timings.add(time.perf_counter() - started, 1)
+            bound = self.world.settings.integer("view_state_mb") * MEBIBYTE
+            if self.state_bytes > bound:
+                self._stop("its state takes more than view_state_mb", held)
+
+    def _begin_anew(self) -> None:
+        self.forget_snapshot()
+        self.stopped = None
+        self._clear()
+
+    def _now(self, held: HeldTables) -> tuple[object, ...]:
+        """What must change before a circuit that stopped is tried again."""
+        versions = [held.relations.get(source.name) for source in self.statics]
+        return (*(source.table.generation for source in self.streams), *versions)
+
+    def _stop(self, reason: str, held: HeldTables) -> None:
+        self.forget_snapshot()
+        self._clear()
+        self.stopped, self._inputs_then = reason, self._now(held)
+        raise CircuitStopped(reason)
+
+    def _go_on(self, held: HeldTables, ends: Mapping[int, int] | None) -> bool:
+        """What came goes through; whether anything did."""
+        moved = False
+        if not self._began:
+            self._began = moved = True
+            self.kept.apply(self.circuit.begin())
+        for static in self.statics:
+            change = _changed(static, held, self.world)
+            if change is not None:
+                moved = True
+                self._apply(static.number, change)
+        for source in self.streams:
+            for rows in self._new_rows(source, ends):
+                moved = True
+                self._apply(source.number, come(rows))
+        return moved
+
+    def _new_rows(
+        self, source: _StreamSource, ends: Mapping[int, int] | None
+    ) -> Iterator[pa.Table]:
+        end = None if ends is None else ends[source.table.definition.id]
+        parts: list[pa.Table] = []
+        known = source.generation
+        end, generation = each_since(source.table, source.sequence, known, parts.append, end)
+        if known is not None and generation != known:
+            return  # changed meanwhile: the next call begins anew
+        for part in parts:
+            self.counters.rows_in_line += part.num_rows
+            rows = source.rows(part)
+            for first in range(0, rows.num_rows, PIECE_ROWS):
+                yield rows.slice(first, PIECE_ROWS)
+        source.sequence, source.generation = end, generation
+
+    def _apply(self, number: int, changes: Changes) -> None:
+        self.counters.in_line_runs += 1
+        self.kept.apply(self.circuit.apply({number: changes}))
+
+    # Its result
+
+    def result(self) -> pa.Table:
+        """The view's rows as they are now, the columns of its select list."""
+        return self.kept.table().select([column.name for column in self.spec.shown])
+
+    @property
+    def row_count(self) -> int:
+        """How many rows the view has."""
+        return len(self.kept)
+
+    @property
+    def state_bytes(self) -> int:
+        """How much memory the state takes."""
+        return self.circuit.nbytes + self.kept.nbytes
+
+    # Snapshots
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot needs."""
+        statics = [[] if s.rows is None else _arrays(s.rows) for s in self.statics]
+        return {"circuit": self.circuit.state(), "kept": self.kept.state(), "statics": statics}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self.circuit.restore(state["circuit"])
+        self.kept.restore(state["kept"])
+        for source, arrays in zip(self.statics, state["statics"], strict=True):
+            source.rows = pa.Table.from_arrays(arrays, schema=source.schema)
+
+    def put_away(self) -> None:
+        """Writes a snapshot with the places that it belongs to."""
+        with self.lock:
+            sequences = [source.sequence for source in self.streams]
+            may = self._began and not self.is_lent and self.stopped is None
+            if not may or sequences == self._put_away or any(s.changed for s in self.streams):
+                return
+            state = detached(self.state())
+            fresh = self.snapshot.prepare(state, self._position(sequences))
+            self.snapshot.put(fresh)
+            self._put_away, self._kept_at = sequences, time.monotonic()
+
+    def _position(self, sequences: Sequence[int]) -> dict[str, Any]:
+        return {"number": self.number, "sequences": list(sequences), "form": self.spec.form}
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old."""
+        if time.monotonic() - self._kept_at >= period_s:
+            self._kept_at = time.monotonic()
+            self.put_away()
+
+    def take_up(self) -> None:
+        """After a restart: from the snapshot, if there is one of the same circuit."""
+        with self.lock:
+            self._clear()
+            position = self.snapshot.read(self)
+            if position is None:
+                self._clear()
+                return
+            same = position["number"] == self.number and position["form"] == self.spec.form
+            if not same or len(position["sequences"]) != len(self.streams):
+                self._clear()
+                return
+            self._began = True
+            for source, sequence in zip(self.streams, position["sequences"], strict=True):
+                source.sequence, source.generation = sequence, source.table.generation
+            self._put_away = list(position["sequences"])
+
+    def lend(self) -> None:
+        """Another host goes on with it: its state is put away, and no longer held here."""
+        if not self.is_lent:
+            self.put_away()
+            with self.lock:
+                self.is_lent = True
+                self._clear()
+
+    def take_back(self) -> None:
+        """It is held here again: from the snapshot, and the rows since."""
+        with self.lock:
+            if self.is_lent:
+                self.is_lent = False
+                self.take_up()
+
+    def rows_will_change(self) -> None:
+        """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""
+        with self.lock:
+            self.forget_snapshot()
+
+    def forget_snapshot(self) -> None:
+        """What was made of old rows is not to be used again."""
+        self._put_away = None
+        self.snapshot.remove()
+
+
+def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | None:
+    """What has changed in a standard table since the circuit read it; None for nothing."""
+    relation = held.relations[source.name]
+    if source.version == relation:
+        return None
+    fields = [relation.schema.field(name) for name in source.columns]
+    stored = world.table_rows(replace(relation, schema=pa.schema(fields)))
+    stored = stored.select(list(source.columns))
+    rows = stored.rename_columns(source.schema.names)
+    before, source.rows, source.version = source.rows, rows, relation
+    return come(rows) if before is None else bag_difference(before, rows)
+
+
+def _arrays(rows: pa.Table) -> list[pa.Array]:
+    return [column.combine_chunks() for column in rows.columns]
+
+
+def bag_difference(before: pa.Table, after: pa.Table) -> Changes:
+    """What makes one bag of rows of another."""
+    if not all(is_hashed(one.type) for one in before.schema):
+        return together([go(before), come(after)], before.schema)
+    lookup = Lookup([one.type for one in before.schema])
+    old = lookup.slots([Column(c) for c in before.columns], before.num_rows)
+    new = lookup.slots([Column(c) for c in after.columns], after.num_rows)
+    many = np.bincount(new, minlength=len(lookup)) - np.bincount(old, minlength=len(lookup))
+    parts = [go(before.take(_surplus(old, -many))), come(after.take(_surplus(new, many)))]
+    return together(parts, before.schema)
+
+
+def _surplus(slots: Any, many: Any) -> pa.Array:
+    """The last rows of each slot, so many of them as there are too many."""
+    order = np.argsort(slots, kind="stable")
+    counts = np.bincount(slots, minlength=len(many))
+    ends = np.cumsum(counts)
+    left = np.repeat(ends, counts) - np.arange(len(slots))  # 1 for the last of a slot
+    return pa.array(order[left <= np.repeat(np.maximum(many, 0), counts)])
+

@@ -1,0 +1,120 @@
+"""A tree in lines, as EXPLAIN shows it and tests compare it: one line a node, what it stands on below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
+from headwater.plan.relational.nodes import (
+    DistinctNode,
+    FilterNode,
+    GroupNode,
+    JoinNode,
+    Node,
+    OverNode,
+    ProjectNode,
+    ScanNode,
+    SetNode,
+    SortColumn,
+    TopNode,
+    UnionNode,
+    inputs_of,
+)
+
+INFIX = frozenset("+ - * / % = <> < <= > >= <=> and or div || & | ^".split())
+
+
+def described(node: Node) -> list[str]:
+    """The lines of a tree; a node that stands in it twice is shown once and named after that."""
+    lines: list[str] = []
+    _describe(node, 0, {}, lines)
+    return lines
+
+
+def _describe(node: Node, depth: int, known: dict[int, int], lines: list[str]) -> None:
+    while isinstance(node, ProjectNode) and _only_renames(node):
+        node = node.below
+    if id(node) in known:
+        lines.append(f"{'  ' * depth}as in line {known[id(node)]}")
+        return
+    lines.append(f"{'  ' * depth}{line_of(node)}")
+    if not isinstance(node, ScanNode):
+        known[id(node)] = len(lines)
+    for below in inputs_of(node):
+        _describe(below, depth + 1, known, lines)
+
+
+def _only_renames(node: ProjectNode) -> bool:
+    return all(isinstance(bound, BoundColumn) for _, bound in node.outputs)
+
+
+def line_of(node: Node) -> str:
+    """One node in words."""
+    if isinstance(node, ScanNode):
+        return f"{node.table}: {', '.join(node.stored)}"
+    if isinstance(node, FilterNode):
+        return f"filter {text_of(node.condition)}"
+    if isinstance(node, ProjectNode):
+        shown = [text_of(b) for _, b in node.outputs if not isinstance(b, BoundColumn)]
+        return f"compute {', '.join(shown)}"
+    if isinstance(node, JoinNode):
+        return _join(node)
+    if isinstance(node, GroupNode):
+        calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
+        return f"group by {_names(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
+    if isinstance(node, UnionNode):
+        return "union all"
+    if isinstance(node, SetNode):
+        return f"{node.kind}{' all' if node.all else ''}"
+    if isinstance(node, DistinctNode):
+        return "distinct"
+    if isinstance(node, TopNode):
+        return _top(node)
+    calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
+    return f"{', '.join(calls)} over {_partition(node)}"
+
+
+def _join(node: JoinNode) -> str:
+    pairs = zip(node.left_keys, node.right_keys, node.null_safe, strict=True)
+    on = [f"{_short(a)} {'<=>' if safe else '='} {_short(b)}" for a, b, safe in pairs]
+    on += [] if node.residual is None else [text_of(node.residual)]
+    return f"{node.kind} join on {' and '.join(on) or 'nothing'}"
+
+
+def _top(node: TopNode) -> str:
+    ties = "" if node.ties == "row_number" else f" by {node.ties}"
+    offset = f" after {node.offset}" if node.offset else ""
+    return f"first {'all' if node.limit is None else node.limit}{offset}{ties} of {_partition(node)}"
+
+
+def _partition(node: TopNode | OverNode) -> str:
+    order = f" ordered by {', '.join(map(_sort, node.order))}" if node.order else ""
+    return f"{_names(node.partition) or 'all rows'}{order}"
+
+
+def _sort(sort: SortColumn) -> str:
+    nulls = "" if sort.nulls_first != sort.descending else " nulls other side"
+    return f"{_short(sort.name)}{' desc' if sort.descending else ''}{nulls}"
+
+
+def text_of(bound: Bound) -> str:
+    """An expression in words."""
+    if isinstance(bound, BoundColumn):
+        return _short(bound.name)
+    if isinstance(bound, BoundConstant):
+        return "NULL" if bound.value is None else repr(bound.value)
+    if bound.function == "widen":
+        return text_of(bound.arguments[0])
+    parts = [text_of(argument) for argument in bound.arguments]
+    if bound.function in INFIX and len(parts) == 2:
+        return f"({parts[0]} {bound.function} {parts[1]})"
+    return f"{bound.function}({', '.join(parts)})"
+
+
+def _names(names: Sequence[str]) -> str:
+    return ", ".join(map(_short, names))
+
+
+def _short(name: str) -> str:
+    """A column's name without the number that makes it unique."""
+    return name.partition(".")[2] or name
