@@ -21,7 +21,9 @@ from headwater.plan.relational.nodes import (
     inputs_of,
 )
 
-INFIX = frozenset("+ - * / % = <> < <= > >= <=> and or div || & | ^".split())
+INFIX = frozenset(
+    ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "div", "||")
+)
 
 
 def described(node: Node) -> list[str]:
@@ -84,7 +86,9 @@ def _join(node: JoinNode) -> str:
 def _top(node: TopNode) -> str:
     ties = "" if node.ties == "row_number" else f" by {node.ties}"
     offset = f" after {node.offset}" if node.offset else ""
-    return f"first {'all' if node.limit is None else node.limit}{offset}{ties} of {_partition(node)}"
+    return (
+        f"first {'all' if node.limit is None else node.limit}{offset}{ties} of {_partition(node)}"
+    )
 
 
 def _partition(node: TopNode | OverNode) -> str:

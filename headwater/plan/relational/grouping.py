@@ -40,13 +40,20 @@ def is_grouped(select: exp.Select, parts: Iterable[exp.Expr]) -> bool:
 class Grouping:
     """The grouping of one SELECT, and what stands for keys and aggregates above it."""
 
-    def __init__(self, layer: Layer, select: exp.Select, items: Sequence[exp.Expr]) -> None:
+    def __init__(
+        self,
+        layer: Layer,
+        select: exp.Select,
+        items: Sequence[exp.Expr],
+        keys: Sequence[exp.Expr] = (),
+    ) -> None:
+        """`keys`: beside those of GROUP BY, which has no grouping sets then."""
         self._building, self._below = layer.building, layer.node
         self._expressions = expressions = layer.expressions
         self._items = items
-        keys, sets = self._keys_of(select.args.get("group"))
-        self._keys = [expressions.bound(key) for key in keys]
-        self._names = [self._building.fresh("key") for _ in keys]
+        named, sets = self._keys_of(select.args.get("group"))
+        self._keys = [expressions.bound(key) for key in [*named, *keys]]
+        self._names = [self._building.fresh("key") for _ in self._keys]
         self._calls: list[tuple[AggregateTree, tuple[Bound, ...], GroupCall]] = []
         having, order = select.args.get("having"), select.args.get("order")
         qualify = select.args.get("qualify")

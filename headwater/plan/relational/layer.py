@@ -28,6 +28,10 @@ class Layer:
         """The next layer."""
         return Layer(self.building, node, self.expressions, (replace, *self._replaces))
 
+    def over(self, node: Node) -> Layer:
+        """The same with another node, which has all columns of this one."""
+        return Layer(self.building, node, self.expressions, self._replaces)
+
     def _stand_in(self, node: exp.Expr) -> exp.Expr | None:
         return next((new for r in self._replaces if (new := r(node)) is not None), None)
 
@@ -40,5 +44,4 @@ class Layer:
 
     def filtered(self, condition: exp.Expr) -> Layer:
         """The rows for which a condition holds."""
-        node = FilterNode(self.node, self.bound(condition))
-        return Layer(self.building, node, self.expressions, self._replaces)
+        return self.over(FilterNode(self.node, self.bound(condition)))

@@ -15,6 +15,7 @@ from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.members import is_member_test, with_member
 from headwater.plan.relational.names import KnownColumn, Names
 from headwater.plan.relational.nodes import (
     DistinctNode,
@@ -27,7 +28,8 @@ from headwater.plan.relational.nodes import (
     is_linear,
     scans_of,
 )
-from headwater.plan.relational.sources import Sources, conjuncts_of
+from headwater.plan.relational.scalars import with_scalars
+from headwater.plan.relational.sources import Sources, conjuncts_of, has_query
 from headwater.plan.relational.trees import (
     check_arguments,
     limits_of,
@@ -54,9 +56,12 @@ class SelectBuilder:
             raise refuse("a SELECT without FROM", select)
         where = select.args.get("where")
         sources = Sources(self._building, self._known)
-        node, names = sources.joined(select, [] if where is None else conjuncts_of(where.this))
+        conditions = [] if where is None else conjuncts_of(where.this)
+        node, names = sources.joined(select, [one for one in conditions if not has_query(one)])
         items = self._items(select, names)
         layer = Layer(self._building, node, Expressions(names, self._building.terms))
+        for condition in [one for one in conditions if has_query(one)]:
+            layer = self._asked(layer, condition)
         layer = self._grouped(layer, select, items)
         order, qualify = ordered_items(select), select.args.get("qualify")
         windowed = [*items, *(item.this for item in order)]
@@ -68,14 +73,22 @@ class SelectBuilder:
             layer = layer.filtered(qualify.this)
         return self._finished(select, items, order, layer)
 
+    def _asked(self, layer: Layer, condition: exp.Expr) -> Layer:
+        """The rows for which a condition with a subquery holds."""
+        if is_member_test(condition):
+            return with_member(layer, self._known, condition)
+        return with_scalars(layer, self._known, [condition]).filtered(condition)
+
     def _grouped(self, layer: Layer, select: exp.Select, items: Sequence[exp.Expr]) -> Layer:
         having = select.args.get("having")
         if not is_grouped(select, [*items, *([] if having is None else [having.this])]):
             if having is not None:
                 raise refuse("HAVING without a grouping", having)
-            return layer
+            return with_scalars(layer, self._known, items)
         grouping = Grouping(layer, select, items)
         layer = layer.above(grouping.node, grouping.replace)
+        parts = [*items, *([] if having is None else [having.this])]
+        layer = with_scalars(layer, self._known, parts)
         return layer if having is None else layer.filtered(having.this)
 
     def _items(self, select: exp.Select, names: Names) -> list[exp.Expr]:

@@ -1,8 +1,7 @@
 """FROM and WHERE → joins: each relation with its own conditions, joined by what is equal on both sides.
 
 A condition of WHERE goes down to the first place where all of its columns are there, as long as no outer join
-stands between: below one that fills its side with NULLs it would mean something else. IN and EXISTS are
-semi joins, NOT EXISTS is an anti join; NOT IN asks about NULLs too and stays Spark's.
+stands between: below one that fills its side with NULLs it would mean something else.
 """
 
 from __future__ import annotations
@@ -58,15 +57,10 @@ class Sources:
         self._building, self._known = building, known
 
     def joined(self, select: exp.Select, where: Sequence[exp.Expr]) -> tuple[Node, Names]:
-        """The rows of FROM for which WHERE holds."""
+        """The rows of FROM for which conditions without subqueries hold."""
         parts = [self._part(select.args["from_"].this, None)]
         parts += [self._part(join.this, join) for join in select.args.get("joins") or ()]
-        plain = [part for part in where if not _has_query(part)]
-        asked = [part for part in where if _has_query(part)]
-        node, names = self._all(parts, plain)
-        for condition in asked:
-            node = self._member(node, names, condition)
-        return node, names
+        return self._all(parts, where)
 
     def _part(self, node: exp.Expr, join: exp.Join | None) -> _Part:
         below, relation = self._building.relation(node, self._known)
@@ -81,7 +75,7 @@ class Sources:
         on = join.args.get("on")
         using = tuple(name.name for name in join.args.get("using") or ())
         conditions = () if on is None else tuple(conjuncts_of(on))
-        if any(_has_query(condition) for condition in conditions):
+        if any(has_query(condition) for condition in conditions):
             raise refuse("a subquery in ON", join)
         return _Part(below, relation, kind, conditions, using)
 
@@ -147,77 +141,9 @@ class Sources:
             raise NotKept(f"USING ({name})")
         return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
 
-    # Subqueries of WHERE
 
-    def _member(self, node: Node, names: Names, condition: exp.Expr) -> Node:
-        """A conjunct with a subquery as a join."""
-        negated, test = False, condition
-        while isinstance(test, exp.Not | exp.Paren):
-            negated ^= isinstance(test, exp.Not)
-            test = test.this
-        if isinstance(test, exp.Exists):
-            return self._exists(node, names, test, negated)
-        if isinstance(test, exp.In) and test.args.get("query") is not None and not negated:
-            check_arguments(test, "this query")
-            if _has_query(test.this):
-                raise refuse("a subquery in a subquery's condition", condition)
-            built = self._building.query(test.args["query"], self._known)
-            if len(built.shown) != 1:
-                raise refuse("IN with several columns", condition)
-            outer = Expressions(names, self._building.terms).bound(test.this)
-            inner = BoundColumn(built.shown[0].name, built.shown[0].type)
-            return join_on(self._building, "semi", node, built.node, [equal(outer, inner)])
-        raise refuse("a subquery in a condition", condition)
-
-    def _exists(self, node: Node, names: Names, test: exp.Exists, negated: bool) -> Node:
-        select = test.this
-        while isinstance(select, exp.Subquery):
-            select = select.this
-        if not isinstance(select, exp.Select):
-            raise refuse("EXISTS over a set operation", test)
-        check_arguments(select, "expressions from_ joins where")
-        if select.args.get("from_") is None:
-            raise refuse("EXISTS without FROM", test)
-        where = select.args.get("where")
-        conditions = [] if where is None else conjuncts_of(where.this)
-        inside = _inside_names(self, select)
-        terms = self._building.terms
-        own = [one for one in conditions if _is_own(one, inside)]
-        sources = Sources(self._building, self._known)
-        below, inner = sources.joined(select, own)
-        if any(_has_query(one) for one in conditions if one not in own):
-            raise refuse("a subquery in EXISTS that depends on rows outside it", test)
-        shared = {r.alias.casefold() for r in inner.relations if r.alias}
-        outside = Names(
-            tuple(r for r in names.relations if (r.alias or "").casefold() not in shared)
-        )
-        outer_only = Names(tuple(_without(r, inner) for r in outside.relations))
-        expressions = Expressions(inner.beside(outer_only.relations), terms)
-        given = [expressions.bound(one) for one in conditions if one not in own]
-        kind: JoinKind = "anti" if negated else "semi"
-        return join_on(self._building, kind, node, below, given)
-
-
-def _inside_names(sources: Sources, select: exp.Select) -> Names:
-    """The relations of a subquery's FROM, for asking which conditions are its own."""
-    probe = Sources(sources._building, sources._known)
-    return probe.joined(select, [])[1]
-
-
-def _is_own(condition: exp.Expr, inside: Names) -> bool:
-    """Whether every column of a condition is the subquery's own: inner names come first."""
-    if _has_query(condition):
-        return True
-    return all(inside.find(column) is not None for column in condition.find_all(exp.Column))
-
-
-def _without(relation: KnownRelation, inner: Names) -> KnownRelation:
-    """A relation outside, whose names without a table mean columns inside where these have them."""
-    taken = frozenset(c.shown.casefold() for r in inner.relations for c in r.columns)
-    return KnownRelation(relation.alias, relation.columns, relation.only_by_alias | taken)
-
-
-def _has_query(node: exp.Expr) -> bool:
+def has_query(node: exp.Expr) -> bool:
+    """Whether a subquery stands in an expression."""
     return node.find(*QUERIES) is not None
 
 

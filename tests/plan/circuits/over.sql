@@ -1,0 +1,56 @@
+-- Window functions, and rows by number up to a bound.
+
+SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s;
+row_number() over k ordered by v desc
+  s: k, v
+± k STRING, v INT, n INT
+
+SELECT * FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s) WHERE n <= 2;
+filter (n <= 2)
+  first 2 of k ordered by v desc
+    s: k, v
+± k STRING, v INT, n INT
+
+SELECT k, v FROM s QUALIFY rank() OVER (PARTITION BY k ORDER BY v DESC) = 1;
+filter (over = 1)
+  first 1 by rank of k ordered by v desc
+    s: k, v
+± k STRING, v INT
+
+SELECT * FROM (SELECT k, v, dense_rank() OVER (ORDER BY v) AS n FROM s) WHERE 3 > n AND k = 'a';
+filter (k = 'a')
+  filter (3 > n)
+    first 2 by dense_rank of all rows ordered by v
+      s: k, v
+± k STRING, v INT, n INT
+
+SELECT * FROM (SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS n FROM s) WHERE n > 2;
+filter (n > 2)
+  row_number() over k ordered by v
+    s: k, v
+± k STRING, v INT, n INT
+
+SELECT k, lag(v) OVER (PARTITION BY k ORDER BY ts) AS before, sum(v) OVER (PARTITION BY k ORDER BY ts) AS total FROM s;
+lag(v), sum(v) over k ordered by ts
+  s: ts, k, v
+± k STRING, before INT, total INT
+
+SELECT k, avg(w) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM s;
+avg(w) over k ordered by ts
+  s: ts, k, w
+± k STRING, _ DOUBLE
+
+SELECT k, v, max(v) OVER (PARTITION BY k) - v AS short FROM s;
+compute (over - v)
+  max(v) over k
+    s: k, v
+± k STRING, v INT, short INT
+
+SELECT k, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) AS r FROM s GROUP BY k;
+rank() over all rows ordered by count desc
+  group by key: count()
+    s: k
+± k STRING, n BIGINT, r INT
+
+SELECT k, sum(v) OVER (ORDER BY v RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM s;
+Spark: this frame

@@ -1,0 +1,73 @@
+-- Subqueries in conditions and as values.
+
+SELECT k FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.k = s.k AND x > v);
+semi join on k = k and (x > v)
+  s: k, v
+  t: k, x
+± k STRING
+
+SELECT k FROM s WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = s.k AND b > 3);
+anti join on k = k
+  s: k
+  filter (b > 3)
+    r: k, b
+± k STRING
+
+SELECT k FROM s WHERE k IN (SELECT k FROM t WHERE x > 1);
+semi join on k = k
+  s: k
+  filter (x > 1)
+    t: k, x
+± k STRING
+
+SELECT k FROM s WHERE k NOT IN (SELECT k FROM t);
+Spark: NOT IN over a subquery
+
+SELECT k FROM s WHERE v > (SELECT avg(b) FROM r);
+filter (v > value)
+  inner join on nothing
+    s: k, v
+    group by nothing: avg(argument)
+      r: b
+± k STRING
+
+SELECT k FROM s WHERE v > (SELECT max(b) FROM r WHERE r.k = s.k);
+filter (v > value)
+  left join on k = key
+    s: k, v
+    group by key: max(argument)
+      r: k, b
+± k STRING
+
+SELECT k, (SELECT count(*) FROM r WHERE r.k = s.k AND b > 3) AS n FROM s;
+compute coalesce(count, 0)
+  left join on k = key
+    s: k
+    group by key: count()
+      filter (b > 3)
+        r: k, b
+± k STRING, n BIGINT
+
+SELECT k, sum(v) FROM s GROUP BY k HAVING sum(v) > (SELECT sum(b) FROM r);
+filter (sum > value)
+  inner join on nothing
+    group by key: sum(argument)
+      s: k, v
+    group by nothing: sum(argument)
+      r: b
+± k STRING, _ INT
+
+SELECT k FROM s WHERE v > (SELECT max(b) FROM r WHERE r.b > s.v);
+Spark: a subquery's value depends on more than an equality
+
+SELECT k, (SELECT b FROM r) AS b FROM s;
+Spark: a subquery that may give several rows
+
+SELECT k FROM s a WHERE NOT EXISTS (SELECT * FROM s b WHERE b.k = a.k AND b.v > a.v);
+anti join on k = k and (v > v)
+  s: k, v
+  s: k, v
+± k STRING
+
+SELECT k FROM s WHERE v > 1 OR EXISTS (SELECT 1 FROM t WHERE t.k = s.k);
+Spark: a subquery that may give several rows
