@@ -1,8 +1,8 @@
 """A continuous view: folded at each insert up to its groupings, finished when somebody reads it (CV1, CV2).
 
 Owns: the results made so far (versions), and when a new one must be made. What is folded is in its pipelines,
-which it may share with other views. Work is split: `fire` folds what came, for the scheduler; `read` folds
-the rest and runs the upper part.
+which it may share with other views; a view that no fold holds may be kept whole by a circuit of operators.
+Work is split: `fire` takes in what came, for the scheduler; `read` takes in the rest and runs the upper part.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from headwater.engine.elsewhere import Elsewhere, HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
 from headwater.engine.sampling import Instant
+from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.engine.world import World
@@ -51,6 +52,7 @@ class ContinuousView:
     ]  # the query over all stored rows at a time in µs, by Spark
     registry: Pipelines
     pipelines: Sequence[ViewPipeline]  # one per fold
+    circuit: ViewCircuit | None = None  # where there is no fold
     maintenance: str = "split"
     priority: int = 0
     max_wait_s: float | None = None
@@ -68,23 +70,35 @@ class ContinuousView:
 
     def attach(self) -> None:
         """Its pipelines take up their places, if another host had them."""
-        for pipeline in self.pipelines:
+        for pipeline in self._parts:
             pipeline.take_back()
 
     def lend(self) -> None:
         """Another host goes on with it: what it holds is put away, and no longer held here."""
-        for pipeline in self.pipelines:
+        for pipeline in self._parts:
             pipeline.lend()
 
     @property
+    def _parts(self) -> Sequence[ViewPipeline | ViewCircuit]:
+        """What holds its state."""
+        return self.pipelines if self.circuit is None else [self.circuit]
+
+    @property
+    def kept(self) -> ViewCircuit | None:
+        """The circuit that keeps the view, if one does."""
+        operators = self.maintenance != "deferred" and self.world.settings.inline_rows > 0
+        return self.circuit if operators else None
+
+    @property
     def folds_at_insert(self) -> bool:
-        """Whether rows are folded as they come."""
-        return bool(self.specs) and self.maintenance in FOLDED_AT_INSERT
+        """Whether rows are taken in as they come."""
+        held = bool(self.specs) or self.kept is not None
+        return held and self.maintenance in FOLDED_AT_INSERT
 
     @property
     def waiting(self) -> int:
         """Rows that came and are not folded."""
-        return sum(pipeline.waiting for pipeline in self.pipelines)
+        return sum(part.waiting for part in self._parts)
 
     @property
     def progress(self) -> float:
@@ -92,12 +106,19 @@ class ContinuousView:
         waiting = self.waiting
         if not waiting:
             return 1.0
-        total = sum(p.place.table.rows_since(p.place.start.sequence) for p in self.pipelines)
+        total = sum(table.rows_since(start.sequence) for table, start in self._begun)
         return max(1.0 - waiting / total, 0.0) if total > 0 else 1.0
+
+    @property
+    def _begun(self) -> list[tuple[StreamingTable, Start]]:
+        """The tables that its parts read, and where each began."""
+        if self.circuit is not None:
+            return [(source.table, source.start) for source in self.circuit.streams]
+        return [(p.place.table, p.place.start) for p in self.pipelines]
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        return self.folds_at_insert and any(p.is_behind or p.changed for p in self.pipelines)
+        return self.folds_at_insert and any(p.is_behind or p.changed for p in self._parts)
 
     @property
     def wants_early(self) -> bool:
@@ -106,6 +127,8 @@ class ContinuousView:
 
     def fire(self) -> int:
         """Folds what came; an eager view makes its result too."""
+        if self.kept is not None:
+            self._go_through(self.kept)
         for pipeline in self.pipelines:
             pipeline.catch_up()
         if self.maintenance == "eager":
@@ -122,6 +145,8 @@ class ContinuousView:
         """The view is gone: pipelines that no other view needs go too."""
         for number, pipeline in enumerate(self.pipelines):
             self.registry.leave(member_name(self.incarnation, number), pipeline)
+        if self.circuit is not None:
+            self.circuit.forget_snapshot()
 
     def needed_from(self, number: int) -> int | None:
         """The oldest tick of a table that the view may read again: none that is closed."""
@@ -137,7 +162,7 @@ class ContinuousView:
     @property
     def all_counters(self) -> list[Counters]:
         """What was done for it in this process."""
-        return [pipeline.counters for pipeline in self.pipelines]
+        return [part.counters for part in self._parts]
 
     remembers = False
     holds = False  # sequence numbers hold what a view needs
@@ -157,8 +182,16 @@ class ContinuousView:
                 pipeline.catch_up(ends[pipeline.place.table.definition.id])
             if not any(pipeline.changed for pipeline in self.pipelines):
                 break  # else a DELETE came between two of them
+        self._is_well()
+
+    def _is_well(self) -> None:
         if self.state in ("failed", "retrying"):
             self.state, self.error = "running", None
+
+    def _go_through(self, circuit: ViewCircuit) -> None:
+        """What came goes through the circuit; one that stops leaves the view to Spark."""
+        with self.world.held(self.plan.identifiers) as held, contextlib.suppress(CircuitStopped):
+            circuit.catch_up(held)
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
@@ -182,6 +215,8 @@ class ContinuousView:
             self.world.held(self.plan.identifiers) as held,
             contextlib.ExitStack() as reading,
         ):
+            if self.kept is not None:
+                return self._read_kept(self.kept, held)
             if not self.specs or self.maintenance == "deferred":
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
@@ -203,6 +238,24 @@ class ContinuousView:
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key, now)
 
+    def _read_kept(self, circuit: ViewCircuit, held: HeldTables) -> Version | None:
+        """The same from the circuit; None if it is in another host by now."""
+        with circuit.lock:
+            if circuit.is_lent:
+                return None
+            try:
+                circuit.catch_up(held, ends_of(circuit.tables.values()))
+            except CircuitStopped:
+                return self._read_stored(held)
+            self._is_well()
+            key = self._key(held, circuit.places)
+            known = self.versions.last
+            if known is not None and known.key == key:
+                return known
+            rows = circuit.result()
+        now = time.time_ns() // 1000
+        return self.versions.add(self.evaluation.output.result(rows, 0), key, now)
+
     def unchanged(self) -> Version | None:
         """The last version, if nothing that it was made of has changed since."""
         known = self.versions.last
@@ -214,12 +267,14 @@ class ContinuousView:
     @property
     def _read_tables(self) -> list[StreamingTable]:
         """The tables whose sequence numbers a version goes by."""
+        if self.kept is not None:
+            return [source.table for source in self.kept.streams]
         if not self.specs or self.maintenance == "deferred":
             return list(self.tables)
         return [pipeline.place.table for pipeline in self.pipelines]
 
     def _read_stored(self, held: HeldTables) -> Version:
-        key = self._key(held, _places(self.tables))
+        key = self._key(held, _places(self._read_tables))
         known = self.versions.last
         if known is not None and known.key == key:
             return known
@@ -249,19 +304,21 @@ class ContinuousView:
 
     def put_away(self) -> None:
         """Writes snapshots of its pipelines."""
-        for pipeline in self.pipelines:
-            pipeline.put_away()
+        for part in self._parts:
+            part.put_away()
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes snapshots if the last ones are that old."""
-        for pipeline in self.pipelines:
-            pipeline.put_away_if_due(period_s)
+        for part in self._parts:
+            part.put_away_if_due(period_s)
 
     def rows_will_change(self, table: StreamingTable) -> None:
         """Before stored rows of a table are deleted or replaced: no snapshot of the old ones stays."""
         for pipeline in self.pipelines:
             if pipeline.place.table is table:
                 pipeline.rows_will_change()
+        if self.circuit is not None and table in self.circuit.tables.values():
+            self.circuit.rows_will_change()
 
 
 def _places(tables: Iterable[StreamingTable]) -> list[tuple[int, int | None]]:

@@ -130,13 +130,19 @@ class ViewCircuit:
 
     @property
     def is_behind(self) -> bool:
-        """Whether rows came that did not go through, or stored ones were changed."""
-        return any(s.changed or s.table.state.next_sequence > s.sequence for s in self.streams)
+        """Whether rows came that did not go through; a circuit that stopped waits for none."""
+        going = self.stopped is None and not self.is_lent
+        return going and any(s.table.state.next_sequence > s.sequence for s in self.streams)
+
+    @property
+    def changed(self) -> bool:
+        """Whether stored rows were deleted or replaced since they went through."""
+        return any(source.changed for source in self.streams)
 
     @property
     def waiting(self) -> int:
         """Rows that came and did not go through."""
-        behind = [s for s in self.streams if s.table.state.next_sequence > s.sequence]
+        behind = self.streams if self.is_behind else ()
         return sum(source.table.rows_since(source.sequence) for source in behind)
 
     @property
@@ -147,6 +153,8 @@ class ViewCircuit:
     def catch_up(self, held: HeldTables, ends: Mapping[int, int] | None = None) -> None:
         """All that was acknowledged before the call goes through; CircuitStopped if it cannot."""
         with self.lock:
+            if self.is_lent:
+                return  # another host does
             if self.stopped is not None:
                 if self._inputs_then == self._now(held):
                     raise CircuitStopped(self.stopped)
@@ -154,7 +162,7 @@ class ViewCircuit:
             started = time.perf_counter()
             try:
                 moved = self._go_on(held, ends)
-                while any(source.changed for source in self.streams):
+                while self.changed:
                     self._begin_anew()
                     moved = self._go_on(held, None)
             except DataError as error:
@@ -256,7 +264,7 @@ class ViewCircuit:
         with self.lock:
             sequences = [source.sequence for source in self.streams]
             may = self._began and not self.is_lent and self.stopped is None
-            if not may or sequences == self._put_away or any(s.changed for s in self.streams):
+            if not may or sequences == self._put_away or self.changed:
                 return
             state = detached(self.state())
             fresh = self.snapshot.prepare(state, self._position(sequences))

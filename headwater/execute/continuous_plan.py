@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.compile.circuit import CircuitSpec, make_circuit
 from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec, refuse_types
 from headwater.compile.upper import UpperBlock, make_upper
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
@@ -36,6 +37,7 @@ from headwater.plan.folds import (
     window_view,
 )
 from headwater.plan.leaves import cut_by
+from headwater.plan.relational.names import NotKept
 from headwater.plan.planner import ViewTimes, plan_query
 from headwater.plan.text import SparkText
 from headwater.sql.lexer import tokenize
@@ -249,6 +251,15 @@ class MadeView(Made):
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
         self.analyser = Analyser(self.world, TIMESTAMP_ZERO, known)
         self._type_all(context, text)
+        self.circuit = None if self.specs else self._circuit(tables)
+
+    def _circuit(self, tables: CatalogTables) -> CircuitSpec | None:
+        """What keeps a view without a fold, if its types are those that Spark gives it."""
+        found = make_circuit(self.query.tree, tables, self.world.terms())
+        if isinstance(found, NotKept):
+            self.plan = replace(self.plan, reason=found.reason)
+            return None
+        return found if found.types == list(self.output.select_types) else None
 
     def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
         if self._names is None:

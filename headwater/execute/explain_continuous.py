@@ -6,11 +6,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
+from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
+from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.world import World
 from headwater.errors import BindError
 from headwater.execute.catalog_tables import CatalogTables
@@ -92,7 +94,8 @@ def object_lines(context: Context, item: CatalogObject, analyze: bool) -> list[s
 
 
 def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> list[str]:
-    how = f"maintenance {view.maintenance}" if view.specs else "re-evaluated"
+    held = bool(view.specs) or (view.kept is not None and view.kept.stopped is None)
+    how = f"maintenance {view.maintenance}" if held else "re-evaluated"
     lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
     lines += _view_lines(context, view, view.maintenance)
     return [*lines, *(_measured_view(view) if analyze else [])]
@@ -119,6 +122,8 @@ def explain_view(running: Running, statement: CreateView) -> Result:
 
 def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: str) -> list[str]:
     plan, specs, upper = made.plan, made.specs, made.evaluation.upper_tier
+    if made.circuit is not None and maintenance != "deferred":
+        return _circuit_lines(made.circuit, maintenance)
     if not specs or maintenance == "deferred":
         tables = ", ".join(dict.fromkeys(str(leaf.name) for leaf in plan.leaves))
         reason = reason_of_view(plan.reason or "maintenance = 'deferred'")
@@ -129,6 +134,17 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
         lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
     lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
     return [*lines, *_over_folds(plan.upper, len(specs))]
+
+
+def _circuit_lines(circuit: CircuitSpec | ViewCircuit, maintenance: str) -> list[str]:
+    """The operators that keep a view, the last one first."""
+    if isinstance(circuit, CircuitSpec):
+        lines, stopped = circuit.lines, None
+    else:
+        lines, stopped = circuit.spec.lines, circuit.stopped
+    when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
+    told = [] if stopped is None else [f"evaluated again when read and changed: {stopped}"]
+    return [*told, when, *(f"  {line}" for line in lines)]
 
 
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
@@ -176,6 +192,14 @@ def _measured_view(view: ContinuousView) -> list[str]:
     in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
     on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
     spilled = sum(len(pipeline.runs) for pipeline in view.pipelines)
+    if view.circuit is not None:
+        kept = view.circuit
+        return [
+            f"rows taken in: {kept.counters.rows_in_line} in {kept.counters.in_line_runs} runs",
+            f"rows held: {kept.row_count}",
+            f"in memory: {kept.state_bytes} bytes",
+            *(f"  {line}" for line in kept.circuit.lines),
+        ]
     return [
         f"rows folded in line: {in_line} in {runs} runs",
         f"rows read by Spark: {on_spark} in {jobs} runs",

@@ -15,6 +15,7 @@ from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
+from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.errors import Error
 from headwater.execute.context import Context
@@ -502,6 +503,9 @@ def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, A
     pipelines = _folded(view)
     folded = bool(pipelines)
     tiers = sorted({p.fold.tier for p in pipelines} | {view.evaluation.upper_tier})
+    kept = view.kept
+    if kept is not None and kept.stopped is None:
+        return {**known, **_kept_row(view, kept)}
     seconds = sum(p.timings.total_s for p in pipelines)
     recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
     return {
@@ -515,6 +519,21 @@ def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, A
         "spilled_bytes": sum(p.runs.byte_count for p in pipelines),
         "fold_ms": round(1000 * seconds / max(sum(p.timings.count for p in pipelines), 1), 3),
         "recovery_s": round(sum(recovery), 6) if recovery else None,
+    }
+
+
+def _kept_row(view: ContinuousView, kept: ViewCircuit) -> dict[str, Any]:
+    """What is told of a view that operators keep."""
+    return {
+        "maintenance": view.maintenance,
+        "tier": "in line",
+        "progress": view.progress,
+        "waiting_rows": view.waiting,
+        "groups": kept.row_count,
+        "state_bytes": kept.state_bytes,
+        "spilled_bytes": 0,
+        "fold_ms": round(1000 * kept.timings.total_s / max(kept.timings.count, 1), 3),
+        "recovery_s": None,
     }
 
 

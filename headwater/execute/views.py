@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
+from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.view_pipeline import PipelinePlace, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.errors import BindError, Error, SettingError, StorageError
@@ -258,12 +259,13 @@ def check_kept(
     deferred = options["maintenance"] == "deferred"
     if made.specs and not deferred:
         return None
+    kept_whole = made.circuit is not None and not deferred
     whole = all(
         t.definition.kind != "stream" and t.definition.range_ticks is None for t in made.tables
     )
     reason = made.plan.reason or "maintenance = 'deferred' evaluates it at each read"
     rule = broken_rule(query, CatalogTables(context), reason)
-    if whole and deferred:
+    if whole and (deferred or kept_whole):
         return None
     if whole:
         kept = f"the view is evaluated again when its input has changed: {reason_of_view(reason)}"
@@ -364,8 +366,34 @@ def _view(
         over_stored=partial(over_stored, context, made, static, starts),
         registry=context.pipelines,
         pipelines=pipelines,
+        circuit=_circuit(context, saved, made, starts),
         maintenance=saved["maintenance"],
     )
+
+
+def _circuit(
+    context: Context, saved: Mapping[str, Any], made: MadeView, starts: Sequence[Start]
+) -> ViewCircuit | None:
+    """The circuit of a view that no fold holds; as far as its snapshot brings it."""
+    if made.circuit is None:
+        return None
+    number = circuit_number(saved)
+    names = [table.definition.name.casefold() for table in made.tables]
+    circuit = ViewCircuit(
+        number,
+        made.circuit,
+        dict(zip(names, made.tables, strict=True)),
+        dict(zip(names, starts, strict=True)),
+        made.world,
+        context.pipeline_snapshot(number),
+    )
+    circuit.take_up()
+    return circuit
+
+
+def circuit_number(saved: Mapping[str, Any]) -> str:
+    """What the snapshot of a view's circuit is called."""
+    return f"{saved['incarnation']}.circuit"
 
 
 def _made(context: Context, saved: Mapping[str, Any]) -> MadeView:
@@ -383,6 +411,7 @@ def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
     views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
     numbers = {number for item in views for number in item.definition["pipelines"]}
+    numbers |= {circuit_number(item.definition) for item in views}
     context.forget_pipelines(numbers)
     open_some(context, views)
 
