@@ -1,9 +1,9 @@
-"""The engine: threads that fire queries when their tables have something new.
+"""The engine: threads around the query machine.
 
-Owns: the registered queries, the scheduler's lock, and who waits for whom. Commits of tables only raise a
-flag here; workers pull the rows, ask the scheduler what to fire, and fire it. An error inside a query
-stops that query and nothing else; one that may pass, such as a full disk, until its next attempt. The
-decisions are the scheduler's, the baskets' and the queries' own.
+Owns: the registered queries, the lock over the machine, and the threads that do what it says. Commits of
+tables only raise a flag here; workers ask the machine what to do, pull rows and fire queries without the
+lock, and tell it how that ended. An error inside a query stops that query and nothing else; one that may
+pass, such as a full disk, until its next attempt. What is decided is the machine's.
 """
 
 from __future__ import annotations
@@ -11,29 +11,23 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.hosted import Hosted
+from headwater.engine.machine import Found, Pull, QueryMachine, Retry, State, Task, Trouble, Wait
 from headwater.engine.query import ContinuousQuery
-from headwater.engine.retries import Retries
-from headwater.engine.scheduler import Scheduler
 from headwater.engine.sharing import Sharing
 from headwater.engine.update_query import UpdateQuery, monotonic_us
 from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
-from headwater.errors import SparkEndedError, StorageError
+from headwater.errors import Error, SparkEndedError, StorageError
 from headwater.kernel.kernel import without_waiting
 from headwater.storage.disk import may_pass
 from headwater.storage.streaming.seen import Needs, SeenTable
 
-Act = Literal["pull", "fire", "retry"]
-
-FLUSH_ATTEMPTS = 2  # the first may meet an error of the past
-IDLE_S = 5.0
-ARRIVAL_MARGIN_S = 0.0005
 CLOSE_PATIENCE_S = 30.0
 NO_TICK_BEFORE = -(1 << 63)
 
@@ -46,25 +40,12 @@ class Engine:
         self._lock = threading.Lock()
         self._work = threading.Condition(self._lock)
         self._quiet = threading.Condition(self._lock)
-        self._scheduler = Scheduler()
-        self._retries = Retries()
+        self._machine = QueryMachine()
         self._sharing = Sharing()
         self._queries: dict[str, Hosted] = {}
-        self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
         self._tables: dict[int, SeenTable] = {}
         self._arrivals: dict[int, Arrivals] = {}  # of tables that update queries read
-        self._dirty: dict[int, float] = {}  # tables with something new, and since when
-        self._since: dict[str, float] = {}  # by query: since when it was not pulled
-        self._pulling: set[str] = set()
-        self._running: set[str] = set()
-        self._again: set[str] = set()  # to be pulled
-        self._offered: set[str] = (
-            set()
-        )  # with instants to answer: fired before they are pulled again
-        self._parked: set[str] = set()  # to be fired when Spark runs again
-        self.spark_settled: Callable[[], bool] = lambda: True  # it runs, or never will
         self._rows_before = 0  # that queries took in which are gone
-        self._hurrying = 0  # flushes under way: nothing is held back
         self._closing = False
         self._workers = [
             threading.Thread(target=self._serve, name=f"headwater-engine-{n}", daemon=True)
@@ -73,6 +54,7 @@ class Engine:
         self._started = False
         self._opened = False
         self._absent: dict[int, SeenTable] = {}
+        self.spark_settled: Callable[[], bool] = lambda: True  # it runs, or never will
         self.on_failure: Callable[[Hosted], None] | None = None
         self.on_state: Callable[[Hosted], None] = lambda _query: None  # it stopped, or goes on
         self.on_change: Callable[[], None] = lambda: None  # a query came, or may go elsewhere
@@ -90,23 +72,31 @@ class Engine:
         name = query.name.casefold()
         if query.state == "running":
             query.share(self._sharing)
+        if isinstance(query, ContinuousView):
+            query.on_well = partial(self._well, query)
         with self._lock:
             if self._opened:
                 self._start()
             if isinstance(query, UpdateQuery):
                 numbers = [table.definition.id for table in query.tables]
                 query.arrivals[:] = [self._arrivals.setdefault(n, Arrivals()) for n in numbers]
-            if name in self._queries:
-                self._unread(name)  # it takes the place of another, at once
-            else:
-                self._scheduler.add(name, priority=query.priority, max_wait=query.max_wait_s)
-            self._queries[name] = query
+            written = query.writes
+            self._machine.added(
+                name,
+                {table.definition.id for table in query.tables},
+                state=query.state,
+                writes=None if written is None else written.definition.id,
+                priority=query.priority,
+                max_wait=query.max_wait_s,
+                once=query.once,
+            )
+            self._queries[name] = query  # it may take the place of another, at once
+            self._forget_unread()
             for table in query.tables:
                 number = table.definition.id
-                self._readers.setdefault(number, set()).add(name)
                 self._tables[number] = table
                 table.on_show = self._teller(number)
-                self._dirty.setdefault(number, time.perf_counter())
+                self._machine.rows(number, time.perf_counter())
             self._work.notify_all()
         self._let_go(query)
         self.on_change()
@@ -140,7 +130,7 @@ class Engine:
             if arrivals is not None and table is not None:
                 arrivals.note(table.state.next_sequence, monotonic_us())
             with self._lock:
-                self._dirty.setdefault(number, time.perf_counter())
+                self._machine.rows(number, time.perf_counter())
                 self._work.notify()
 
         return tell
@@ -158,11 +148,8 @@ class Engine:
             query = self._queries.pop(key, None)
             if query is None:
                 return None
-            self._scheduler.remove(key)
-            self._offered.discard(key)
-            self._retries.forget(key)
-            self._parked.discard(key)
-            self._unread(key)
+            self._machine.removed(key)
+            self._forget_unread()
             self._wait_for(key)
         self._rows_before += _rows_of([query])
         query.leave()
@@ -170,14 +157,11 @@ class Engine:
             self._let_go_of(table)
         return query
 
-    def _unread(self, key: str) -> None:
-        """A query reads its tables no more; holds the lock."""
-        for number in [n for n, names in self._readers.items() if key in names]:
-            self._readers[number].discard(key)
-            if not self._readers[number]:
-                del self._readers[number]
-                self._tables.pop(number).on_show = None
-                self._arrivals.pop(number, None)
+    def _forget_unread(self) -> None:
+        """Tables that nobody reads tell nobody; holds the lock."""
+        for number in [n for n in self._tables if not self._machine.readers_of(n)]:
+            self._tables.pop(number).on_show = None
+            self._arrivals.pop(number, None)
 
     def hosted(self, name: str) -> Hosted | None:
         """The query or view of that name."""
@@ -239,40 +223,57 @@ class Engine:
     def readers_of(self, table: int) -> list[str]:
         """The names of the queries that read a table."""
         with self._lock:
-            return sorted(self._queries[n].name for n in self._readers.get(table, ()))
+            return sorted(self._queries[n].name for n in self._machine.readers_of(table))
 
     def pause(self, query: Hosted) -> None:
         """No firing starts any more; what is complete waits."""
         with self.staying([query]):
-            with self._lock:
-                query.state = "paused"
-                self._retries.forget(query.name.casefold())
-                self._withdraw(query.name.casefold())
-                self._wait_for(query.name.casefold())
+            self._stand_still(query)
             query.leave()
+
+    def _stand_still(self, query: Hosted) -> None:
+        """The query is paused, and nothing of it is under way."""
+        key = query.name.casefold()
+        with self._lock:
+            self._machine.paused(key)
+            query.state = "paused"
+            self._wait_for(key)
 
     def resume(self, query: Hosted) -> None:
         """Goes on where the query stands, also after an error."""
         with self.staying([query]):
+            self._stand_still(query)
+            try:
+                query.attach()
+                query.share(self._sharing)
+            except Exception as error:
+                self.fail(query, error)
+                raise
             with self._lock:
-                self._retries.forget(query.name.casefold())
-                self._wait_for(query.name.casefold())
-            query.attach()
-            query.share(self._sharing)
-            with self._lock:
-                query.state, query.error, query.careful = "running", None, False
-                now = time.perf_counter()
-                self._dirty |= {table.definition.id: now for table in query.tables}
+                self._machine.resumed(query.name.casefold())
+                query.state, query.error = "running", None
                 self._work.notify_all()
+
+    @contextlib.contextmanager
+    def standing_still(self, queries: Sequence[Hosted]) -> Iterator[None]:
+        """The queries do nothing meanwhile, and take up their places anew."""
+        with self.staying(queries):
+            going = [query for query in queries if query.state in ("running", "retrying")]
+            for query in going:
+                self.pause(query)
+            try:
+                yield
+            finally:
+                for query in going:
+                    with contextlib.suppress(Error):  # it has failed: the others go on
+                        self.resume(query)
 
     def lend(self, query: Hosted, place: Elsewhere) -> None:
         """Another host answers the query from now on; what it holds is put away."""
         key = query.name.casefold()
         with self._lock:
             query.elsewhere = place
-            self._retries.forget(key)
-            self._withdraw(key)
-            self._parked.discard(key)
+            self._machine.lent(key)
             self._wait_for(key)
         query.leave()
         try:
@@ -283,177 +284,116 @@ class Engine:
 
     def take_back(self, query: Hosted) -> None:
         """The query is answered here again, from where its results say."""
-        if query.state == "retrying":
-            query.state = "running"
         query.attach()
         query.share(self._sharing)
         with self._lock:
             query.elsewhere = None
-            now = time.perf_counter()
-            self._dirty |= {table.definition.id: now for table in query.tables}
+            self._machine.taken_back(query.name.casefold())
+            query.state = self._machine.state_of(query.name.casefold())
             self._work.notify_all()
         self._let_go(query)
+
+    def told(self, query: Hosted, state: State, error: BaseException | None) -> None:
+        """The host that answers a query says how it stands."""
+        with self._lock:
+            if self._queries.get(query.name.casefold()) is query:
+                self._machine.told(query.name.casefold(), state)
+            query.state, query.error = state, error
+        if state == "failed" and self.on_failure is not None:
+            self.on_failure(query)
+
+    def _well(self, query: Hosted) -> None:
+        """A view that had failed was read without an error."""
+        with self._lock:
+            if self._queries.get(query.name.casefold()) is query:
+                self._machine.well(query.name.casefold())
+                self._work.notify()
+            query.state, query.error = "running", None
+            self.on_state(query)
 
     def let_go_of(self, table: SeenTable) -> None:
         """What is still needed of a table is asked again: its clock was set back."""
         self._let_go_of(table)
 
-    def _withdraw(self, key: str) -> None:
-        self._scheduler.withdraw(key)
-        self._offered.discard(key)
-
     def _wait_for(self, key: str) -> None:
-        while key in self._running or key in self._pulling:
+        while self._machine.is_busy(key):
             self._quiet.wait(0.1)
 
     # Work
 
     def _serve(self) -> None:
-        while True:
-            with self._lock:
-                task = self._next_task()
-                if task is None:
-                    return
-            act, name = task
-            query = self._queries.get(name)
-            if act == "retry":
-                self._retry(name, query)
-            elif act == "pull":
-                self._pull(name, query)
+        while (work := self._next_work()) is not None:
+            task, query = work
+            if isinstance(task, Pull):
+                self._pull(query, task)
+            elif isinstance(task, Retry):
+                self._retry(query)
             else:
-                self._fire(name, query)
+                query.careful = task.careful
+                self._fire(query)
 
-    def _next_task(self) -> tuple[Act, str] | None:
-        """What to do next, with which query; None at the end. Holds the lock."""
-        while not self._closing:
-            tried = self._retries.take(time.monotonic())
-            if tried is not None:
-                self._pulling.add(tried)
-                return "retry", tried
-            for number, since in self._dirty.items():
-                for name in self._readers.get(number, ()):
-                    self._again.add(name)
-                    self._since.setdefault(name, since)
-            self._dirty.clear()
-            for name in sorted(self._again):
-                if name not in self._pulling | self._running | self._offered | self._parked:
-                    self._again.discard(name)
-                    if self._runs_here(name):
-                        self._pulling.add(name)
-                        return "pull", name
-            now = time.monotonic()
-            fired = self._scheduler.next(now)
-            if fired is not None:
-                fired = self._stalest(fired)
-                self._offered.discard(fired)
-                self._running.add(fired)
-                return "fire", fired
-            self._quiet.notify_all()
-            self._work.wait(self._patience(now))
-            self._look_at_wall()
+    def _next_work(self) -> tuple[Task, Hosted] | None:
+        """What to do next with which query; None at the end."""
+        with self._lock:
+            while not self._closing:
+                now, wall_us = time.monotonic(), time.time_ns() // 1000
+                task = self._machine.next(now, wall_us, self._stalest)
+                if not isinstance(task, Wait):
+                    return task, self._queries[task.name]
+                self._work.wait(task.seconds)
         return None
 
-    def _runs_here(self, name: str) -> bool:
-        query = self._queries.get(name)
-        return query is not None and query.state == "running" and query.elsewhere is None
-
-    def _stalest(self, first: str) -> str:
+    def _stalest(self, first: str, others: Sequence[str]) -> str:
         """Keys of all update queries compete: the one whose turn it is may give way (US10)."""
-        names = [first, *sorted(self._offered - {first})]
-        found = [(name, self._queries.get(name)) for name in names]
-        rivals = {
-            n: query for n, query in found if isinstance(query, UpdateQuery) and query.competes
-        }
+        due = [(name, self._queries[name]) for name in (first, *others)]
+        rivals = {n: query for n, query in due if isinstance(query, UpdateQuery) and query.competes}
         if first not in rivals or len(rivals) < 2:
             return first
         chosen = choose([query.offer() for query in rivals.values()], monotonic_us())
         if chosen is None:
             return first
-        name, count = str(chosen[0]), chosen[1]
-        rivals[name].wanted = count
-        if name != first:
-            self._scheduler.give_way(first, name)
-            self._offered.add(first)
+        name = str(chosen[0])
+        rivals[name].wanted = chosen[1]
         return name
 
-    def _patience(self, now: float) -> float:
-        """How long nothing can become due without a commit."""
-        wake = self._scheduler.wake_at(now)
-        waits = [IDLE_S] if wake is None else [max(wake - now, 0.0)]
-        retry = self._retries.wake_at()
-        waits += [] if retry is None else [max(retry - now, 0.0)]
-        wall = time.time()
-        for query in self._queries.values():
-            due = self._arrival_due(query)
-            if due is not None:
-                waits.append(max(due / 1e6 - wall, 0.0) + ARRIVAL_MARGIN_S)
-        return min(waits)
-
-    def _arrival_due(self, query: Hosted) -> int | None:
-        """When the next instant of a query over arrival times comes, in µs; None if data decides."""
-        name = query.name.casefold()
-        busy = name in self._offered | self._pulling | self._running | self._parked
-        return query.wall_due if self._runs_here(name) and not busy else None
-
-    def _look_at_wall(self) -> None:
-        """Tables with arrival time whose next instant has come are told the time."""
-        now = time.time_ns() // 1000
-        for query in self._queries.values():
-            due = self._arrival_due(query)
-            if due is not None and due <= now:
-                self._again.add(query.name.casefold())
-
-    def _pull(self, name: str, query: Hosted | None) -> None:
-        enough = early = False
-        failure: BaseException | None = None
+    def _pull(self, query: Hosted, task: Pull) -> None:
+        found: Found = "nothing"
+        mark = None
         try:
-            if query is not None:
-                self._tick(query)
-                enough = query.pull(self._since.pop(name, None))
-                early = not enough and query.wants_early
+            self._tick(query)
+            if query.pull(task.since):
+                found, mark = "due", query.due_until() if task.marked else None
+            elif query.wants_early:
+                found = "early"
         except BaseException as error:
-            failure = error
+            self._ended(query, error)
+            return
         with self._lock:
-            self._pulling.discard(name)
-            if failure is not None and query is not None:
-                self._fail(query, failure)
-            elif not (enough or early):
-                self._is_well(name, query)
-            elif self._queries.get(name) is query and query is not None:
-                held_back = query.max_wait_s is not None and not self._hurrying
-                self._scheduler.offer(name, time.monotonic(), enough=not held_back)
-                if not held_back:
-                    self._offered.add(name)
-            self._quiet.notify_all()
-            self._work.notify()
+            now = time.monotonic()
+            self._machine.pulled(task.name, found, now, query.wall_due, mark)
+            if found == "nothing":
+                self._is_well(query)
+            self._wake()
 
-    def _retry(self, name: str, query: Hosted | None) -> None:
+    def _retry(self, query: Hosted) -> None:
         """A query whose error may be over takes up its place again."""
-        failure: BaseException | None = None
         try:
-            if query is not None and query.state == "retrying":
-                query.attach()
-                query.share(self._sharing)
+            query.attach()
+            query.share(self._sharing)
         except BaseException as error:
-            failure = error
+            self._ended(query, error)
+            return
         with self._lock:
-            self._pulling.discard(name)
-            if query is not None and failure is not None:
-                self._fail(query, failure)
-            elif query is not None and query.state == "retrying":
-                query.state, query.careful = "running", False
+            self._machine.retried(query.name.casefold())
+            if self._show_state(query):
                 self.on_state(query)
-                self._again.add(name)
-            self._quiet.notify_all()
-            self._work.notify()
+            self._wake()
 
-    def _is_well(self, name: str, query: Hosted | None) -> None:
+    def _is_well(self, query: Hosted) -> None:
         """Whatever failed before is over; holds the lock."""
-        if query is not None and query.state == "running":
-            if query.error is not None:
-                query.error = None
-                self.on_state(query)
-            self._retries.forget(name)
+        if query.state == "running" and query.error is not None:
+            query.error = None
+            self.on_state(query)
 
     def _tick(self, query: Hosted) -> None:
         """Closes arrival times up to now, where an instant has come that no row has closed yet."""
@@ -465,33 +405,60 @@ class Engine:
             if table.definition.by_arrival and (closed is None or closed < due):
                 table.tick()
 
-    def _fire(self, name: str, query: Hosted | None) -> None:
+    def _fire(self, query: Hosted) -> None:
         started = time.monotonic()
-        failure: BaseException | None = None
-        waits = False
+        trouble: Trouble | None = None
         try:
-            if query is not None and query.state == "running" and query.elsewhere is None:
-                with without_waiting():  # others that need no Spark have work for this thread
-                    query.fire()
-                self._put_away(query)
-                self._let_go(query)
+            with without_waiting():  # others that need no Spark have work for this thread
+                query.fire()
+            self._put_away(query)
+            self._let_go(query)
         except BaseException as error:
-            waits = isinstance(error, SparkEndedError)
-            may = query is not None and (waits or not (query.careful or may_pass(error)))
-            failure = None if may and self._try_again(query, careful=not waits) else error
+            trouble = _trouble(error)
+            if not self._goes_on(query, trouble):
+                self._ended(query, error, time.monotonic() - started)
+                return
         with self._lock:
-            self._running.discard(name)
             now = time.monotonic()
-            if query is not None and failure is not None:
-                self._fail(query, failure)
-            elif query is not None and name in self._queries:
-                self._is_well(name, query)
-                self._again.add(name)  # more may have come, or be left, since
-                if waits and not self.spark_settled():
-                    self._parked.add(name)
-            self._scheduler.finished(name, now, now - started)
-            self._quiet.notify_all()
-            self._work.notify()
+            self._machine.fired(
+                query.name.casefold(),
+                now,
+                now - started,
+                query.answered_until,
+                without_spark=trouble == "no spark" and not self.spark_settled(),
+            )
+            self._is_well(query)
+            self._wake()
+
+    def _goes_on(self, query: Hosted, trouble: Trouble) -> bool:
+        """After an error in a firing: whether the query has taken up its place for another one."""
+        with self._lock:
+            if not self._machine.tries_again(query.name.casefold(), trouble):
+                return False
+        try:
+            query.attach()
+        except Exception:  # the first error is told
+            return False
+        return True
+
+    def _ended(self, query: Hosted, error: BaseException, cost_s: float = 0.0) -> None:
+        """What was under way with a query has raised an error."""
+        with self._lock:
+            self._fail(query, error, cost_s)
+            self._wake()
+
+    def _wake(self) -> None:
+        """Something has changed: there may be work, or nothing left to wait for; holds the lock."""
+        self._quiet.notify_all()
+        self._work.notify()
+
+    def _show_state(self, query: Hosted) -> bool:
+        """The query shows what the machine has decided; whether it is still registered."""
+        key = query.name.casefold()
+        known = self._queries.get(key) is query
+        if known:
+            query.state = self._machine.state_of(key)
+        return known
 
     def _put_away(self, query: Hosted) -> None:
         """A snapshot that finds no room is one less: the one before holds, the next comes in time."""
@@ -505,18 +472,8 @@ class Engine:
         """Those that Spark's end has stopped go on where they were once it runs again, or fail."""
         with self._lock:
             if self.spark_settled():
-                self._parked.clear()
+                self._machine.spark_settled()
                 self._work.notify_all()
-
-    def _try_again(self, query: Hosted | None, careful: bool) -> bool:
-        """After an error in a firing: again; careful is by instant, so that good ones are answered."""
-        assert query is not None
-        query.careful = query.careful or careful
-        try:
-            query.attach()
-        except Exception:  # the first error is told
-            return False
-        return True
 
     def _let_go(self, query: Hosted) -> None:
         """Tells the query's tables which of their rows are still needed, once all queries are there."""
@@ -529,8 +486,7 @@ class Engine:
         if definition.kind != "stream" and definition.range_ticks is None:
             return  # its rows stay
         with self._lock:  # as one step: a query that is added meanwhile says what it needs after it
-            names = self._readers.get(number, ())
-            known = [self._queries[n] for n in names if n in self._queries]
+            known = [self._queries[name] for name in self._machine.readers_of(number)]
             readers = [query for query in known if query.elsewhere is None]
             others = list(self.needs_elsewhere(number))
             sequences = [reader.needed_sequence(number) for reader in readers]
@@ -558,27 +514,29 @@ class Engine:
         """A query cannot go on here."""
         with self._lock:
             query.elsewhere = None
+            self._wait_for(query.name.casefold())
             self._fail(query, error)
+            self._wake()
 
-    def _fail(self, query: Hosted, error: BaseException) -> None:
+    def _fail(self, query: Hosted, error: BaseException, cost_s: float = 0.0) -> None:
         """An error inside a query stops that query, for good or for a while; holds the lock."""
-        name, passing = query.name.casefold(), may_pass(error)
+        key, passing = query.name.casefold(), may_pass(error)
         query.state, query.error = "retrying" if passing else "failed", error
+        if self._machine.is_busy(key) or key in self._queries:
+            self._machine.failed(key, time.monotonic(), passing=passing, cost=cost_s)
+            self._show_state(query)  # it may have been paused meanwhile
         self.on_state(query)
         query.leave()
-        if self._queries.get(name) is query:
-            self._withdraw(name)
-            if passing:
-                self._retries.failed(name, time.monotonic())
-        if not passing and self.on_failure is not None:
+        if query.state == "failed" and self.on_failure is not None:
             self.on_failure(query)
 
     # Waiting
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Waits until everything complete at the call has been answered; False if time ran out.
+        """Waits until what was acknowledged and complete at the call is answered; False if time ran out.
 
-        What waits for its next attempt gets it now; what fails then goes on waiting.
+        What comes meanwhile is not waited for. What waits for its next attempt gets it now; what fails then
+        goes on waiting.
         """
         until = None if timeout_s is None else time.monotonic() + timeout_s
         rounds = len(self.all_hosted())  # results go through so many queries at most
@@ -594,39 +552,20 @@ class Engine:
         return True
 
     def _flush_here(self, until: float | None) -> bool:
-        attempts = FLUSH_ATTEMPTS
         with self._lock:
             if not self._started:
                 return True
-            self._hurrying += 1
+            flush = self._machine.flush_begins()
+            self._work.notify_all()
             try:
-                self._again.update(self._queries)
-                quiet = self._wait_until_quiet(until)
-                while quiet and attempts and self._retries.wake_at() is not None:
-                    attempts -= 1
-                    self._retries.hurry(time.monotonic())
-                    quiet = self._wait_until_quiet(until)
-                return quiet
+                while not flush.done and not self._closing:
+                    left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
+                    if left <= 0:
+                        return False
+                    self._quiet.wait(left)
+                return True
             finally:
-                self._hurrying -= 1
-
-    def _wait_until_quiet(self, until: float | None) -> bool:
-        self._work.notify_all()
-        while not self._is_quiet():
-            left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
-            if left <= 0:
-                return False
-            self._quiet.wait(left)
-        return True
-
-    def _is_quiet(self) -> bool:
-        if self._closing:
-            return True
-        waiting = any(self._runs_here(name) for name in self._again)
-        retry = self._retries.wake_at()
-        tried = retry is not None and retry <= time.monotonic()
-        busy = self._dirty or self._pulling or self._running or self._offered or tried
-        return not (busy or waiting)
+                self._machine.flush_ends(flush)
 
     def close(self) -> None:
         """Ends after the firings under way."""
@@ -653,3 +592,10 @@ def _rows_of(queries: Iterable[Hosted]) -> int:
     """How many rows queries have taken in; what several share counts once."""
     counters = {id(c): c for query in queries for c in query.all_counters}
     return sum(c.rows_in_line + c.rows_on_spark for c in counters.values())
+
+
+def _trouble(error: BaseException) -> Trouble:
+    """What an error in a firing means for what comes next."""
+    if isinstance(error, SparkEndedError):
+        return "no spark"
+    return "passing" if may_pass(error) else "lasting"

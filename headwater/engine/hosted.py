@@ -7,7 +7,9 @@ from typing import Protocol
 
 from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.fold_run import Counters
+from headwater.engine.machine import State
 from headwater.engine.sharing import Sharing
+from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 
@@ -18,9 +20,10 @@ class Hosted(Protocol):
     tables: Sequence[StreamingTable]
     priority: int
     max_wait_s: float | None
-    state: str  # "running" | "paused" | "retrying" | "failed"
+    state: State  # as the machine has decided
     error: BaseException | None
-    careful: bool  # an error is told at once; else the firing is tried again, instant by instant
+    once: bool  # an error is told at once; else the firing is tried again, carefully
+    careful: bool  # after an error: one result at a time, so that good ones are answered
     elsewhere: Elsewhere | None  # the host that answers it instead of this one
     wall_due: int | None  # when the wall clock brings something to do, in µs
 
@@ -39,6 +42,17 @@ class Hosted(Protocol):
     @property
     def wants_early(self) -> bool:
         """Whether there is something to do before it must fire."""
+
+    @property
+    def writes(self) -> SeenTable | None:
+        """The table that its results go to, where others may read them."""
+
+    def due_until(self) -> float:
+        """After a pull: what `answered_until` reaches once all that is due now is answered."""
+
+    @property
+    def answered_until(self) -> float:
+        """How far it has answered; it never goes back but with its place."""
 
     def fire(self) -> int:
         """Does what there is to do; how many results it gave."""

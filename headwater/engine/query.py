@@ -9,6 +9,7 @@ goes on from what the sink holds. One thread at a time fires a query; the schedu
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
+from headwater.engine.machine import State
 from headwater.engine.merges import Ticks
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
@@ -56,6 +58,7 @@ from headwater.plan.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.table import StreamingTable
 
+ALL_INSTANTS = 1 << 40
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
@@ -80,7 +83,7 @@ class ContinuousQuery:
     wish: str = "auto"
     priority: int = 0
     max_wait_s: float | None = None
-    state: str = "running"  # "running" | "paused" | "retrying" | "failed"
+    state: State = "running"
     error: BaseException | None = None
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
@@ -93,6 +96,7 @@ class ContinuousQuery:
     snapshot: SnapshotFile | None = None
     functions: QueryFunctions = field(default_factory=QueryFunctions)
     elsewhere: Elsewhere | None = None
+    once: bool = False
     careful: bool = False  # after an error: one instant at a time, so that good ones are answered
     wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
     results: int = 0
@@ -244,6 +248,25 @@ class ContinuousQuery:
             self.due_since = since
         self.wall_due = next_on_wall(self.sampling, self.tables, self.readers)
         return due
+
+    @property
+    def writes(self) -> StreamingTable | None:
+        """The table of a materialized view."""
+        return self.sink.table
+
+    def due_until(self) -> float:
+        """The last complete instant, or how many are answered then."""
+        due = self.sampling.due(self.readers, ALL_INSTANTS)
+        if self.sampling.counted:
+            return self.sampling.count + len(due)
+        return due[-1].tick if due else -math.inf
+
+    @property
+    def answered_until(self) -> float:
+        """The last instant that was answered, or how many were."""
+        if self.sampling.counted:
+            return self.sampling.count
+        return -math.inf if self.sampling.after is None else self.sampling.after
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""

@@ -12,6 +12,7 @@ from headwater.engine.feed import FeedCursor
 from headwater.engine.merges import Ticks
 from headwater.engine.result_changes import Changes
 from headwater.engine.sampling import Instant
+from headwater.storage.streaming.table import StreamingTable
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,10 @@ class Evaluated:
 
 class Sink(Protocol):
     """Where a query's results go, durably and in order."""
+
+    @property
+    def table(self) -> StreamingTable | None:
+        """Where others read them as rows."""
 
     def last(self) -> tuple[int, dict[str, Any]] | None:
         """The tick and the note of the newest result that is durable."""

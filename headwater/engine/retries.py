@@ -7,6 +7,8 @@ passes in the time. It has no lock: the caller calls it under its own.
 
 from __future__ import annotations
 
+import math
+
 FIRST_PAUSE_S = 0.1
 LONGEST_PAUSE_S = 30.0
 
@@ -31,9 +33,13 @@ class Retries:
             del self._due[name]
         return name
 
-    def hurry(self, now: float) -> None:
-        """The time of all has come."""
-        self._due = dict.fromkeys(self._due, now)
+    def hurry(self, name: str) -> None:
+        """Its time has come."""
+        if name in self._due:
+            self._due[name] = -math.inf
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._due
 
     def wake_at(self) -> float | None:
         """When the next one is tried; None if none waits."""

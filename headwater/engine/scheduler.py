@@ -162,6 +162,16 @@ class Scheduler:
         first = _top(self._held)
         return None if first is None else max(now, first.deadline)
 
+    def is_running(self, factory: str) -> bool:
+        """Whether it is claimed."""
+        known = self._factories.get(factory)
+        return known is not None and known.running
+
+    def is_offered(self, factory: str) -> bool:
+        """Whether its inputs hold something that it has not been claimed for."""
+        known = self._factories.get(factory)
+        return known is not None and known.offer is not _Offer.NOTHING
+
     # Tests
 
     def validate(self) -> None:

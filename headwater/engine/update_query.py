@@ -9,6 +9,7 @@ a newer result. One thread at a time pulls or fires a query; others may ask how 
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -24,6 +25,7 @@ from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
 from headwater.engine.fold_run import Counters
 from headwater.engine.load import Load
+from headwater.engine.machine import State
 from headwater.engine.newest_results import NewestResults, times_of
 from headwater.engine.query_parts import Beginning, Evaluated, Timings
 from headwater.engine.query_sinks import LogSink
@@ -72,10 +74,11 @@ class UpdateQuery:
     world: World
     priority: int = 0
     max_wait_s: float | None = None
-    state: str = "running"
+    state: State = "running"
     error: BaseException | None = None
     snapshot: SnapshotFile | None = None
     elsewhere: Elsewhere | None = None
+    once: bool = False
     careful: bool = False  # after an error: one key at a time, so that good ones are answered
     wall_due: int | None = None
     results: int = 0
@@ -302,6 +305,25 @@ class UpdateQuery:
         """Nothing is early: a key that waits is due."""
         return False
 
+    writes = None
+
+    def due_until(self) -> float:
+        """The number of the last row that came; of windows, the tick up to which they are closed."""
+        if isinstance(self.queue, WindowQueue):
+            closed = self._source.closed
+            return -math.inf if closed is None else closed
+        return self._source.handed_on + self._source.waiting()
+
+    @property
+    def answered_until(self) -> float:
+        """The number of the oldest row that waits; of windows, the tick up to which all were processed."""
+        with self._lock:
+            if isinstance(self.queue, WindowQueue):
+                closed = self._source.closed
+                return -math.inf if closed is None or self._is_ready else closed
+            oldest = self.queue.oldest_seq
+        return self._source.handed_on if oldest is None else oldest
+
     def fire(self) -> int:
         """Processes the next keys; 1 if results were stored."""
         started, now = time.perf_counter(), self.clock()
@@ -353,8 +375,6 @@ class UpdateQuery:
         with self._lock:
             now = max(self.clock(), self.queue.last_time)
             self.queue.deliver(batch, now)  # type: ignore[arg-type]  # it is the queue's own
-            if self.careful and not self._is_ready:
-                self.careful = False
 
     def _measured(self, count: int, seconds: float) -> None:
         """How many keys a firing can take is learned from what this one took; not from the first on Spark."""

@@ -70,6 +70,11 @@ class UpdateSource:
         return tuple(self._cursors)
 
     @property
+    def handed_on(self) -> int:
+        """How many rows were handed on."""
+        return self._next
+
+    @property
     def closed(self) -> int | None:
         """The tick up to which no row can be handed on any more."""
         marks = [self._closed(number) for number in range(len(self._feeds))]

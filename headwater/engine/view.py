@@ -19,6 +19,7 @@ from headwater.compile.fold import FoldSpec
 from headwater.engine.elsewhere import Elsewhere, HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
+from headwater.engine.machine import State
 from headwater.engine.sampling import Instant
 from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
@@ -56,14 +57,17 @@ class ContinuousView:
     maintenance: str = "split"
     priority: int = 0
     max_wait_s: float | None = None
-    state: str = "running"
+    state: State = "running"
     error: BaseException | None = None
     elsewhere: Elsewhere | None = None
-    careful: bool = True  # an error is told at once
+    once: bool = True  # an error is told at once
+    careful: bool = False
     wall_due: int | None = None
 
     def __post_init__(self) -> None:
         self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
+        self.on_well: Callable[[], None] = lambda: None  # it was read after an error
+        self._fired = 0
         self._reading = threading.Lock()  # one makes a version, the others wait for it
 
     # What the engine asks
@@ -125,8 +129,20 @@ class ContinuousView:
         """Nothing is early: a view has no instants."""
         return False
 
+    writes = None
+
+    def due_until(self) -> float:
+        """A firing folds all that was there when it began."""
+        return self._fired + 1
+
+    @property
+    def answered_until(self) -> float:
+        """How often it has fired."""
+        return self._fired
+
     def fire(self) -> int:
         """Folds what came; an eager view makes its result too."""
+        self._fired += 1
         if self.kept is not None:
             self._go_through(self.kept)
         for pipeline in self.pipelines:
@@ -186,7 +202,7 @@ class ContinuousView:
 
     def _is_well(self) -> None:
         if self.state in ("failed", "retrying"):
-            self.state, self.error = "running", None
+            self.on_well()
 
     def _go_through(self, circuit: ViewCircuit) -> None:
         """What came goes through the circuit; one that stops leaves the view to Spark."""

@@ -614,15 +614,10 @@ def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Resu
         query = context.engine.find(item.name)
         if query is None or not any(leaf.window.kind == "landmark" for leaf in query.plan.leaves):
             raise BindError(f"query {statement.name} has no landmark window", sqlstate="55000")
-        before = query.state
-        with context.engine.staying([query]):
-            context.engine.pause(query)
+        with context.engine.standing_still([query]):
             query.reset_landmark(_landmarks(query, statement))
             saved = {**item.definition, "beginning": query.beginning.as_json()}
             context.catalog.change(item, saved)
-            query.state = before
-            if before == "running":
-                context.engine.resume(query)
     return Result("ALTER QUERY")
 
 

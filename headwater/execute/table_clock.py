@@ -7,15 +7,13 @@ instants, and see nothing of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
 
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery
-from headwater.errors import BindError, DataError, Error, SettingError
+from headwater.errors import BindError, DataError, SettingError
 from headwater.execute.context import Context, Running
 from headwater.result import Result
 from headwater.sql.statements.alter import AlterTableSetClock, AlterTableSetMaxClockAhead
@@ -36,7 +34,7 @@ def set_clock(running: Running, statement: AlterTableSetClock) -> Result:
             raise DataError("the time is out of range", sqlstate="22008")
         readers = [q for q in context.engine.named() if any(t is table for t in q.tables)]
         engine = context.engine
-        with engine.staying(engine.reading(table)), _standing_still(context, readers):
+        with engine.staying(engine.reading(table)), engine.standing_still(readers):
             _check_places(context, table, readers, tick)
             clocks.set_clock(table, tick)
         context.engine.let_go_of(table)
@@ -51,22 +49,6 @@ def _check_kind(table: StreamingTable) -> None:
             f"{definition.kind} {definition.name} takes its time {why}, and its clock cannot be set",
             sqlstate="55000",
         )
-
-
-@contextmanager
-def _standing_still(context: Context, readers: list[AnyQuery]) -> Iterator[None]:
-    """The queries do nothing meanwhile, and take up their places anew."""
-    going = [query for query in readers if query.state in ("running", "retrying")]
-    for query in going:
-        context.engine.pause(query)
-    try:
-        yield
-    finally:
-        for query in going:
-            try:
-                context.engine.resume(query)
-            except Error as error:  # the others go on; RESUME QUERY tries this one again
-                query.state, query.error = "failed", error
 
 
 def _check_places(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.engine.machine import State
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
@@ -257,7 +258,7 @@ class UpdatePlace:
     sink: LogSink
     beginning: Beginning
     options: dict[str, Any]
-    state: str = "running"
+    state: State = "running"
     snapshot: SnapshotFile | None = None
 
 

@@ -85,7 +85,7 @@ class Lent:
         """The view over every row acknowledged before the call."""
         version = _kept(view, self._ask("read"))
         if view.state in ("failed", "retrying"):
-            view.state, view.error = "running", None
+            self.seat.context.engine.told(view, "running", None)
         return version
 
     def newest_results(self, query: UpdateQuery) -> pa.Table:  # noqa: ARG002
@@ -360,10 +360,8 @@ class Seat:
         lent, said = self.lent.get(str(frame.head["name"]).casefold()), frame.head["error"]
         if lent is None or not lent.valid:
             return
-        query, engine = lent.query, self.context.engine
-        query.state, query.error = frame.head["state"], said and error_from_json(said)
-        if query.state == "failed" and engine.on_failure is not None:
-            engine.on_failure(query)
+        error = said and error_from_json(said)
+        self.context.engine.told(lent.query, frame.head["state"], error)
 
     def _version(self, frame: Frame) -> None:
         """An eager view has a new result."""

@@ -22,7 +22,8 @@ class Hosted:
         self.tables: tuple[Any, ...] = ()
         self.priority, self.max_wait_s, self.state = 0, None, "running"
         self.error: BaseException | None = None
-        self.careful, self.wall_due, self.wants_early = False, None, False
+        self.once, self.careful, self.wall_due, self.wants_early = False, False, None, False
+        self.writes = None
         self.elsewhere = None
         self.all_counters: list[Any] = []
         self.tried, self.attached, self.waiting = 0, 0, True
@@ -37,6 +38,13 @@ class Hosted:
 
     def pull(self, since: float | None = None) -> bool:
         return self.waiting
+
+    def due_until(self) -> float:
+        return 1
+
+    @property
+    def answered_until(self) -> float:
+        return 0 if self.waiting else 1
 
     def fire(self) -> int:
         self.tried += 1
@@ -62,9 +70,6 @@ def engine() -> Iterator[Engine]:
 
 def add(engine: Engine, factory: Hosted) -> None:
     engine.add(factory)  # type: ignore[arg-type]
-    with engine._lock:
-        engine._again.add(factory.name)
-        engine._work.notify_all()
 
 
 def test_a_query_is_parked_until_spark_runs(engine: Engine) -> None:
