@@ -34,7 +34,7 @@ from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Piece, Stand, column
 from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
-from headwater.sql.extensions import TableReference, Valid, WindowClause
+from headwater.sql.extensions import NamedRelation, Valid, WindowClause
 from headwater.sql.extensions import VersionClause as ViewVersion
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText
@@ -69,7 +69,7 @@ class Reading:
         """How text becomes a timestamp and back."""
         return self.zone or self.context.time_zone
 
-    def rows_in_memory(self, reference: TableReference) -> pa.Table | None:
+    def rows_in_memory(self, reference: NamedRelation) -> pa.Table | None:
         """The rows of a system table, of a view, or of a query's last result; None for others."""
         context, name = self.context, str(reference.name)
         item = context.find(name)
@@ -229,7 +229,7 @@ def _instant(every: Sequence[Reading]) -> int | None:
     return None if not clocks or None in clocks else min(c for c in clocks if c is not None)
 
 
-def _check_window(found: Reading, reference: TableReference, definition: Definition) -> None:
+def _check_window(found: Reading, reference: NamedRelation, definition: Definition) -> None:
     window = reference.window
     assert window is not None
     names = {f.name.casefold() for f in definition.stored_schema}
@@ -319,7 +319,7 @@ def relation_edits(
     return relations
 
 
-def stream_view_name(number: int, reference: TableReference, function: str | None = None) -> str:
+def stream_view_name(number: int, reference: NamedRelation, function: str | None = None) -> str:
     """The name under which Spark holds the rows of a reference."""
     own = "" if function is None else f"{function}_"
     return f"headwater_{own}{number}_{reference.name.key.rpartition('.')[2]}"
@@ -369,7 +369,7 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
     return {relation.span.start: table for relation, table in named if relation is not None}
 
 
-def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
+def _relation(found: Reading, reference: NamedRelation, node: exp.Table | None) -> Relation | None:
     rows = found.rows_in_memory(reference)
     if rows is not None:
         return found.stage(rows)

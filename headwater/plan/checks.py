@@ -12,7 +12,7 @@ from headwater.plan.blocks import Tables, unknown_table
 from headwater.plan.folds import StreamColumns
 from headwater.plan.leaves import cut_by, cut_length
 from headwater.sql.duration import duration_ticks
-from headwater.sql.extensions import Cut, TableReference
+from headwater.sql.extensions import Cut, NamedRelation
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -90,7 +90,7 @@ class Checker:
         place = span.shifted(self._query.offset).place(self._text)
         return BindError(message, sqlstate="42P20", hint=hint, place=place)
 
-    def _reference(self, reference: TableReference) -> StreamColumns | None:
+    def _reference(self, reference: NamedRelation) -> StreamColumns | None:
         name, kind = reference.name, self._tables.kind(str(reference.name))
         if reference.generator is not None:
             raise self._error(
@@ -142,7 +142,7 @@ class Checker:
         self._check_window(reference, stream)
         return stream
 
-    def _check_cut_column(self, reference: TableReference, definition: StreamColumns) -> None:
+    def _check_cut_column(self, reference: NamedRelation, definition: StreamColumns) -> None:
         cut = reference.cut
         assert cut is not None
         by = cut_by(cut, definition.time)
@@ -203,7 +203,7 @@ class Checker:
             )
         self.slide(definitions[0].time_type)
 
-    def _check_window(self, reference: TableReference, definition: StreamColumns) -> None:
+    def _check_window(self, reference: NamedRelation, definition: StreamColumns) -> None:
         window = reference.window
         assert window is not None
         self._check_columns(window.keys, definition)
