@@ -106,7 +106,7 @@ def plan_query(
     try:
         split = _split(bound)
     except Unfit as unfit:
-        return replace(found, reason=unfit.reason)
+        return replace(found, reason=unfit.reason, rule=unfit.rule)
     upper = bound.rendering.of(whole_span, bound.replaced)
     folds = _distinct(split)
     single = len(folds) == 1 and _is_whole(bound, folds[0].block)

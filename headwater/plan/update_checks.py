@@ -14,7 +14,7 @@ from sqlglot import exp
 
 from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
-from headwater.plan.checks import Checker
+from headwater.plan.checks import Checker, check_times
 from headwater.plan.folds import StreamColumns
 from headwater.plan.shape import SelectBlock, blocks_of
 from headwater.sql.extensions import NamedRelation, UpdateMode
@@ -59,7 +59,7 @@ class UpdateChecker(Checker):
         assert mode is not None
         self._check_clauses(query, mode)
         found = [branch for part, start in self._selects() for branch in self._select(part, start)]
-        self._check_times([branch.definition for branch in found])
+        check_times([branch.definition for branch in found])
         if found[0].joined:
             self._check_join(found)
         else:
