@@ -6,7 +6,7 @@ Compiled once, computed at each instant or read. Whatever the whitelist does not
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import pyarrow as pa
@@ -60,6 +60,7 @@ class _Moment:
     instant: pa.Scalar
     held: HeldTables
     probes: Probes
+    known: dict[int, pa.Table] = field(default_factory=dict)  # rows of parts that were asked for
 
 
 Rows = Callable[[_Moment], pa.Table]
@@ -190,6 +191,7 @@ class _Maker:
     specs: Sequence[FoldSpec]
     tables: Tables
     functions: Terms
+    known: dict[int, _Relation] = field(default_factory=dict)  # by the identity of their plans
 
     def block(self, upper: UpperPlan) -> UpperBlock:
         """One block and those that it reads."""
@@ -225,7 +227,20 @@ class _Maker:
         return _Relation(_schema(block.names, block.types), block.rows)
 
     def _rows(self, part: FoldRows | UpperPlan) -> _Relation:
-        """The rows of a block or a fold, columns numbered from 0."""
+        """The rows of a block or a fold, columns numbered from 0; made once, computed once at a moment."""
+        key = id(part)
+        if key not in self.known:
+            found = self._made(part)
+
+            def rows(moment: _Moment) -> pa.Table:
+                if key not in moment.known:
+                    moment.known[key] = found.rows(moment)
+                return moment.known[key]
+
+            self.known[key] = _Relation(found.schema, rows)
+        return self.known[key]
+
+    def _made(self, part: FoldRows | UpperPlan) -> _Relation:
         if isinstance(part, UpperPlan):
             block = self.block(part)
             return _Relation(_schema(block.names, block.types), block.rows)

@@ -12,6 +12,23 @@ from headwater.kernel.functions import PythonFunction
 from headwater.plan.blocks import StateFunction
 from headwater.plan.folds import StreamColumns
 from headwater.sql.type_parser import parse_type
+from headwater.storage.streaming.definition import Definition
+
+
+def stream_columns(definition: Definition) -> StreamColumns:
+    """What the planner must know of a table."""
+    d = definition
+    return StreamColumns(
+        d.name,
+        d.stored_schema,
+        d.visible,
+        d.time,
+        d.time_type,
+        d.kind,
+        d.range_ticks,
+        d.update_key,
+        d.keeps_all,
+    )
 
 
 class CatalogTables:
@@ -23,19 +40,7 @@ class CatalogTables:
     def stream(self, name: str) -> StreamColumns | None:
         """A streaming table, a stream or a materialized view."""
         table = self._context.stream(name)
-        if table is None:
-            return None
-        d = table.definition
-        return StreamColumns(
-            d.name,
-            d.stored_schema,
-            d.visible,
-            d.time,
-            d.time_type,
-            d.kind,
-            d.range_ticks,
-            d.update_key,
-        )
+        return None if table is None else stream_columns(table.definition)
 
     def standard(self, name: str) -> pa.Schema | None:
         """A standard table's columns."""

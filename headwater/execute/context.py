@@ -17,7 +17,7 @@ from headwater.engine.state_runs import StateRuns
 from headwater.engine.view_pipeline import Pipelines
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.answers import Answers, SharedRows
-from headwater.expression.terms import Terms
+from headwater.expression.terms import PLAIN, Terms
 from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Kernel
@@ -73,6 +73,7 @@ class Context:
     ddl: threading.RLock = field(default_factory=threading.RLock)
     tell_functions: Callable[[], None] = lambda: None  # those who call them elsewhere
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
+    _known_terms: tuple[tuple[int, int], Terms] = ((-1, -1), PLAIN)
 
     def kept_s(self) -> float:
         """How long removed files are kept."""
@@ -239,7 +240,12 @@ class Context:
 
     def terms(self, time_zone: str | None = None) -> Terms:
         """The names that users' functions took, and the time zone that is set or given."""
-        return Terms(frozenset(self.functions), time_zone or self.time_zone)
+        if time_zone is not None:
+            return Terms(frozenset(self.functions), time_zone)
+        changes = self.function_changes, self.settings.changes
+        if self._known_terms[0] != changes:
+            self._known_terms = changes, Terms(frozenset(self.functions), self.time_zone)
+        return self._known_terms[1]
 
     def functions_in(self, identifiers: Iterable[str]) -> tuple[object, ...]:
         """The functions that a text with these identifiers calls, or that those call, as they are now."""

@@ -612,7 +612,7 @@ def reset_landmark(running: Running, statement: AlterQueryResetLandmark) -> Resu
     with context.ddl:
         item = find_query(context, statement.name, statement.text)
         query = context.engine.find(item.name)
-        if query is None or not any(leaf.window.kind == "landmark" for leaf in query.plan.leaves):
+        if query is None or not any(leaf.grows for leaf in query.plan.leaves):
             raise BindError(f"query {statement.name} has no landmark window", sqlstate="55000")
         with context.engine.standing_still([query]):
             query.reset_landmark(_landmarks(query, statement))

@@ -251,7 +251,8 @@ class MadeView(Made):
         self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
         self.analyser = Analyser(self.world, TIMESTAMP_ZERO, known)
         self._type_all(context, text)
-        self.circuit = None if self.specs else self._circuit(tables)
+        whole = all(leaf.columns.keeps_all for leaf in self.plan.leaves)
+        self.circuit = self._circuit(tables) if whole and not self.specs else None
 
     def _circuit(self, tables: CatalogTables) -> CircuitSpec | None:
         """What keeps a view without a fold, if its types are those that Spark gives it."""

@@ -28,7 +28,6 @@ from headwater.plan.folds import ContinuousPlan
 from headwater.plan.planner import ViewTimes
 from headwater.plan.text import RowsSlot, Slot, SparkText
 from headwater.plan.update_checks import is_update_query
-from headwater.plan.view_rules import reason_of_view
 from headwater.result import Result
 from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.create_view import CreateView
@@ -115,7 +114,7 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         times: ViewTimes = "at insert" if at_insert else "refused"
         made = MadeView(context, query, text, times)
         maintenance = str((statement.options or {}).get("maintenance", "split"))
-        check_kept(context, query, made, {"maintenance": maintenance})
+        check_kept(made, {"maintenance": maintenance})
         lines = _view_lines(context, made, maintenance)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
@@ -126,7 +125,7 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
         return _circuit_lines(made.circuit, maintenance)
     if not specs or maintenance == "deferred":
         tables = ", ".join(dict.fromkeys(str(leaf.name) for leaf in plan.leaves))
-        reason = reason_of_view(plan.reason or "maintenance = 'deferred'")
+        reason = plan.reason or "maintenance = 'deferred'"
         return [f"evaluated again over {tables} when read and changed: {reason}"]
     when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
     lines = [when, *_view_folds(context, specs)]

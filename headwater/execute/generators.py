@@ -21,7 +21,7 @@ from headwater.execute.tables import fresh_number
 from headwater.kernel.functions import PythonFunction, table_columns
 from headwater.kernel.kernel import Work
 from headwater.sources.python import arguments_of
-from headwater.sql.extensions import Cut, TableReference
+from headwater.sql.extensions import Cut, NamedRelation
 from headwater.sql.literals import literal
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
 from headwater.sql.statements.create_materialized_view import CreateMaterializedView
@@ -84,7 +84,7 @@ def _stream(
     name: Name,
     query: Query,
     text: str,
-    reference: TableReference,
+    reference: NamedRelation,
     made: dict[tuple[str, str], CatalogObject],
 ) -> tuple[CatalogObject, Span]:
     """The stream of a call, that of an equal call if there was one; and where the call stands."""

@@ -19,7 +19,7 @@ from headwater.engine.merges import by_key, with_previous
 from headwater.engine.stateful import make_call, scanned
 from headwater.errors import BindError, DataError
 from headwater.execute import system_tables
-from headwater.execute.catalog_tables import CatalogTables
+from headwater.execute.catalog_tables import CatalogTables, stream_columns
 from headwater.execute.context import Context
 from headwater.execute.expansion import expanded, expanding
 from headwater.execute.function_bodies import Body, bodies_called
@@ -30,11 +30,12 @@ from headwater.kernel.functions import SqlFunction
 from headwater.kernel.relation import Relation
 from headwater.kernel.stored_files import StoredFiles, from_tick
 from headwater.plan.bounds import time_ranges
+from headwater.plan.checks import Checker, check_times
 from headwater.plan.folds import Leaf
 from headwater.plan.pieces import Piece, Stand, column
 from headwater.plan.planner import one_time_edits, one_time_stars, valid_piece
 from headwater.sql.dialect import relation_of
-from headwater.sql.extensions import TableReference, Valid, WindowClause
+from headwater.sql.extensions import NamedRelation, Valid, WindowClause
 from headwater.sql.extensions import VersionClause as ViewVersion
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import EditedText
@@ -69,7 +70,7 @@ class Reading:
         """How text becomes a timestamp and back."""
         return self.zone or self.context.time_zone
 
-    def rows_in_memory(self, reference: TableReference) -> pa.Table | None:
+    def rows_in_memory(self, reference: NamedRelation) -> pa.Table | None:
         """The rows of a system table, of a view, or of a query's last result; None for others."""
         context, name = self.context, str(reference.name)
         item = context.find(name)
@@ -217,35 +218,12 @@ def _instant(every: Sequence[Reading]) -> int | None:
         for r in found.query.table_references
         if r.window is not None and r.name.key in found.snapshots
     ]
-    kinds = {pa.types.is_integer(s.definition.time_type) for _, _, s in windowed}
-    if len(kinds) > 1:
-        raise BindError(
-            "windows over integer times and over timestamps cannot stand in one query",
-            sqlstate="42804",
-        )
-    for found, reference, snapshot in windowed:
-        _check_window(found, reference, snapshot.definition)
+    columns = [stream_columns(snapshot.definition) for _, _, snapshot in windowed]
+    check_times(columns)
+    for (found, reference, _), one in zip(windowed, columns, strict=True):
+        Checker(CatalogTables(found.context), found.query, found.text).check_window(reference, one)
     clocks = [snapshot.clock for _, _, snapshot in windowed]
     return None if not clocks or None in clocks else min(c for c in clocks if c is not None)
-
-
-def _check_window(found: Reading, reference: TableReference, definition: Definition) -> None:
-    window = reference.window
-    assert window is not None
-    names = {f.name.casefold() for f in definition.stored_schema}
-    for key in window.keys:
-        if key.casefold() not in names:
-            place = key.span.shifted(found.query.offset).place(found.text)
-            raise BindError(f"column {key} does not exist", sqlstate="42703", place=place)
-    if window.duration is None or definition.range_ticks is None:
-        return
-    if definition.duration_ticks(window.duration.microseconds) > definition.range_ticks:
-        raise BindError(
-            f"the window is longer than the RANGE of table {definition.name}",
-            sqlstate="42P16",
-            hint="ALTER TABLE … SET RANGE keeps more",
-            place=window.span.shifted(found.query.offset).place(found.text),
-        )
 
 
 def time_edits(found: Reading, edited: EditedText) -> None:
@@ -319,7 +297,7 @@ def relation_edits(
     return relations
 
 
-def stream_view_name(number: int, reference: TableReference, function: str | None = None) -> str:
+def stream_view_name(number: int, reference: NamedRelation, function: str | None = None) -> str:
     """The name under which Spark holds the rows of a reference."""
     own = "" if function is None else f"{function}_"
     return f"headwater_{own}{number}_{reference.name.key.rpartition('.')[2]}"
@@ -369,7 +347,7 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
     return {relation.span.start: table for relation, table in named if relation is not None}
 
 
-def _relation(found: Reading, reference: TableReference, node: exp.Table | None) -> Relation | None:
+def _relation(found: Reading, reference: NamedRelation, node: exp.Table | None) -> Relation | None:
     rows = found.rows_in_memory(reference)
     if rows is not None:
         return found.stage(rows)

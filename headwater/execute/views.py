@@ -17,7 +17,6 @@ from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.view_pipeline import PipelinePlace, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
 from headwater.errors import BindError, Error, SettingError, StorageError
-from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
@@ -30,7 +29,7 @@ from headwater.execute.zones import stored_zone
 from headwater.kernel.relation import HeldTables
 from headwater.plan.blocks import unknown_table
 from headwater.plan.planner import ViewTimes
-from headwater.plan.view_rules import TIME, broken_rule, reason_of_view
+from headwater.plan.view_rules import TIME
 from headwater.result import Result
 from headwater.sql.names import nearest
 from headwater.sql.statements.alter import AlterViewRefreshStatic
@@ -184,7 +183,7 @@ def _create_continuous(
     names = None if statement.columns is None else [str(name) for name in statement.columns]
     made = MadeView(context, query, text, times, names)
     refuse_twice(made.output.schema)
-    notice = check_kept(context, query, made, options)
+    notice = check_kept(made, options)
     definition = {
         "continuous": True,
         "text": query.text,
@@ -252,30 +251,25 @@ def _is_view(context: Context, name: str) -> bool:
     return item is not None and item.kind in ("view", "continuous query")
 
 
-def check_kept(
-    context: Context, query: Query, made: MadeView, options: dict[str, Any]
-) -> str | None:
+def check_kept(made: MadeView, options: dict[str, Any]) -> str | None:
     """How the view will be kept: an error if it cannot be, a notice if only by re-evaluation."""
     deferred = options["maintenance"] == "deferred"
     if made.specs and not deferred:
         return None
-    kept_whole = made.circuit is not None and not deferred
-    whole = all(
-        t.definition.kind != "stream" and t.definition.range_ticks is None for t in made.tables
-    )
+    whole = all(leaf.columns.keeps_all for leaf in made.plan.leaves)
     reason = made.plan.reason or "maintenance = 'deferred' evaluates it at each read"
-    rule = broken_rule(query, CatalogTables(context), reason)
-    if whole and (deferred or kept_whole):
+    rule = made.plan.rule
+    if whole and (deferred or made.circuit is not None):
         return None
     if whole:
-        kept = f"the view is evaluated again when its input has changed: {reason_of_view(reason)}"
+        kept = f"the view is evaluated again when its input has changed: {reason}"
         fold = "; WITH (volatile = 'at insert') folds each row with the time of its insert"
         return kept + fold if rule == TIME else kept
     enough = "a streaming table with RANGE FOREVER keeps what such a view needs"
     raise BindError(
         f"the view cannot be kept: {rule or reason}",
         sqlstate="42P17",
-        detail=reason_of_view(reason) if rule else None,
+        detail=reason if rule else None,
         hint=AT_INSERT if rule == TIME else enough,
     )
 
@@ -553,7 +547,7 @@ def refresh_static(running: Running, statement: AlterViewRefreshStatic) -> Resul
                 f"view {item.name} has no table below a grouping: those it has are as of each read"
             )
             return Result("ALTER VIEW", notice=notice)
-        if any(t.definition.kind == "stream" or t.definition.range_ticks for t in view.tables):
+        if not all(table.definition.keeps_all for table in view.tables):
             raise BindError(
                 f"view {item.name} cannot be made again: its rows are not all stored",
                 sqlstate="55000",

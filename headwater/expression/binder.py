@@ -21,6 +21,7 @@ from headwater.expression.nodes import Bound, BoundConstant
 from headwater.expression.table import call, spanned
 from headwater.expression.terms import Terms
 from headwater.sql import literals
+from headwater.sql.dialect import given
 from headwater.sql.spans import SPAN
 from headwater.sql.text import Span
 from headwater.sql.types import SIMPLE, TIMESTAMP
@@ -94,7 +95,7 @@ class Binder:
         """A call by the table of functions, where dates mean midnights of the session's zone."""
         if name in COMPARISONS:
             arguments = self._dated(arguments)
-        if self.terms.is_utc:
+        if self.terms.time_zone == "UTC":  # a moment's day and hour are those of UTC
             return call(name, *arguments, **parameters)
         zoned = any(argument.type == TIMESTAMP for argument in arguments)
         if zoned and name in ZONE_FREE:
@@ -156,8 +157,7 @@ NOTES = frozenset({"safe", "typed", "coalesce", "ignore_nulls"})
 
 def _stray_arguments(node: exp.Expr, rule: Rule) -> bool:
     """Whether the node carries an argument that is not understood here."""
-    given = {name for name, value in node.args.items() if value not in (None, False, [])}
-    return not given <= rule.arguments
+    return not given(node) <= rule.arguments
 
 
 def _level(node: exp.Expr | None) -> int:

@@ -33,6 +33,7 @@ from headwater.expression.coercion import BOOLEAN, DATE, STRING, is_integer, sup
 from headwater.expression.functions import logic
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundColumn, BoundConstant
 from headwater.sql import literals
+from headwater.sql.dialect import given
 from headwater.sql.types import SIMPLE
 
 LONGEST_CHAIN = 1000  # parts of AND or OR
@@ -246,15 +247,14 @@ _CAST_TYPES = {
 
 
 def _type(node: exp.Expr) -> pa.DataType | None:
-    given = {name for name, value in node.args.items() if value not in (None, False, [])}
     parameters = node.expressions
-    if given == {"this", "expressions"} and node.this is exp.DType.DECIMAL:
+    if given(node) == {"this", "expressions"} and node.this is exp.DType.DECIMAL:
         if len(parameters) != 2:
             return None
         digits, scale = (int(parameter.name) for parameter in parameters)
         return pa.decimal128(digits, scale) if 0 <= scale <= digits <= 38 else None
     name = _CAST_TYPES.get(node.this)
-    return SIMPLE[name] if given == {"this"} and name is not None else None
+    return SIMPLE[name] if given(node) == {"this"} and name is not None else None
 
 
 def named(name: str, *arguments: str) -> Read:

@@ -13,10 +13,5 @@ class Terms:
     time_zone: str = "UTC"
     values: tuple[str, ...] = ()  # of `$1`, `$2`, …, as SQL texts
 
-    @property
-    def is_utc(self) -> bool:
-        """Whether a moment's day and hour are those of UTC."""
-        return self.time_zone == "UTC"
-
 
 PLAIN = Terms()

@@ -24,12 +24,12 @@ from headwater.plan.pieces import Piece, Rendering, Stand, column, equal
 from headwater.plan.scope import ColumnUse, Scope, SourceInfo, inside
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import NO_TEXT, RowsSlot, SparkText, spark_text
+from headwater.plan.view_rules import R2
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 
-OUTSIDE = "a subquery depends on the rows outside it"
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
 
 
@@ -65,9 +65,15 @@ class Tables(Protocol):
 
 @dataclass(frozen=True)
 class Unfit(Exception):
-    """Raised by a rule: why a block cannot be split this way."""
+    """Raised by a rule: why a block cannot be split this way, and which rule for views that breaks."""
 
     reason: str
+    rule: str | None = None
+
+
+def outside() -> Unfit:
+    """What a block is that cannot be evaluated by itself."""
+    return Unfit("a subquery depends on the rows outside it", R2)
 
 
 @dataclass(frozen=True)
@@ -143,7 +149,7 @@ class Bound:
             return
         names = {item.name.casefold() for item in block.items if item.name is not None}
         if any(scope.is_foreign(use, names) for use in self.own_uses(block, block.span)):
-            raise Unfit(OUTSIDE)
+            raise outside()
 
     def check_ctes(self, block: SelectBlock, scope: Scope) -> None:
         """Unfit if the stream pipeline of a block reads a CTE, which stands outside of its text."""
@@ -252,7 +258,7 @@ class BoundBlock:
             for use in query.own_uses(inner, inner.span) if inner not in known else ():
                 own = scope.resolve(use) is not None
                 if not own and not (use.table is None and use.name.casefold() in names):
-                    raise Unfit(OUTSIDE)
+                    raise outside()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from headwater.plan.blocks import Tables, unknown_table
 from headwater.plan.folds import StreamColumns
 from headwater.plan.leaves import cut_by, cut_length
 from headwater.sql.duration import duration_ticks
-from headwater.sql.extensions import Cut, TableReference
+from headwater.sql.extensions import Cut, NamedRelation
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -36,7 +36,7 @@ class Checker:
                 Span(0, len(query.text)),
                 hint="FROM t [INTERVAL '1' MINUTE]",
             )
-        self._check_times(definitions)
+        check_times(definitions)
         if query.cuts:
             self._check_cuts(definitions)
             return
@@ -90,7 +90,7 @@ class Checker:
         place = span.shifted(self._query.offset).place(self._text)
         return BindError(message, sqlstate="42P20", hint=hint, place=place)
 
-    def _reference(self, reference: TableReference) -> StreamColumns | None:
+    def _reference(self, reference: NamedRelation) -> StreamColumns | None:
         name, kind = reference.name, self._tables.kind(str(reference.name))
         if reference.generator is not None:
             raise self._error(
@@ -139,10 +139,10 @@ class Checker:
                 name.span,
                 hint=f"for instance {name} [INTERVAL '1' MINUTE] or {name} [ROWS 100]",
             )
-        self._check_window(reference, stream)
+        self.check_window(reference, stream)
         return stream
 
-    def _check_cut_column(self, reference: TableReference, definition: StreamColumns) -> None:
+    def _check_cut_column(self, reference: NamedRelation, definition: StreamColumns) -> None:
         cut = reference.cut
         assert cut is not None
         by = cut_by(cut, definition.time)
@@ -203,7 +203,8 @@ class Checker:
             )
         self.slide(definitions[0].time_type)
 
-    def _check_window(self, reference: TableReference, definition: StreamColumns) -> None:
+    def check_window(self, reference: NamedRelation, definition: StreamColumns) -> None:
+        """The keys of a window are columns, and it reaches no further than what the table keeps."""
         window = reference.window
         assert window is not None
         self._check_columns(window.keys, definition)
@@ -242,10 +243,12 @@ class Checker:
                     place=key.span.shifted(self._query.offset).place(self._text),
                 )
 
-    def _check_times(self, definitions: Sequence[StreamColumns]) -> None:
-        kinds = {pa.types.is_integer(definition.time_type) for definition in definitions}
-        if len(kinds) > 1:
-            raise BindError(
-                "windows over integer times and over timestamps cannot stand in one query",
-                sqlstate="42804",
-            )
+
+def check_times(definitions: Sequence[StreamColumns]) -> None:
+    """Windows of one query are over times of one kind."""
+    kinds = {pa.types.is_integer(definition.time_type) for definition in definitions}
+    if len(kinds) > 1:
+        raise BindError(
+            "windows over integer times and over timestamps cannot stand in one query",
+            sqlstate="42804",
+        )

@@ -63,6 +63,7 @@ class StreamColumns:
     kind: str = "streaming table"  # or "stream", "materialized view"
     range_ticks: int | None = None  # RANGE hides older rows, whatever the window
     update_key: tuple[str, ...] | None = None
+    keeps_all: bool = True  # every row that came is there to be read again
 
     @property
     def ranged(self) -> bool:
@@ -120,6 +121,16 @@ class Leaf:
     def key_names(self) -> frozenset[str]:
         """The keys of a window per key, for comparison."""
         return frozenset(key.casefold() for key in self.window.keys)
+
+    @property
+    def grows(self) -> bool:
+        """Whether rows only come to it, and nothing bounds them; from any other window they also leave."""
+        return self.window.kind == "landmark"
+
+    @property
+    def windowed(self) -> bool:
+        """Whether the window was written; a view reads all rows of its streams."""
+        return len(self.window.span) > 0
 
     @property
     def in_ring(self) -> bool:
@@ -237,6 +248,7 @@ class ContinuousPlan:
     folds: tuple[FoldPlan, ...] = ()  # none: the query is re-evaluated over its windows
     split: tuple[FoldPlan, ...] = ()  # the fold of each block; equal ones have one number
     reason: str | None = None  # why there is no fold
+    rule: str | None = None  # which rule for views that breaks
     upper: SparkText | None = None  # the query over its folds' results, for Spark
     whole_fold: FoldPlan | None = None  # the one block of the query, for rows in line
     single: bool = False  # the whole query is one fold: its finish gives the result

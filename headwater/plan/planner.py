@@ -65,7 +65,7 @@ from headwater.plan.stars import (
 from headwater.plan.state_calls import call_names, find_state_calls
 from headwater.plan.text import RowsSlot, SparkText, joined, spark_text
 from headwater.plan.times import refuse_chance, refuse_ordered_distinct, time_edits
-from headwater.sql.extensions import NamedRelation, Previous, TableReference, Valid
+from headwater.sql.extensions import NamedRelation, Previous, Valid
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
@@ -106,7 +106,7 @@ def plan_query(
     try:
         split = _split(bound)
     except Unfit as unfit:
-        return replace(found, reason=unfit.reason)
+        return replace(found, reason=unfit.reason, rule=unfit.rule)
     upper = bound.rendering.of(whole_span, bound.replaced)
     folds = _distinct(split)
     single = len(folds) == 1 and _is_whole(bound, folds[0].block)
@@ -492,7 +492,7 @@ def _order_counts(bound: Bound) -> bool:
     return True
 
 
-def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> SparkText:
+def _whole(bound: Bound, span: Span, static: Sequence[NamedRelation] = ()) -> SparkText:
     """The query over all rows of its windows; some tables under their static names."""
     extra = [pinned(reference) for reference in static]
     for leaf in bound.leaves:
@@ -502,7 +502,7 @@ def _whole(bound: Bound, span: Span, static: Sequence[TableReference] = ()) -> S
     return bound.rendering.of(span, extra)
 
 
-def pinned(reference: TableReference) -> Stand:
+def pinned(reference: NamedRelation) -> Stand:
     """A table under its static name."""
     alias = "" if reference.alias else f" AS {quoted(reference.name)}"
     name = RowsSlot("static", reference.name.key).name
@@ -540,7 +540,7 @@ def _is_whole(bound: Bound, block: SelectBlock) -> bool:
     return alone and all(any(one.span.within(place) for place in places) for one in inner)
 
 
-def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[TableReference]:
+def _below(bound: Bound, folds: Sequence[FoldPlan]) -> list[NamedRelation]:
     """Where stream pipelines read standard tables: a change of them reaches rows already folded."""
     streams = {leaf.name.span for leaf in bound.leaves}
     places = [

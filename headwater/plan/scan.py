@@ -21,7 +21,7 @@ from headwater.expression.bind import Refusal, bind
 from headwater.expression.nodes import BoundConstant
 from headwater.expression.predicate import Comparison, Predicate, conjuncts, predicate_of
 from headwater.expression.terms import PLAIN, Terms
-from headwater.sql import dialect
+from headwater.sql.dialect import given, relation_of
 from headwater.sql.types import result_schema
 
 
@@ -75,22 +75,17 @@ _PLAIN |= {exp.Parameter}  # whose value is known when the scan is made
 _CLAUSES = frozenset(("expressions", "from_", "where", "order", "limit"))
 
 
-def _given(node: exp.Expr) -> set[str]:
-    """The arguments that a node was written with."""
-    return {name for name, value in node.args.items() if value not in (None, False, [])}
-
-
 def plain_source(tree: exp.Expr | None) -> exp.Table | None:
     """The one table that a query may be a plain scan of, or None; cheap, before any schema is known."""
-    if type(tree) is not exp.Select or not _given(tree) <= _CLAUSES:
+    if type(tree) is not exp.Select or not given(tree) <= _CLAUSES:
         return None
     source = tree.args.get("from_")
-    table = None if source is None or _given(source) != {"this"} else source.this
-    if type(table) is not exp.Table or not _given(table) <= {"this", "db", "catalog", "alias"}:
+    table = None if source is None or given(source) != {"this"} else source.this
+    if type(table) is not exp.Table or not given(table) <= {"this", "db", "catalog", "alias"}:
         return None
     alias = table.args.get("alias")
-    relation = dialect.relation_of(table)
-    fine = relation is not None and (alias is None or _given(alias) == {"this"})
+    relation = relation_of(table)
+    fine = relation is not None and (alias is None or given(alias) == {"this"})
     return table if fine else None
 
 
@@ -105,7 +100,7 @@ def scan_plan(
     table = plain_source(tree)
     if table is None or tree is None:
         return None
-    relation = dialect.relation_of(table)
+    relation = relation_of(table)
     if relation is not None and relation.version is not None and not versions:
         return None
     try:
@@ -143,7 +138,7 @@ class _Reader:
             return ScanPlan(columns, pa.schema([(name, pa.int64())]), predicate, total=total)
         order = tree.args.get("order")
         by = () if order is None else tuple(self._order(o, columns) for o in order.expressions)
-        self._need(order is None or _given(order) == {"expressions"})
+        self._need(order is None or given(order) == {"expressions"})
         limit = tree.args.get("limit")
         most = None if limit is None else self._limit(limit)
         return ScanPlan(columns, self._result(columns), predicate, by, most)
@@ -168,13 +163,13 @@ class _Reader:
         if type(value) is not exp.Sum:
             return None
         taken = self.terms.functions & {"sum", "coalesce", "nvl", "ifnull"}
-        self._need(not taken and _given(value) == {"this"})
+        self._need(not taken and given(value) == {"this"})
         column, _ = self._column(value.this)
         self._need(pa.types.is_signed_integer(self.fields[column.lower()].type))
         return ((column, items[0].alias),), Total(of_nothing)
 
     def _default(self, coalesce: exp.Coalesce) -> int:
-        self._need(_given(coalesce) <= {"this", "expressions", "coalesce"})
+        self._need(given(coalesce) <= {"this", "expressions", "coalesce"})
         self._need(len(coalesce.expressions) == 1)
         return self._integer(coalesce.expressions[0])
 
@@ -190,7 +185,7 @@ class _Reader:
 
     def _item(self, item: exp.Expr) -> list[tuple[str, str]]:
         if type(item) is exp.Star:
-            self._need(not _given(item))
+            self._need(not given(item))
             return [(f.name, f.name) for f in self.schema if f.name not in self.hidden]
         if type(item) is exp.Alias:
             return [(self._column(item.this)[0], item.alias)]
@@ -204,7 +199,7 @@ class _Reader:
         return field.name, node.name
 
     def _field(self, column: exp.Expr) -> pa.Field | None:
-        plain = _given(column) <= {"this", "table"} and isinstance(column.this, exp.Identifier)
+        plain = given(column) <= {"this", "table"} and isinstance(column.this, exp.Identifier)
         table = column.args.get("table")
         own = table is None or table.name.lower() == self.qualifier
         return self.fields.get(column.name.lower()) if plain and own else None
@@ -230,16 +225,16 @@ class _Reader:
         self._need(not (pa.types.is_floating(type_) or pa.types.is_nested(type_)))
         descending = bool(by.args.get("desc"))
         first = bool(by.args.get("nulls_first"))
-        self._need(first is not descending and _given(by) <= {"this", "desc", "nulls_first"})
+        self._need(first is not descending and given(by) <= {"this", "desc", "nulls_first"})
         return OrderBy(column, descending)
 
     def _limit(self, limit: exp.Expr) -> int:
         count = limit.args.get("expression")
-        if isinstance(count, exp.Parameter) and _given(limit) == {"expression"}:
+        if isinstance(count, exp.Parameter) and given(limit) == {"expression"}:
             found = self._integer(count)
             self._need(found >= 0)
             return found
-        if not isinstance(count, exp.Literal) or _given(limit) != {"expression"}:
+        if not isinstance(count, exp.Literal) or given(limit) != {"expression"}:
             raise _NotPlain
         self._need(not count.is_string and count.name.isdigit())
         return int(count.name)

@@ -14,10 +14,10 @@ from sqlglot import exp
 
 from headwater.errors import BindError
 from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
-from headwater.plan.checks import Checker
+from headwater.plan.checks import Checker, check_times
 from headwater.plan.folds import StreamColumns
 from headwater.plan.shape import SelectBlock, blocks_of
-from headwater.sql.extensions import TableReference, UpdateMode
+from headwater.sql.extensions import NamedRelation, UpdateMode
 from headwater.sql.spans import span_of
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Span
@@ -41,7 +41,7 @@ class CheckedBranch:
 
     query: Query
     block: SelectBlock  # in the text of `query`
-    reference: TableReference
+    reference: NamedRelation
     definition: StreamColumns
     key: tuple[str, ...]  # the names that the key's columns have in the result
     columns: tuple[str, ...]  # the update key, of a join in the order of its first table's
@@ -59,7 +59,7 @@ class UpdateChecker(Checker):
         assert mode is not None
         self._check_clauses(query, mode)
         found = [branch for part, start in self._selects() for branch in self._select(part, start)]
-        self._check_times([branch.definition for branch in found])
+        check_times([branch.definition for branch in found])
         if found[0].joined:
             self._check_join(found)
         else:
@@ -190,7 +190,7 @@ class UpdateChecker(Checker):
         return found
 
     def _paired_keys(
-        self, query: Query, streams: Sequence[tuple[TableReference, StreamColumns]], offset: int
+        self, query: Query, streams: Sequence[tuple[NamedRelation, StreamColumns]], offset: int
     ) -> tuple[str, ...]:
         """A join is over the key: for each column of the first table's key the second's."""
         (first, one), (second, two) = streams
@@ -218,7 +218,7 @@ class UpdateChecker(Checker):
         one: StreamColumns,
         two: StreamColumns,
         pairs: Sequence[str],
-        second: TableReference,
+        second: NamedRelation,
         offset: int,
     ) -> None:
         """Keys that are joined wait in one queue."""
@@ -250,7 +250,7 @@ class UpdateChecker(Checker):
                 hint="leave SAMPLE out",
             )
 
-    def _stream_of(self, reference: TableReference, offset: int) -> StreamColumns | None:
+    def _stream_of(self, reference: NamedRelation, offset: int) -> StreamColumns | None:
         try:
             definition = self._reference(reference)
         except BindError as error:
@@ -291,7 +291,7 @@ class UpdateChecker(Checker):
                 )
 
     def _check_sources(
-        self, block: SelectBlock, streams: Sequence[TableReference], offset: int
+        self, block: SelectBlock, streams: Sequence[NamedRelation], offset: int
     ) -> None:
         """Rows of a table that is joined come only with a row of the first stream."""
         spans = [reference.span for reference in streams]
@@ -312,7 +312,7 @@ class UpdateChecker(Checker):
     def _kept_key(
         self,
         block: SelectBlock,
-        reference: TableReference,
+        reference: NamedRelation,
         definition: StreamColumns,
         offset: int,
     ) -> tuple[str, ...]:
@@ -334,7 +334,7 @@ class UpdateChecker(Checker):
         self,
         query: Query,
         block: SelectBlock,
-        reference: TableReference,
+        reference: NamedRelation,
         definition: StreamColumns,
         offset: int,
         joined: bool,
@@ -425,7 +425,7 @@ def _key_types(branch: CheckedBranch) -> list[pa.DataType]:
     return [schema.field(name).type for name in branch.columns]
 
 
-def _alias(reference: TableReference) -> str:
+def _alias(reference: NamedRelation) -> str:
     return str(reference.alias or reference.name.rpartition(".")[2])
 
 
@@ -471,7 +471,7 @@ def _expression(block: SelectBlock, key: exp.Expr, columns: Collection[str]) -> 
     return key
 
 
-def _is_column(node: exp.Expr, reference: TableReference, column: str) -> bool:
+def _is_column(node: exp.Expr, reference: NamedRelation, column: str) -> bool:
     """Whether an expression is the bare column, perhaps with its table before it."""
     if not isinstance(node, exp.Column) or node.args.get("db"):
         return False
@@ -479,7 +479,7 @@ def _is_column(node: exp.Expr, reference: TableReference, column: str) -> bool:
     return own and node.name.casefold() == column.casefold()
 
 
-def _name_of_column(block: SelectBlock, reference: TableReference, column: str) -> str | None:
+def _name_of_column(block: SelectBlock, reference: NamedRelation, column: str) -> str | None:
     """The name that a column has in the result; None if it is not there as it is."""
     alias = _alias(reference)
     for item, node in zip(block.items, block.node.expressions, strict=True):

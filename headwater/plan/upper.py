@@ -220,6 +220,7 @@ class _Reader:
         # Where names mean tables, although a CTE may be called the same.
         self._tables = {reference.span for reference in whole.query.table_references}
         self._made = 0
+        self._known: dict[Span, FoldRows | UpperPlan] = {}  # a CTE that is read twice is one part
 
     @property
     def has_inner_ctes(self) -> bool:
@@ -265,11 +266,14 @@ class _Reader:
 
     def _relation(self, body: Span) -> FoldRows | UpperPlan:
         """What a subquery of FROM or a CTE gives: one block, or a fold."""
+        if body in self._known:
+            return self._known[body]
         inside = [b for b in self._whole.blocks if b.span.within(body)]
         tops = [b for b in inside if not any(_holds(other, b) for other in inside)]
         if len(tops) != 1 or tops[0].span != body:
             raise _NotPlain  # a UNION, or WITH inside
-        return self._rows(tops[0])
+        found = self._known[body] = self._rows(tops[0])
+        return found
 
     def _rows(self, block: SelectBlock) -> FoldRows | UpperPlan:
         """The rows of a block that is a fold, or stands above some."""

@@ -242,6 +242,17 @@ class Cursor:
                 cases += {"CASE": 1, "END": -1 if cases else 0}.get(token.upper, 0)
             self.take()
 
+    def skip_to_end(self) -> None:
+        """Go to the end of the statement; raise for a semicolon before it."""
+        last = len(self.tokens) - 1
+        for index in range(self.index, last):
+            if self.tokens[index].text == ";":
+                self.index = index
+                if not self.at_end:
+                    self.fail("the end of the statement")
+                return
+        self.index = last
+
     def _is_part(self) -> bool:
         """Whether the next token is a part of a dotted name (`t.case`), so no keyword."""
         return self.index > 0 and self.tokens[self.index - 1].text == "."

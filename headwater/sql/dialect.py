@@ -9,6 +9,7 @@ understanding, never for making text: see `text`.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -189,12 +190,17 @@ class Ours:
         self.clauses = parse_clauses(cursor)
         return cursor.start
 
-    def calls(self, tree: exp.Expr) -> Calls:
+    def calls(self, nodes: Iterable[exp.Expr]) -> Calls:
         """The calls of our functions."""
-        found = []
-        for node in tree.find_all(exp.Anonymous):
-            if node.name.upper() in NAMES and not isinstance(node.parent, exp.Dot):
-                found.append(span_of(node).start)
+        found = [
+            span_of(node).start
+            for node in nodes
+            if isinstance(node, exp.Anonymous)
+            and node.name.upper() in NAMES
+            and not isinstance(node.parent, exp.Dot)
+        ]
+        if not found:
+            return Calls()
         return gathered(parse_call(self.at(start)) for start in sorted(found))
 
 
@@ -225,6 +231,7 @@ class Parsed:
     clauses: Clauses
     calls: Calls
     relations: tuple[NamedRelation, ...]
+    references: tuple[NamedRelation, ...]  # the names that mean objects of the catalog, no CTEs
 
 
 def parse_tree(text: str) -> exp.Expr | SqlSyntaxError:
@@ -256,24 +263,31 @@ def read_query(text: str, tokens: tuple[Token, ...]) -> Parsed | SqlSyntaxError:
         return _complaint(text, error)  # sqlglot's parser on text it did not expect
     if len(trees) != 1 or not isinstance(trees[0], exp.Query | exp.Values):
         return SqlSyntaxError("the text is not one query")
-    settle(trees[0])
-    return Parsed(trees[0], ours.clauses, ours.calls(trees[0]), _relations(trees[0]))
+    nodes = settle(trees[0])
+    found = _relations(nodes)
+    relations = tuple(relation for relation, _ in found)
+    references = tuple(relation for relation, cte in found if not cte)
+    return Parsed(trees[0], ours.clauses, ours.calls(nodes), relations, references)
 
 
-def _relations(tree: exp.Expr) -> tuple[NamedRelation, ...]:
-    """Every name where a table may stand, in the order of the text; it hangs on its node too."""
+def _relations(nodes: Iterable[exp.Expr]) -> list[tuple[NamedRelation, bool]]:
+    """Every name where a table may stand, in the order of the text, and whether a CTE is meant.
+
+    It hangs on its node too.
+    """
     found = []
-    for table in tree.find_all(exp.Table):
-        relation = table.meta.get(RELATION)
+    for table in nodes:
+        relation = table.meta.get(RELATION) if isinstance(table, exp.Table) else None
         if relation is None:
             continue
+        assert isinstance(table, exp.Table)
         alias = table.args.get("alias")
         if alias is not None and isinstance(alias.this, exp.Identifier):
             place = Span(alias.this.meta["start"], alias.this.meta["end"] + 1)
             relation = replace(relation, alias=Name(alias.name, place))
             table.meta[RELATION] = relation
-        found.append(relation)
-    return tuple(sorted(found, key=lambda relation: relation.span))
+        found.append((relation, is_cte(table)))
+    return sorted(found, key=lambda pair: pair[0].name.span)
 
 
 def relation_of(table: exp.Table) -> NamedRelation | None:
@@ -281,8 +295,15 @@ def relation_of(table: exp.Table) -> NamedRelation | None:
     return table.meta.get(RELATION)
 
 
+def given(node: exp.Expr) -> set[str]:
+    """The arguments that a node was written with."""
+    return {name for name, value in node.args.items() if value}
+
+
 def _without_comments(text: str, tokens: tuple[Token, ...]) -> str:
     """The text with blanks for comments, which sqlglot does not read within `ORDER /* */ BY`; hints stay."""
+    if "--" not in text and "/*" not in text:
+        return text
     pieces, done = [], 0
     for token in tokens:
         between = text[done : token.start]

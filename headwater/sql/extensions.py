@@ -161,8 +161,3 @@ class NamedRelation:
     def span(self) -> Span:
         """Where the name stands."""
         return self.name.span
-
-
-@dataclass(frozen=True)
-class TableReference(NamedRelation):
-    """A relation that names an object of the catalog, not a CTE of the query."""

@@ -73,14 +73,17 @@ def _begin(union: exp.SetOperation, start: int) -> None:
 def _extend(node: exp.Expr, start: int | None, end: int) -> None:
     known = node.meta.get(SPAN)
     if known is not None:
-        start = min((s for s in (start, known[0]) if s is not None), default=None)
-        end = max(end, known[1])
+        first, last = known
+        if start is None or (first is not None and first < start):
+            start = first
+        end = max(end, last)
     node.meta[SPAN] = (start, end)
 
 
-def settle(tree: exp.Expr) -> None:
-    """Gives every node of a tree its span: that of its own words and of all its parts."""
-    for node in reversed(list(tree.walk(bfs=True))):
+def settle(tree: exp.Expr) -> list[exp.Expr]:
+    """Gives every node of a tree its span, that of its own words and of all its parts; the nodes."""
+    nodes = list(tree.walk())
+    for node in reversed(nodes):
         start, end = _own(node)
         for part in node.iter_expressions():
             inside = part.meta.get(SPAN)
@@ -93,8 +96,10 @@ def settle(tree: exp.Expr) -> None:
         node.meta[SPAN] = Span(start, end)
         if isinstance(node, exp.Not) and _starts_at(node.this, start):
             del node.this.meta[SPAN]  # of `a NOT IN (b)` no text is `a IN (b)`
-    for union in tree.find_all(exp.SetOperation):
-        _shorten(union)
+    for node in nodes:
+        if isinstance(node, exp.SetOperation):
+            _shorten(node)
+    return nodes
 
 
 def _starts_at(node: exp.Expr, start: int) -> bool:

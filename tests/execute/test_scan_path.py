@@ -19,6 +19,7 @@ from headwater.sql import scripts
 
 PACKAGE = str(Path(headwater.__file__).parent)
 MOST_FILES = 15
+MOST_FILES_OF_A_NEW_TEXT = 36  # read by sqlglot, bound, recognised as a scan: once for each text
 ROWS = 2000
 TEXTS = (
     "SELECT a, b FROM t WHERE a = 5 AND ts BETWEEN 10 AND 1500 ORDER BY ts LIMIT 10",
@@ -71,6 +72,16 @@ def test_a_known_text_crosses_few_files(db: headwater.Database, text: str, seale
     files = files_called(lambda: again.extend(db.sql(text).rows()))
     assert again == first
     assert len(files) <= MOST_FILES, sorted(files)
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_new_text_crosses_not_many_more(db: headwater.Database, text: str) -> None:
+    first = db.sql(text).rows()
+    again: list[Any] = []
+    files = files_called(lambda: again.extend(db.sql(text.replace(" ", "  ")).rows()))
+    assert again == first
+    assert "sql/dialect.py" in files  # it was read again
+    assert len(files) <= MOST_FILES_OF_A_NEW_TEXT, sorted(files)
 
 
 def ready(db: headwater.Database, text: str) -> object:

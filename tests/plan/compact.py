@@ -18,7 +18,6 @@ from headwater.plan.blocks import Sampling
 from headwater.plan.folds import ContinuousPlan, FoldPlan, Leaf, StaticSource
 from headwater.plan.leaves import cut_by
 from headwater.plan.planner import ViewTimes, plan_query
-from headwater.plan.view_rules import broken_rule
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.types import name_of
@@ -41,7 +40,7 @@ def lines_of(query: Query, plan: ContinuousPlan, show: str = "") -> list[str]:
     view = _view(query, show)
     lines = [_fold(fold) for fold in plan.folds]
     if plan.reason is not None:
-        rule = None if view is None else broken_rule(query, TABLES, plan.reason)
+        rule = None if view is None else plan.rule
         lines.append(f"again: {plan.reason}" + ("" if rule is None else f" ({rule.split(':')[0]})"))
     elif not plan.single:
         lines.append(f"upper: {_plain(plan.upper)}")

@@ -6,11 +6,14 @@ Every view equals DuckDB over the same rows, and where its parts are of the shap
 
 from __future__ import annotations
 
+from typing import Any
+
 import duckdb
 import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.compile.upper import UpperBlock
 from tests.harness.continuous.compare import same_bag
 
 TOTALS = "(SELECT k, sum(v) AS total, count(*) AS n FROM s GROUP BY k)"
@@ -49,6 +52,8 @@ IN_LINE = {
     "a table twice": f"SELECT a.name, n FROM people a JOIN {TOTALS} t ON a.id = t.k "
     "JOIN people b ON b.id = t.k JOIN homes h ON h.person = b.id",
     "itself by its key": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.k",
+    "a block of WITH twice": f"WITH t AS (SELECT k, total FROM {TOTALS} u WHERE total > 1) "
+    "SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.k WHERE a.total = (SELECT max(total) FROM t)",
     "twice": f"SELECT a.k, a.total - b.n AS d FROM {TOTALS} a JOIN {TOTALS} b ON a.k = b.k",
 }
 ON_SPARK = {
@@ -121,6 +126,28 @@ def test_in_line(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -
             found = db.sql(f"SELECT * FROM {view}").rows()
             wanted = list(map(tuple, duck.execute(query).fetchall()))
             assert same_bag(found, wanted), (query, found, wanted)
+
+
+@pytest.mark.here
+def test_a_block_that_is_read_twice_is_computed_once(
+    tables: tuple[headwater.Database, duckdb.DuckDBPyConnection], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, duck = tables
+    computed: list[UpperBlock] = []
+    rows = UpperBlock.rows
+
+    def noted(block: UpperBlock, moment: Any) -> pa.Table:
+        computed.append(block)
+        return rows(block, moment)
+
+    monkeypatch.setattr(UpperBlock, "rows", noted)
+    query = IN_LINE["a block of WITH twice"]
+    db.sql(f"CREATE VIEW v AS {query}")
+    _feed(db, duck, BATCHES[0])
+    computed.clear()
+    found = db.sql("SELECT * FROM v").rows()
+    assert same_bag(found, list(map(tuple, duck.execute(query).fetchall())))
+    assert len(computed) == len(set(map(id, computed))) == 3  # the whole, the largest total, t
 
 
 def test_on_spark(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -> None:

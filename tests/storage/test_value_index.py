@@ -30,8 +30,6 @@ from headwater.storage.value_index import (
     indexable,
     load,
     lookup,
-    lookup_merged,
-    merge,
     rows_for,
     write,
 )
@@ -185,28 +183,19 @@ def test_no_row_that_arrow_finds_is_missed(data):
 
 @settings(deadline=None)
 @given(st.data())
-def test_files_and_merges_answer_as_their_blocks(tmp_path_factory, data):
+def test_files_answer_as_their_blocks(tmp_path_factory, data):
     table = data.draw(tables())
     name = table.column_names[0]
     comparison = data.draw(comparisons(table.select([name]), "= < <= > >="))
     folder = tmp_path_factory.mktemp("keys")
     cuts = sorted(data.draw(st.lists(st.integers(0, table.num_rows), max_size=4)))
-    runs, expected = [], {}
     for number, (start, end) in enumerate(zip([0, *cuts], [*cuts, table.num_rows], strict=True)):
         block = table.slice(start, end - start)
         write(f"{folder}/{number}", build(block.column(name), name), f"block {number}")
         keys = load(f"{folder}/{number}")
         assert (keys.column, keys.type, keys.row_count) == (name, COLUMNS[name][0], end - start)
-        runs.append((keys, 7 * number))
-        if found := matching(comparison, block):
-            expected[7 * number] = found
+        found = matching(comparison, block)
         assert lookup(keys, comparison).tolist() == found
-    merged = merge(runs[::-1])
-    answer = lookup_merged(merged, comparison)
-    assert {ordinal: rows.tolist() for ordinal, rows in answer.items()} == expected
-    assert list(answer) == sorted(answer)
-    total = sum(keys.frequency(comparison.value) for keys, _ in runs)
-    assert merged.frequency(comparison.value) == total
 
 
 @settings(deadline=None)
@@ -319,8 +308,6 @@ def test_what_an_index_does_not_answer():
     assert not answers(tree, Comparison("x", "=", 1, pa.int32()))
     with pytest.raises(ValueError, match="HASH"):
         lookup(table, above)
-    with pytest.raises(ValueError, match="HASH"):
-        lookup_merged(merge([(table, 0)]), above)
     assert rows_for(above, {"x": table}, 3) is None
     assert rows_for(above, {"x": tree}, 4) is None  # an index of other rows
     assert rows_for(above, {"x": tree}, 3).tolist() == [0]
@@ -332,8 +319,6 @@ def test_what_an_index_does_not_answer():
         assert rows_for(And((above, beside)), {"x": tree}, 3).tolist() == [0]
     assert rows_for(Or((above, Constant(None))), {"x": tree}, 3).tolist() == [0]
     assert rows_for(And((above, Constant(None))), {"x": tree}, 3).tolist() == []
-    with pytest.raises(ValueError, match="different"):
-        merge([(tree, 0), (table, 1)])
 
 
 def test_a_part_that_filters_little_is_not_read():

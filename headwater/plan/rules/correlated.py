@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
-from headwater.plan.blocks import OUTSIDE, Bound, BoundBlock, Unfit
+from headwater.plan.blocks import Bound, BoundBlock, outside
 from headwater.plan.folds import FoldPlan
 from headwater.plan.rules.grouping import fold_groups
 from headwater.plan.rules.probe import check_joins
@@ -39,7 +39,7 @@ def fold_correlated(one: BoundBlock) -> FoldPlan | None:
     plain = not (block.group or block.group_all or block.having or block.order or block.limit)
     items = [i for i in block.items if _is_foreign(bound, block, scope, i.span)]
     if not correlated or not plain or block.distinct or len(block.items) != 1 or items:
-        raise Unfit(OUTSIDE)
+        raise outside()
     pairs = [_sides(bound, block, scope, span) for span in correlated]
     rest = tuple(span for span in block.conjuncts if span not in correlated)
     inner = replace(block, conjuncts=rest, group=tuple(own for own, _ in pairs))
@@ -47,7 +47,7 @@ def fold_correlated(one: BoundBlock) -> FoldPlan | None:
     check_joins(grouped)
     fold = fold_groups(push_down(grouped))
     if fold is None or not fold.aggregates:
-        raise Unfit(OUTSIDE)
+        raise outside()
     return replace(fold, outside=tuple(bound.rendering.piece(foreign) for _, foreign in pairs))
 
 
@@ -60,7 +60,7 @@ def _sides(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> tuple[
     """The own and the outer side of an equality."""
     node = bound.rendering.node(span)
     if not isinstance(node, exp.EQ):
-        raise Unfit(OUTSIDE)
+        raise outside()
     left, right = span_of(node.this), span_of(node.expression)
     for own, foreign in ((left, right), (right, left)):
         names = {item.name.casefold() for item in block.items if item.name is not None}
@@ -68,7 +68,7 @@ def _sides(bound: Bound, block: SelectBlock, scope: Scope, span: Span) -> tuple[
         outer = bool(uses) and all(scope.is_foreign(use, names) for use in uses)
         if outer and not _is_foreign(bound, block, scope, own) and bound.own_uses(block, own):
             return own, foreign
-    raise Unfit(OUTSIDE)
+    raise outside()
 
 
 def lookup_text(fold: FoldPlan, rows: RowsSlot) -> SparkText:

@@ -27,6 +27,7 @@ from headwater.plan.pieces import (
 )
 from headwater.plan.scope import Scope, inside
 from headwater.plan.shape import Item, SelectBlock
+from headwater.plan.view_rules import TIME
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 
@@ -58,7 +59,7 @@ def fold_groups(one: BoundBlock) -> FoldPlan | None:
     if not is_grouped(bound, block):
         return None
     if one.above:
-        raise Unfit("a condition below the grouping changes from instant to instant")
+        raise Unfit("a condition below the grouping changes from instant to instant", TIME)
     grouped = _Grouped(bound, block, scope)
     outputs = tuple(grouped.output(item) for item in block.items)
     having = None if block.having is None else grouped.having(block.having)
@@ -94,7 +95,7 @@ class _Grouped:
         self.aggregates: list[AggregateCall] = []
         self.key_spans = self._keys()
         if not all(bound.is_pushable(span) for span in self.key_spans):
-            raise Unfit("a grouping depends on the instant")
+            raise Unfit("a grouping depends on the instant", TIME)
         self.key_pieces = [bound.rendering.piece(span) for span in self.key_spans]
         self.key_columns = [self._column(span) for span in self.key_spans]
 
@@ -226,7 +227,7 @@ class _Grouped:
         if call.name not in AGGREGATES:
             raise Unfit(f"{function} is an aggregate in Python, which has no fold")
         if any(not bound.is_pushable(span) for span in call.arguments):
-            raise Unfit("an aggregate depends on the instant")
+            raise Unfit("an aggregate depends on the instant", TIME)
         if bound.nested(call.span):
             raise Unfit("a subquery stands in an aggregate")
         pieces = [bound.rendering.piece(span) for span in call.arguments]
@@ -253,7 +254,7 @@ class _Grouped:
 
     def _filtered(self, condition: Span, pieces: list[Piece]) -> Piece:
         if not self.bound.is_pushable(condition) or self.bound.nested(condition):
-            raise Unfit("FILTER depends on the instant")
+            raise Unfit("FILTER depends on the instant", TIME)
         counted = pieces[0] if pieces else number(1)
         return case_when(self.bound.rendering.piece(condition), counted)
 

@@ -7,6 +7,7 @@ views; concatenation in DataCell's words).
 from __future__ import annotations
 
 from headwater.plan.blocks import BoundBlock, Unfit
+from headwater.plan.view_rules import R3, R5
 
 _WITH_TABLE = frozenset({",", "inner", "cross", "left", "semi", "anti"})
 _TABLE_WITH = frozenset({",", "inner", "cross", "right"})
@@ -17,7 +18,7 @@ def check_joins(one: BoundBlock) -> None:
     seen = False
     for number, info in enumerate(one.scope.sources):
         if info.streaming and info.leaf is None:
-            raise Unfit("a stream is joined with a subquery over streams")
+            raise Unfit("a stream is joined with a subquery over streams", R3)
         if number:
             if info.leaf is None:
                 allowed = _WITH_TABLE if seen else None
@@ -25,6 +26,6 @@ def check_joins(one: BoundBlock) -> None:
                 allowed = frozenset({",", "inner", "cross"}) if seen else _TABLE_WITH
             if allowed is not None and info.source.join not in allowed:
                 kind = f"a{'n' if info.source.join == 'anti' else ''} {info.source.join}"
-                raise Unfit(f"{kind} join keeps rows of a table that match no row yet")
+                raise Unfit(f"{kind} join keeps rows of a table that match no row yet", R5)
         seen = seen or info.leaf is not None
     one.check_subqueries()

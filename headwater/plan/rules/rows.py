@@ -19,6 +19,7 @@ from headwater.plan.pieces import Piece, Stand, all_of, column
 from headwater.plan.scope import Scope
 from headwater.plan.shape import SelectBlock
 from headwater.plan.text import RowsSlot, SparkText, joined, spark_text
+from headwater.plan.view_rules import R1, R4
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
@@ -26,8 +27,12 @@ from headwater.sql.types import quoted
 def fold_rows(one: BoundBlock) -> FoldPlan:
     """The split of a block without grouping."""
     block, scope = one.block, one.scope
-    if any(leaf.window.kind == "landmark" for _, leaf in one.direct):
-        raise Unfit("a landmark window keeps every row")
+    growing = [leaf for _, leaf in one.direct if leaf.grows]
+    if growing:
+        windowed = "a landmark window keeps every row"
+        whole = "without a grouping every row is needed"
+        broken = R4 if _sorts_below(one.query) else R1
+        raise Unfit(windowed if growing[0].windowed else whole, broken)
     kept = _Kept(one.query, block, scope)
     outputs = _outputs(kept)
     condition = all_of([kept.piece(span) for span in one.above]) if one.above else None
@@ -38,6 +43,12 @@ def fold_rows(one: BoundBlock) -> FoldPlan:
     in_order = len(scope.sources) == 1 and not block.order and not block.distinct
     found = one.fold("rows", "concatenation", finish)
     return replace(found, columns=tuple(kept.columns), in_order=in_order)
+
+
+def _sorts_below(bound: Bound) -> bool:
+    """Whether a block inside another, or beside it, sorts and cuts the rows of a stream."""
+    cuts = [b for b in bound.blocks if b.order and b.limit is not None and not b.group]
+    return len(bound.blocks) > 1 and any(bound.streams_in(block.span) for block in cuts)
 
 
 class _Kept:

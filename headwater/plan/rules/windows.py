@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headwater.plan.blocks import BoundBlock, Unfit
+from headwater.plan.view_rules import R3
 
 
 def check_windows(one: BoundBlock) -> None:
@@ -14,6 +15,9 @@ def check_windows(one: BoundBlock) -> None:
         raise Unfit("PREV depends on where the window begins")
     if one.query.sampling == "rows" and any(leaf.window.kind == "interval" for leaf in leaves):
         raise Unfit("a window of time under SAMPLE n ROWS begins at another row each time")
-    if len(leaves) == 2 and any(leaf.window.kind == "landmark" for leaf in leaves):
-        raise Unfit("a join with a landmark window keeps every row")
+    growing = [leaf for leaf in leaves if leaf.grows]
+    if len(leaves) == 2 and growing:
+        windowed = "a join with a landmark window keeps every row"
+        whole = "a join before the grouping needs every row"
+        raise Unfit(windowed if growing[0].windowed else whole, R3)
     one.query.check_ctes(one.block, one.scope)

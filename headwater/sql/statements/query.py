@@ -6,6 +6,7 @@ All spans are places in `Query.text`; in a larger statement `offset` says where 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -27,20 +28,20 @@ from headwater.sql.extensions import (
     PairNewest,
     Previous,
     Sample,
-    TableReference,
     UpdateMode,
     Valid,
     VersionClause,
     WindowClause,
 )
-from headwater.sql.identifiers import cte_names, identifiers_in
-from headwater.sql.lexer import Kind
+from headwater.sql.identifiers import cte_names, identifiers
+from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.opaque import read_opaque
 from headwater.sql.statements.base import Statement
 from headwater.sql.text import EditedText, Span
 
 FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
+BRACKETS = CLOSING.union(OPENING)
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,6 @@ class Query(Statement):
     clauses: Clauses
     calls: Calls
     relations: tuple[NamedRelation, ...]  # every name where a table may stand, CTEs too
-    identifiers: frozenset[str]
     read: Parsed | SqlSyntaxError = field(compare=False, repr=False)
 
     @property
@@ -150,35 +150,37 @@ class Query(Statement):
         return self.read if isinstance(self.read, SqlSyntaxError) else None
 
     @cached_property
-    def table_references(self) -> tuple[TableReference, ...]:
+    def table_references(self) -> tuple[NamedRelation, ...]:
         """The names that mean objects of the catalog, in the order of the text.
 
         With a tree the names of CTEs are left out where they are in scope; without one every
         name that is some CTE's is left out.
         """
-        if self.tree is None:
-            names = cte_names(self.text)
-            found = [r for r in self.relations if r.name.key not in names]
-        else:
-            tables = [t for t in self.tree.find_all(exp.Table) if not dialect.is_cte(t)]
-            found = [r for r in map(dialect.relation_of, tables) if r is not None]
-        references = (
-            TableReference(r.name, r.alias, r.window, r.cut, r.version, r.generator) for r in found
-        )
-        return tuple(sorted(references, key=lambda reference: reference.span))
+        if isinstance(self.read, Parsed):
+            return self.read.references
+        names = cte_names(self.text)
+        return tuple(r for r in self.relations if r.name.key not in names)
+
+    @cached_property
+    def identifiers(self) -> frozenset[str]:
+        """Every name in the text, in lower case, whatever it may mean."""
+        return identifiers(self.text)
 
 
 def make_query(text: str, offset: int = 0) -> Query:
     """The query that a text is; the text has no trailing semicolon."""
-    cursor = Cursor(text)
-    _check_brackets(cursor)
-    _check_reads(cursor)
-    _check_times(cursor)
-    names = identifiers_in(cursor.tokens)
-    read = dialect.read_query(text, cursor.tokens)
+    tokens = tokenize(text)
+    words = {token.upper for token in tokens}
+    if not words.isdisjoint(BRACKETS):
+        _check_brackets(Cursor(text, tokens))
+    if not words.isdisjoint(CHANGES):
+        _check_reads(text, tokens)
+    if "OF" in words:
+        _check_times(text, tokens)
+    read = dialect.read_query(text, tokens)
     if isinstance(read, SqlSyntaxError):
-        return Query(text, offset, *read_opaque(text, cursor.tokens), names, read)
-    return Query(text, offset, read.clauses, read.calls, read.relations, names, read)
+        return Query(text, offset, *read_opaque(text, tokens), read)
+    return Query(text, offset, read.clauses, read.calls, read.relations, read)
 
 
 def _check_brackets(cursor: Cursor) -> None:
@@ -190,13 +192,12 @@ def _check_brackets(cursor: Cursor) -> None:
             cursor.fail("the end of the query", hint="this bracket was never opened")
         else:
             cursor.take()
-    cursor.index = 0
 
 
-def _check_reads(cursor: Cursor) -> None:
+def _check_reads(text: str, tokens: Sequence[Token]) -> None:
     """Raise if the text changes rows: to Spark `FROM t INSERT …` and `WITH … INSERT …` are statements."""
-    depth, has_verb, is_with = 0, False, cursor.at("WITH")
-    for before, token in pairwise(cursor.tokens):
+    depth, has_verb, is_with = 0, False, tokens[0].upper == "WITH"
+    for before, token in pairwise(tokens):
         depth += (before.text in OPENING) - (before.text in CLOSING)
         after_ctes = (
             is_with and not has_verb and before.text == ")" and token.upper not in (",", "AS")
@@ -209,24 +210,24 @@ def _check_reads(cursor: Cursor) -> None:
             raise NotSupportedError(
                 f"a query cannot {verb.upper}",
                 hint="the statement begins with that word: INSERT INTO t WITH … SELECT …",
-                place=verb.span.place(cursor.text),
+                place=verb.span.place(text),
             )
         has_verb = has_verb or after_ctes
 
 
-def _check_times(cursor: Cursor) -> None:
+def _check_times(text: str, tokens: Sequence[Token]) -> None:
     """Raise for a table as of an earlier time: only views have versions."""
-    words = [token.upper for token in cursor.tokens]
-    for index, token in enumerate(cursor.tokens[:-3]):
+    words = [token.upper for token in tokens]
+    for index, token in enumerate(tokens[:-3]):
         plain = token.kind is Kind.WORD and words[index + 1 : index + 3] == ["AS", "OF"]
         if plain and words[index] in ("SYSTEM_TIME", "SYSTEM_VERSION", "TIMESTAMP"):
             first = index - 1 if index and words[index - 1] == "FOR" else index
-            place = Span(cursor.tokens[first].start, cursor.tokens[index + 2].end)
+            place = Span(tokens[first].start, tokens[index + 2].end)
             raise NotSupportedError(
                 "a table has no earlier versions to read",
                 hint="a window or a condition on the time column tells which rows are meant; "
                 "VERSION AS OF n reads a version of a continuous view",
-                place=place.place(cursor.text),
+                place=place.place(text),
             )
 
 
@@ -240,10 +241,7 @@ def take_query(cursor: Cursor) -> Query:
     if not at_query(cursor):
         cursor.fail("a query", words=("SELECT", "WITH", "VALUES", "FROM"))
     start = cursor.start
-    while not cursor.at_end:
-        if cursor.at(";"):
-            cursor.fail("the end of the statement")
-        cursor.take()
+    cursor.skip_to_end()
     return subquery(cursor, cursor.span_from(start))
 
 

@@ -61,6 +61,11 @@ class Definition:
         return self.schema.field(self.time_column).type if self.time_column else TIMESTAMP
 
     @property
+    def keeps_all(self) -> bool:
+        """Whether every row that came is there to be read again: no stream, and RANGE FOREVER."""
+        return self.kind != "stream" and self.range_ticks is None
+
+    @property
     def by_arrival(self) -> bool:
         """Whether T is the time of arrival."""
         return self.time_column is None

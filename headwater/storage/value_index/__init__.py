@@ -1,7 +1,7 @@
 """Value indexes: which rows of a block have a key (ST9; the paper's §V-C and §VI).
 
 `keys` sorts a column, `lookup` finds rows in it, for whole predicates too, `file` keeps it on disk,
-`merge` joins the blocks of a compartment, `index` is all files of one index.
+`index` is all files of one index.
 Never the truth: whatever is missing or damaged here is scanned instead, and rebuilt.
 """
 
@@ -9,13 +9,11 @@ from headwater.storage.value_index.file import DamagedIndex, load, write
 from headwater.storage.value_index.index import ValueIndex
 from headwater.storage.value_index.keys import BTREE, HASH, SortedKeys, build, indexable
 from headwater.storage.value_index.lookup import answers, count, estimate, lookup, rows_for
-from headwater.storage.value_index.merge import MergedKeys, lookup_merged, merge
 
 __all__ = [
     "BTREE",
     "HASH",
     "DamagedIndex",
-    "MergedKeys",
     "SortedKeys",
     "ValueIndex",
     "answers",
@@ -25,8 +23,6 @@ __all__ = [
     "indexable",
     "load",
     "lookup",
-    "lookup_merged",
-    "merge",
     "rows_for",
     "write",
 ]

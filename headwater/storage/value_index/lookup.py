@@ -10,11 +10,10 @@ int64 numbers without repeats.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from headwater.expression.predicate import And, Comparison, Constant, Or, Predicate
 from headwater.storage.value_index.keys import (
@@ -34,27 +33,10 @@ WORTH = 32  # a part of AND with more than WORTH times the rows already left is 
 DENSE = 16  # from 1/DENSE of the block on, marking rows is faster than sorting them
 
 
-class Described(Protocol):
-    """What is known of keys, of one block or merged."""
-
-    @property
-    def column(self) -> str: ...
-    @property
-    def type(self) -> pa.DataType: ...
-    @property
-    def method(self) -> str: ...
-
-
-def answers(keys: Described, comparison: Comparison) -> bool:
+def answers(keys: SortedKeys, comparison: Comparison) -> bool:
     """Whether the index answers the comparison: HASH only =, none answers !=."""
     operators = ORDERED if keys.method == BTREE else frozenset("=")
     return comparison.op in operators and same_type(keys.type, comparison.type)
-
-
-def require_answer(keys: Described, comparison: Comparison) -> None:
-    """Refuses a comparison that the index does not answer."""
-    if not answers(keys, comparison):
-        raise ValueError(f"the {keys.method} index on {keys.column} does not answer {comparison}")
 
 
 def count(keys: SortedKeys, comparison: Comparison) -> int:
@@ -64,8 +46,9 @@ def count(keys: SortedKeys, comparison: Comparison) -> int:
 
 
 def lookup(keys: SortedKeys, comparison: Comparison) -> Rows:
-    """The rows for which the comparison is true."""
-    require_answer(keys, comparison)
+    """The rows for which the comparison is true; ValueError if the index does not answer it."""
+    if not answers(keys, comparison):
+        raise ValueError(f"the {keys.method} index on {keys.column} does not answer {comparison}")
     first, last = key_range(keys.keys, comparison)
     rows = keys.rows[keys.starts[first] : keys.starts[last]]
     return rows.astype(np.int64) if last - first <= 1 else ascending(rows, keys.row_count)

@@ -23,3 +23,8 @@ fold 0: rows of s [60 s] | keeps 0.k, 0.v | gives _c0 AS k, _c1 AS v | order 2 n
 
 SELECT k, row_number() OVER (ORDER BY v) AS n FROM s [INTERVAL 1 MINUTE] QUALIFY n < 3 SAMPLE INTERVAL 10 SECONDS;
 again: QUALIFY is not split
+
+-- show types
+SELECT k, avg(v) AS mean FROM s [INTERVAL 60 SECONDS] GROUP BY k ORDER BY mean SAMPLE INTERVAL 1 SECOND;
+fold 0: aggregate of s [60 s] | by k | avg(v) | gives _k0 AS k, _a0 AS mean | order mean nulls first
+fold 0 in line gives STRING, DOUBLE

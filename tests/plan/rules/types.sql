@@ -39,6 +39,11 @@ fold 0 in line gives STRING, BIGINT
 -- show types
 SELECT k, first(v) FROM s [INTERVAL 1 MINUTE] GROUP BY k ORDER BY 2 SAMPLE INTERVAL 10 SECONDS;
 fold 0: aggregate of s [60 s] | by k | first(v) | gives _k0 AS k, _a0 AS first(v) | order 2 nulls first
+fold 0 in line gives STRING, INT
+
+-- show types
+SELECT k, first(v) FROM s [INTERVAL 1 MINUTE] GROUP BY k ORDER BY soundex(k) SAMPLE INTERVAL 10 SECONDS;
+fold 0: aggregate of s [60 s] | by k | first(v) | gives _k0 AS k, _a0 AS first(v) | order soundex(_k0) nulls first
 fold 0 in line, finished on Spark
 
 -- show types

@@ -8,10 +8,10 @@ fold 0: aggregate of s [landmark] | inner t s.k = t.k; | by name | sum(v) | give
 tables below: t
 
 SELECT k, v FROM s WHERE v > 1;
-again: a landmark window keeps every row (R1)
+again: without a grouping every row is needed (R1)
 
 SELECT count(*) FROM s JOIN r ON s.k = r.k;
-again: a join with a landmark window keeps every row (R3)
+again: a join before the grouping needs every row (R3)
 
 SELECT a.k, x, y FROM (SELECT k, sum(v) AS x FROM s GROUP BY k) a JOIN (SELECT k, sum(b) AS y FROM r GROUP BY k) c ON a.k = c.k;
 fold 0: aggregate of s [landmark] | by k | sum(v) | gives _k0 AS k, _a0 AS x
@@ -19,7 +19,7 @@ fold 1: aggregate of r [landmark] | by k | sum(b) | gives _k0 AS k, _a0 AS y
 upper: SELECT a.k, x, y FROM (SELECT _k0 AS k, _a0 AS x FROM fold_0) a JOIN (SELECT _k0 AS k, _a0 AS y FROM fold_1) c ON a.k = c.k
 
 SELECT max(v) FROM (SELECT v FROM s ORDER BY w LIMIT 10);
-again: a landmark window keeps every row (R4)
+again: without a grouping every row is needed (R4)
 
 SELECT name, count(*) FROM t LEFT JOIN s ON s.k = t.k GROUP BY name;
 again: a left join keeps rows of a table that match no row yet (R5)
