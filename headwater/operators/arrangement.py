@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,9 +26,11 @@ from headwater.operators.changes import Changes
 from headwater.operators.flat import flat, flat_type
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
-from headwater.operators.vectors import Growing
+from headwater.operators.vectors import Growing, distinct
 
 LEAST_DEAD = 1 << 12  # so many dead rows are left in any case
+FEW = 1 << 10  # rows of the same keys that are compared in any case to find those that go …
+FEW_EACH = 4  # … and so many for each of them; beyond it rows are found by a hash
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,12 @@ class Arranged:
     went: (
         Slots  # numbers of the rows that were taken back; they are dead now, and can still be taken
     )
-    touched: Slots  # the slots of the keys of both, each once
+    slots: Slots  # of both
+
+    @cached_property
+    def touched(self) -> Slots:
+        """The slots of the keys of both, each once."""
+        return distinct(self.slots)
 
 
 class Arrangement:
@@ -62,7 +70,7 @@ class Arrangement:
         self._slots = Growing(np.int64)  # by row number
         self._marks = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
-        self._by_hash: _ByHash | None = None  # made when the first row is taken back
+        self._by_hash: _ByHash | None = None  # made when keys do not tell rows apart
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -83,13 +91,18 @@ class Arrangement:
         """The slots of rows."""
         return self._slots.values[numbers] if self.keys else np.zeros(len(numbers), np.int64)
 
-    def apply(self, changes: Changes) -> Arranged:
-        """Takes in a batch of changes; raises if a row is taken back that is not there."""
+    def apply(self, changes: Changes, marks: Slots | None = None) -> Arranged:
+        """Takes in a batch of changes; raises if a row is taken back that is not there.
+
+        `marks`: one for each of the changes; those of rows that go are not looked at.
+        """
         self._make_room()
         came = self._add(changes.coming)
+        if marks is not None:
+            self.marks[came] = marks[changes.signs > 0]
         went = self._remove(changes.going) if not changes.only_come else NO_ROWS
         slots = np.concatenate([self.slot_of(came), self.slot_of(went)])
-        return Arranged(came[self.rows.alive[came]] if len(went) else came, went, np.unique(slots))
+        return Arranged(came[self.rows.alive[came]] if len(went) else came, went, slots)
 
     def _add(self, rows: pa.Table) -> Slots:
         numbers = self.rows.append(rows)
@@ -108,15 +121,38 @@ class Arrangement:
             self._by_key.add(slots, numbers, self.rows.alive)
 
     def _remove(self, rows: pa.Table) -> Slots:
+        found = self._found_by_key(rows) if self._by_hash is None else None
+        if found is None:
+            found = self._found_by_hash(rows)
+        self.rows.kill(found)
+        return found
+
+    def _found_by_key(self, rows: pa.Table) -> Slots | None:
+        """Live rows that equal these, if so few rows have their keys that all of them can be compared."""
+        if not self.keys:
+            return None
+        slots = self.lookup.find(_columns(rows, self.keys), rows.num_rows)
+        if self._by_key.count(slots) > FEW + FEW_EACH * rows.num_rows:
+            return None
+        return self._compared(rows, *self.matches(slots))
+
+    def _found_by_hash(self, rows: pa.Table) -> Slots:
+        """Live rows that equal these: no more are looked at, however many equal ones there are."""
         alive = self.rows.alive
         if self._by_hash is None:
             self._by_hash = _ByHash()
             self._by_hash.add(self.rows.table(), np.flatnonzero(alive), alive)
-        places, numbers = self._by_hash.find(rows, alive)
+        places, numbers = self._by_hash.pop(rows, alive)
+        given = self.rows.take(numbers)
+        if len(numbers) == rows.num_rows and _equal(rows.take(pa.array(places)), given).all():
+            return numbers
+        self._by_hash.add(given, numbers, alive)  # different rows have one hash
+        return self._compared(rows, *self._by_hash.find(rows, alive))
+
+    def _compared(self, rows: pa.Table, places: Slots, numbers: Slots) -> Slots:
+        """Of pairs of a place among the rows and a live row, one that is equal for each place."""
         same = _equal(rows.take(pa.array(places)), self.rows.take(numbers))
-        found = _paired(places[same], numbers[same], rows.num_rows)
-        self.rows.kill(found)
-        return found
+        return _paired(places[same], numbers[same], rows.num_rows)
 
     def kill(self, numbers: Slots) -> None:
         """Live rows go, by their numbers."""
@@ -197,8 +233,15 @@ class _ByHash:
     def add(self, rows: pa.Table, numbers: Slots, alive: Vector) -> None:
         self._index.add(self._codes.codes(_hashes(rows)), numbers, alive)
 
+    def pop(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
+        """Pairs of a place among the rows and the number of a live row of the same hash, which leaves."""
+        codes = self._codes.find(_hashes(rows))
+        slots, places, counts = np.unique(codes[codes >= 0], return_index=True, return_counts=True)
+        which, numbers = self._index.pop(slots, counts, alive)
+        return np.flatnonzero(codes >= 0)[places[which]], numbers
+
     def find(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
-        """Pairs of a place among the rows and the number of a live row of the same hash."""
+        """The same pairs, all of them; the rows stay."""
         for places, numbers in self._index.find(self._codes.find(_hashes(rows)), alive):
             return places, numbers
         return NO_ROWS, NO_ROWS
@@ -212,8 +255,15 @@ def _columns(rows: pa.Table, names: Sequence[str]) -> list[Column]:
 
 
 def _hashes(rows: pa.Table) -> Vector:
-    columns = [flat(column, exact=True).array for column in rows.columns]
+    columns = [_exact(flat(column, exact=True)) for column in rows.columns]
     return hashes_of(columns, rows.num_rows).view(np.int64)
+
+
+def _exact(column: Column) -> pa.Array:
+    """Floats as their bits: −0.0 is not hashed as 0.0."""
+    if column.kind != FLOAT:
+        return column.array
+    return column.array.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
 
 
 def _equal(left: pa.Table, right: pa.Table) -> Vector:

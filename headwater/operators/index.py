@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from headwater.fold.columns import Slots, Vector
-from headwater.operators.vectors import Growing
+from headwater.operators.vectors import Growing, distinct
 
 NONE = -1
 LEAST_WASTE = 1 << 12  # so many entries that nobody needs are left in any case
@@ -53,7 +53,7 @@ class Index:
     def _chain(self, slots: Slots, numbers: Slots, alive: Vector) -> None:
         """Rows of slots that have others: a new span each, in front."""
         heads = self._heads.values
-        owners = np.unique(slots)
+        owners = distinct(slots)
         alone = owners[heads[owners] >= 0]
         first = heads[alone]
         heads[alone] = NONE
@@ -129,6 +129,11 @@ class Index:
         self._waste = 0
         self.add(slots[there], numbers[there], alive)
 
+    def count(self, slots: Slots) -> int:
+        """How many entries slots have, those of dead rows too."""
+        heads = self._heads_of(slots)
+        return int(np.count_nonzero(heads >= 0) + self._spans(heads)[2].sum())
+
     def find(
         self, slots: Slots, alive: Vector, most: int | None = None
     ) -> Iterator[tuple[Slots, Slots]]:
@@ -147,7 +152,7 @@ class Index:
             if len(numbers):
                 yield places, numbers
         if asked > LEAST_WASTE and 2 * found < asked:
-            self._forget_dead(np.unique(slots[heads < NONE]), alive)
+            self._forget_dead(distinct(slots[heads < NONE]), alive)
 
     def _entries_of(self, heads: Slots, most: int | None) -> Iterator[tuple[Slots, Slots]]:
         """The entries of heads, dead ones too, with the places of the heads."""
@@ -163,6 +168,45 @@ class Index:
             yield places[start : start + most], alone[1][start : start + most]
         for piece in _pieces(spans, most):
             yield self._spread(piece)
+
+    def pop(self, slots: Slots, counts: Slots, alive: Vector) -> tuple[Slots, Slots]:
+        """For each slot so many live rows, which leave the index; fewer if it has fewer.
+
+        The slots differ, and all of them came once. Pairs of a place among them and a row.
+        """
+        places: list[Slots] = [_NO_SLOTS]
+        found: list[Slots] = [_NO_SLOTS]
+        missing, asking = counts.copy(), np.arange(len(slots))
+        while len(asking):
+            heads = self._heads.values[slots[asking]]
+            alone = heads >= 0
+            self._heads.values[slots[asking[alone]]] = NONE
+            chained = heads < NONE
+            rest, spans = asking[chained], -2 - heads[chained]
+            whose, numbers = self._shorten(slots[rest], spans, rest, missing[rest])
+            whose = np.concatenate([asking[alone], whose])
+            numbers = np.concatenate([heads[alone], numbers])
+            there = alive[numbers]
+            places.append(whose[there])
+            found.append(numbers[there])
+            missing -= np.bincount(whose[there], minlength=len(slots))
+            asking = np.concatenate([rest, asking[alone]])
+            asking = asking[(missing[asking] > 0) & (self._heads.values[slots[asking]] != NONE)]
+        return np.concatenate(places), np.concatenate(found)
+
+    def _shorten(
+        self, slots: Slots, spans: Slots, whose: Slots, counts: Slots
+    ) -> tuple[Slots, Slots]:
+        """Takes so many entries from the ends of the first spans of slots."""
+        lengths = self._lengths.values[spans]
+        taken = np.minimum(lengths, counts)
+        ends = self._starts.values[spans] + lengths
+        self._lengths.values[spans] = lengths - taken
+        self._waste += int(taken.sum())
+        ended = taken == lengths
+        nexts = self._nexts.values[spans[ended]]
+        self._heads.values[slots[ended]] = np.where(nexts < 0, NONE, -2 - nexts)
+        return self._spread((whose, ends - taken, taken))
 
     def _heads_of(self, slots: Slots) -> Slots:
         heads = self._heads.values

@@ -1,4 +1,4 @@
-"""Vectors that grow at their end."""
+"""Vectors that grow at their end, and the distinct values of short ones."""
 
 from __future__ import annotations
 
@@ -52,3 +52,11 @@ class Growing:
             wider[: self._count] = self._room[: self._count]
             self._room = wider
         self._count = max(self._count, count)
+
+
+def distinct(values: Vector) -> Vector:
+    """Each value once, in order; `np.unique` without an index hashes, which costs several times as much."""
+    ordered = np.sort(values)
+    return (
+        ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(values) else ordered
+    )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from time import thread_time
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from headwater.fold.snapshot import dump, load
@@ -38,10 +39,19 @@ def bag(rows: pa.Table) -> Counter[str]:
     return Counter(repr(tuple(row.values())) for row in rows.to_pylist())
 
 
-def test_rows_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("few", "modulus"), [(1000, None), (1, None), (1, 2)], ids=["by key", "by hash", "bad hash"]
+)
+def test_rows_come_and_go(few: int, modulus: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = module._hashes
+    if modulus is not None:
+        monkeypatch.setattr(module, "_hashes", lambda rows: hashes(rows) % modulus)
     monkeypatch.setattr(module, "LEAST_DEAD", 3)
+    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(module, "FEW_EACH", 0)
 
     @given(st.lists(st.tuples(st.lists(ROW, max_size=6), st.lists(st.integers(0, 99), max_size=6))))
+    @settings(max_examples=40)
     def run(batches: list[tuple[list[Any], list[int]]]) -> None:
         kept, model = Arrangement(SCHEMA, ["k", "s"]), []
         for coming, picks in batches:
@@ -98,3 +108,13 @@ def test_without_keys_every_row_has_one_slot() -> None:
     found = [(a, b) for p, n in pieces for a, b in zip(p.tolist(), n.tolist(), strict=True)]
     assert found == [(0, 0), (0, 2), (2, 0), (2, 2)]
     assert [len(p) for p, _ in pieces] == [3, 1]
+
+
+def test_of_many_equal_rows_few_are_looked_at() -> None:
+    kept = Arrangement(SCHEMA, [])
+    rows = table([(1, "a", 0.5, None)] * 50_000)
+    kept.apply(come(rows))
+    before = thread_time()
+    kept.apply(go(rows.slice(0, 40_000)))  # 2 000 000 000 pairs are equal
+    assert thread_time() - before < 10
+    assert len(kept) == 10_000

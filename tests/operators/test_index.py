@@ -60,3 +60,33 @@ def test_entries_of_dead_rows_go_when_they_are_looked_at() -> None:
     for _ in range(2):
         assert sum(len(n) for _, n in index.find(np.zeros(1, np.int64), alive)) == 10
     assert index._lengths.values[-1] == 10
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_rows_that_are_popped_have_left(seed: int) -> None:
+    chance, index, alive = random.Random(seed), Index(), np.ones(10_000, np.bool_)
+    model: dict[int, set[int]] = defaultdict(set)
+    next_number, known = 0, set[int]()
+    for _ in range(40):
+        slots = [chance.randrange(8) for _ in range(chance.choice([0, 1, 2, 30]))]
+        for number, slot in enumerate(slots, start=next_number):
+            model[slot].add(number)
+        index.add(
+            np.array(slots, np.int64), np.arange(next_number, next_number + len(slots)), alive
+        )
+        next_number += len(slots)
+        for slot in chance.sample(range(8), 2):
+            for number in [n for n in model[slot] if chance.random() < 0.1]:
+                alive[number] = False
+                model[slot].remove(number)
+        known |= {*slots}
+        asked = chance.sample(sorted(known), chance.randint(0, len(known)))
+        counts = [chance.choice([1, 2, 9]) for _ in asked]
+        if not asked:
+            continue
+        places, numbers = index.pop(np.array(asked), np.array(counts), alive)
+        for place, slot in enumerate(asked):
+            given = set(numbers[places == place].tolist())
+            assert len(given) == min(counts[place], len(model[slot]))
+            assert given <= model[slot]
+            model[slot] -= given
