@@ -61,13 +61,15 @@ class EqualRows:
             self._numbers = Growing(np.int64, np.where(numbers < 0, -1, new[numbers]))
         if len(self.lookup) < self._due or not len(self.schema):
             return
-        counts = [count.filled(len(self.lookup), 0) for count in self._counts]
+        size = len(self.lookup)
+        counts = [count.filled(size, 0) for count in self._counts]
         kept = np.flatnonzero(np.logical_or.reduce([count > 0 for count in counts]))
-        if 2 * len(kept) <= len(self.lookup):
+        if 2 * len(kept) <= size:
             self.lookup.keep(kept)
             self._counts = [Growing(np.int64, count[kept]) for count in counts]
             if self._shows:
-                self._numbers = Growing(np.int64, self._numbers.values[kept])
+                numbers = self._numbers.filled(size, -1)
+                self._numbers = Growing(np.int64, numbers[kept])
         self._due = 2 * len(kept) + LEAST_EMPTY
 
     def counts(self, number: int, slots: Slots) -> Slots:
@@ -79,12 +81,15 @@ class EqualRows:
         """The slots of rows, −1 for those that never came."""
         return self.lookup.find([flat(column, exact=False) for column in columns], row_count)
 
+    def slots(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
+        """The slots of rows; those that never came get the next ones."""
+        return self.lookup.slots([flat(column, exact=False) for column in columns], row_count)
+
     def change(
         self, number: int, columns: Sequence[pa.Array | pa.ChunkedArray], signs: Signs
     ) -> Touched:
         """Takes in changes of an input."""
-        flattened = [flat(column, exact=False) for column in columns]
-        every = self.lookup.slots(flattened, len(signs))
+        every = self.slots(columns, len(signs))
         slots, places, which = np.unique(every, return_index=True, return_inverse=True)
         counts = self._counts[number].filled(len(self.lookup), 0)
         before = counts[slots]
