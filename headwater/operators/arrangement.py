@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.errors import NotSupportedError
-from headwater.fold.columns import Column, Slots, Vector, kind_of
+from headwater.fold.columns import Column, Slots, kind_of, size_of
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes
+from headwater.operators.equality import same_rows
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing
@@ -48,6 +49,7 @@ class Arrangement:
         self._slots = Growing(np.int64)  # by row number
         self._by_key = Index()
         self._by_hash: Index | None = None  # made when the first row is taken back
+        self._beside: list[Growing] = []
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -57,7 +59,15 @@ class Arrangement:
         """How much memory is held."""
         hashed = 0 if self._by_hash is None else self._by_hash.nbytes
         index = self._by_key.nbytes + hashed + self._slots.nbytes
-        return self.rows.nbytes + self.lookup.nbytes + index
+        beside = sum(size_of(vector.values) for vector in self._beside)
+        return self.rows.nbytes + self.lookup.nbytes + index + beside
+
+    def beside(self, dtype: Any) -> Growing:
+        """A vector of one value per row number, for its owner to set; a row begins with 0."""
+        vector = Growing(dtype)
+        vector.append(np.zeros(self.rows.next, dtype))
+        self._beside.append(vector)
+        return vector
 
     def slot_of(self, numbers: Slots) -> Slots:
         """The slots of rows."""
@@ -75,6 +85,8 @@ class Arrangement:
         slots = self.lookup.slots(_columns(rows, self.keys), rows.num_rows)
         numbers = self.rows.append(rows)
         self._slots.append(slots)
+        for vector in self._beside:
+            vector.append(np.zeros(len(numbers), vector.values.dtype))
         self._by_key.add(slots, numbers)
         if self._by_hash is not None:
             self._by_hash.add(_hashes(rows), numbers)
@@ -88,7 +100,7 @@ class Arrangement:
         places, numbers = self._by_hash.find(_hashes(rows))
         alive = self.rows.alive[numbers]
         places, numbers = places[alive], numbers[alive]
-        same = _equal(rows.take(pa.array(places)), self.rows.take(numbers))
+        same = same_rows(rows.take(pa.array(places)), self.rows.take(numbers))
         found = _paired(places[same], numbers[same], rows.num_rows)
         self.rows.kill(found)
         return found
@@ -99,12 +111,26 @@ class Arrangement:
             return
         alive = self.rows.alive.copy()
         new = self.rows.compact()
-        slots = self._slots.values[alive].copy()
-        self._slots = Growing(np.int64)
-        self._slots.append(slots)
+        for vector in (self._slots, *self._beside):
+            vector.keep(alive)
         self._by_key.renumber(new)
         if self._by_hash is not None:
             self._by_hash.renumber(new)
+
+    def forget(self) -> Slots | None:
+        """Keys without rows go once they are the most; by old slot the new one, −1 if it is gone."""
+        if len(self.lookup) <= 2 * len(self.rows) + LEAST_DEAD:
+            return None
+        live = np.unique(self._slots.values[self.rows.alive])
+        new = np.full(len(self.lookup), -1, np.int64)
+        new[live] = np.arange(len(live))
+        self.lookup.keep(live)
+        slots = new[self._slots.values]
+        self._slots.values[:] = slots
+        self._by_key = Index()
+        numbers = np.flatnonzero(self.rows.alive)
+        self._by_key.add(slots[numbers], numbers)
+        return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
         """The slots of keys, −1 for those that never came."""
@@ -122,14 +148,23 @@ class Arrangement:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        return {"rows": self.rows.state()}
+        alive = self.rows.alive
+        return {
+            "rows": self.rows.state(),
+            "beside": [vector.values[alive] for vector in self._beside],
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; rows and slots are numbered anew."""
+        beside = self._beside
         self.__init__(self.schema, self.keys)  # type: ignore[misc]
         store = RowStore(self.schema)
         store.restore(state["rows"])
         self._add(store.table())
+        self._beside = beside
+        for vector, values in zip(beside, state["beside"], strict=True):
+            vector.keep(slice(0, 0))
+            vector.append(values)
 
 
 _NONE: Slots = np.empty(0, np.int64)
@@ -155,32 +190,6 @@ def _hashes(rows: pa.Table) -> Slots:
 
 def _array(column: pa.ChunkedArray) -> pa.Array:
     return Column(column).array
-
-
-def _equal(left: pa.Table, right: pa.Table) -> Vector:
-    """Which rows are equal, bit for bit."""
-    same = np.ones(left.num_rows, np.bool_)
-    for mine, theirs in zip(left.columns, right.columns, strict=True):
-        if not is_hashed(mine.type):
-            pairs = zip(mine.to_pylist(), theirs.to_pylist(), strict=True)
-            same &= np.fromiter((a == b for a, b in pairs), np.bool_, left.num_rows)
-            continue
-        one, other = Column(mine), Column(theirs)
-        values = _bits(one) == _bits(other)
-        if one.valid is not None or other.valid is not None:
-            nulls, others = _nulls(one), _nulls(other)
-            values = np.where(nulls | others, nulls == others, values)
-        same &= values.astype(np.bool_)
-    return same
-
-
-def _bits(column: Column) -> Vector:
-    values = column.values
-    return values.view(np.int64) if values.dtype == np.float64 else values
-
-
-def _nulls(column: Column) -> Vector:
-    return np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
 
 
 def _paired(places: Slots, numbers: Slots, count: int) -> Slots:

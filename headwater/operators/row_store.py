@@ -7,6 +7,7 @@ Must never: change a row, or a number except in `compact`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -79,23 +80,29 @@ class RowStore:
             self._pieces[-count:] = [merged]
             self._live[-count:] = [None]
 
-    def take(self, numbers: Slots) -> pa.Table:
-        """The rows of numbers, in that order; dead ones too, while they are there."""
+    def take(self, numbers: Slots, names: Sequence[str] | None = None) -> pa.Table:
+        """The rows of numbers, or some of their columns, in that order; dead ones while they are there."""
         if not len(numbers):
-            return self.schema.empty_table()
+            rows = self.schema.empty_table()
+            return rows if names is None else rows.select(names)
         places = np.searchsorted(self._starts, numbers, side="right") - 1
         first = int(places[0])
         if (places == first).all():
-            return self._pieces[first].take(pa.array(numbers - self._starts[first]))
+            return self._piece(first, names).take(pa.array(numbers - self._starts[first]))
         order = np.argsort(places, kind="stable")
         ends = np.flatnonzero(np.diff(places[order])) + 1
         parts = []
         for run in np.split(order, ends):
             piece = int(places[run[0]])
-            parts.append(self._pieces[piece].take(pa.array(numbers[run] - self._starts[piece])))
+            inside = pa.array(numbers[run] - self._starts[piece])
+            parts.append(self._piece(piece, names).take(inside))
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
         return pa.concat_tables(parts).combine_chunks().take(pa.array(back))
+
+    def _piece(self, number: int, names: Sequence[str] | None) -> pa.Table:
+        piece = self._pieces[number]
+        return piece if names is None else piece.select(names)
 
     def kill(self, numbers: Slots) -> None:
         """Rows die."""

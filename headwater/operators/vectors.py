@@ -43,3 +43,8 @@ class Growing:
             wider[: self._count] = self._room[: self._count]
             self._room = wider
         self._count = max(self._count, count)
+
+    def keep(self, kept: Vector | slice) -> None:
+        """Only the values for which a condition holds stay."""
+        values = self.values[kept].copy()
+        self._room, self._count = values, len(values)
