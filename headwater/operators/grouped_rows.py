@@ -1,14 +1,14 @@
 """Rows of several groups side by side, and what is chosen from each group at once.
 
-Owns: selections: the rows that are not NULL, the best of each group, the distinct ones, the rows of each group
-in an order. A row is named by its place among the rows. Must never: visit rows or groups one by one.
+Owns: selections: the rows that are not NULL, the best of each group, the distinct ones, those of each group in
+an order; and numbers in an order. A row is named by its place. Must never: visit rows or groups one by one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,8 +20,7 @@ from headwater.operators.equality import one_array
 LEAST = np.iinfo(np.int64).min
 
 
-@dataclass(frozen=True)
-class OrderColumn:
+class OrderColumn(NamedTuple):
     """One column of an order; Spark's default: ascending has NULLs first, descending last."""
 
     name: str
@@ -101,3 +100,44 @@ class GroupedRows:
         begins = np.ones(len(places), np.bool_)
         begins[1:] = (ids[1:] != ids[:-1]) | (values[1:] != values[:-1])
         return begins
+
+
+class Partitions:
+    """Rows sorted by partition and order: where each row's partition and its peers begin and end."""
+
+    def __init__(self, slots: Slots, ranks: Sequence[Vector]) -> None:
+        """Rows stand as they came; those of equal rank stay so."""
+        self.order: Slots = np.lexsort((*reversed(ranks), slots))  # by place in the sort, the row
+        count = len(slots)
+        self.places = np.arange(count)
+        first = np.ones(count, np.bool_)
+        first[1:] = np.diff(slots[self.order]) != 0
+        peer = first.copy()
+        for rank in ranks:
+            peer[1:] |= np.diff(rank[self.order].astype(np.int64, copy=False)) != 0
+        self.first_peers = peer
+        self.starts, self.ends = _bounds(first, count)
+        self.peer_starts, self.peer_ends = _bounds(peer, count)
+
+    @property
+    def row_number(self) -> Slots:
+        """From 1 in each partition."""
+        return self.places - self.starts + 1
+
+    @property
+    def rank(self) -> Slots:
+        """The row number of the first peer."""
+        return self.peer_starts - self.starts + 1
+
+    @property
+    def dense_rank(self) -> Slots:
+        """How many different ranks there are up to a row."""
+        seen = np.cumsum(self.first_peers)
+        return seen - seen[self.starts] + 1 if len(seen) else seen
+
+
+def _bounds(first: Vector, count: int) -> tuple[Slots, Slots]:
+    """For each place, where its run begins and where the next one does."""
+    begins = np.flatnonzero(first)
+    lengths = np.diff(np.append(begins, count))
+    return np.repeat(begins, lengths), np.repeat(begins + lengths, lengths)

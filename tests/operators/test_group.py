@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import math
 import random
-import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
-from headwater.errors import DataError, NotSupportedError
 from headwater.fold.aggregates import Aggregate
-from headwater.fold.snapshot import dump, load
 from headwater.operators import arrangement, distinct_pairs, group, last_given
-from headwater.operators.changes import come
 from headwater.operators.group import GroupRows
 from headwater.operators.group_aggregates import GroupAggregate
 from headwater.operators.grouped_rows import OrderColumn
@@ -29,19 +24,13 @@ from tests.fold.brute import (
     evaluate,
     functions_for,
     key,
-    random_value,
 )
 from tests.operators.model import (
-    Bag,
     Row,
-    changes_of,
-    check,
     ordering,
     random_row,
     run,
     sort_key,
-    table,
-    tuples,
 )
 
 MOMENTS = ["skewness", "kurtosis", "covar_pop", "covar_samp", "corr"]
