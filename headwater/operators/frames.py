@@ -1,6 +1,6 @@
 """Values over frames: from where each frame starts and ends to a sum, an extreme, a count or one of its rows.
 
-Owns: how many frames are evaluated at once. Sums of integers are differences of running sums, in two words, so
+Owns: how all frames are evaluated at once. Sums of integers are differences of running sums in two words, so
 exact; floats are never subtracted: a frame is put together from blocks of 1, 2, 4, … rows, as are extremes.
 Must never: visit rows one by one, or know what a partition is.
 """

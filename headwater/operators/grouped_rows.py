@@ -1,7 +1,7 @@
 """Rows of several groups side by side, and what is chosen from each group at once.
 
-Owns: selections: the rows that are not NULL, the best of each group, the distinct ones, those of each group in
-an order; and numbers in an order. A row is named by its place. Must never: visit rows or groups one by one.
+Owns: selections: the rows that are not NULL, the best of each group, the distinct ones, those of each group
+in an order; and numbers in an order. A row is named by its place. Must never: visit them one by one.
 """
 
 from __future__ import annotations

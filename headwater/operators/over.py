@@ -1,9 +1,9 @@
 """Window functions: columns appended to each row that are computed from the rows of its partition.
 
-Owns: which values each row was given with. A change makes the touched partitions be computed anew, all of them at
-once; only rows whose values changed are given anew. Rows that are equal in the order stand as they came. If a sum
-does not fit, `apply` raises after the rows were taken in, and a later call gives what is owed. Must never: look at
-a partition that is not touched.
+Owns: which values each row was given with. A change makes the touched partitions be computed anew, all at
+once; only rows whose values changed are given anew. Rows that are equal in the order stand as they came. If a
+sum does not fit, `apply` raises after the rows were taken in, and a later call gives what is owed. Must
+never: look at a partition that is not touched.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class OverRows(Operator):
         self._minus = self.schema.empty_table()  # rows of theirs that went
 
     def _type(self, one: WindowFunction) -> pa.DataType:
-        name = one.known_name
+        name, frame = one.known_name, one.frame
+        if frame and frame.unit == "range" and not {frame.start, frame.end} <= {None, 0}:
+            raise NotSupportedError("RANGE with an offset cannot be kept in line")
         types = [self.input_schema.field(argument).type for argument in one.arguments]
         if name in NUMBERS:
             return pa.int32()
@@ -164,8 +166,6 @@ class OverRows(Operator):
         frame = one.frame or (RUNNING if self.order else WHOLE)
         starts, ends, places = partitions.starts, partitions.ends, partitions.places
         if frame.unit == "range":
-            if frame.start not in (None, 0) or frame.end not in (None, 0):
-                raise NotSupportedError("RANGE with an offset cannot be kept in line")
             first = starts if frame.start is None else partitions.peer_starts
             return first, ends if frame.end is None else partitions.peer_ends
         first = starts if frame.start is None else np.clip(places + frame.start, starts, ends)
@@ -218,7 +218,7 @@ def _numbered(one: WindowFunction, partitions: Partitions) -> pa.Array:
         return pa.array((partitions.peer_ends - partitions.starts) / counts)
     if name != "ntile":
         return pa.array(getattr(partitions, name), pa.int32())
-    places, size, larger = partitions.places - partitions.starts, counts // one.number, 0
+    places, size = partitions.places - partitions.starts, counts // one.number
     larger = counts % one.number  # so many buckets have one row more, and come first
     edge = larger * (size + 1)
     rest = larger + (places - edge) // np.maximum(size, 1)

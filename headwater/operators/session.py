@@ -1,9 +1,9 @@
 """Sessions: the start and the end of the session of each row, appended to it.
 
-Owns: which rows of a partition are one session. As Spark's session_window: a row at time t stands for [t, t + gap],
-and rows whose intervals meet, if only at an end, are one session, which begins with its first row and ends a
-gap after its last. Rows without a time are in no session and leave nothing. A change makes those sessions be
-computed anew that it meets. Must never: give a row anew whose session has not changed.
+Owns: which rows of a partition are one session. As Spark's session_window: a row at time t stands for t to
+t + gap, and rows whose intervals meet, if only at an end, are one session, which begins with its first row
+and ends a gap after its last. Rows without a time are in no session and leave nothing. A change makes those
+sessions be computed anew that it meets. Must never: give a row anew whose session has not changed.
 """
 
 from __future__ import annotations
