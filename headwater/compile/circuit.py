@@ -21,13 +21,15 @@ from headwater.expression.terms import Terms
 from headwater.operators.circuit import Circuit, CircuitNode, Source
 from headwater.operators.distinct import DistinctRows
 from headwater.operators.filter import FilterRows
-from headwater.operators.group import GroupAggregate, GroupRows, group_type
+from headwater.operators.group import GroupRows
+from headwater.operators.group_aggregates import GroupAggregate
 from headwater.operators.join import JoinRows
 from headwater.operators.kept_rows import KeptRows
 from headwater.operators.operator import Operator
-from headwater.operators.over import OverRows, WindowFunction
+from headwater.operators.over import OverRows, WHOLE, WindowFrame, WindowFunction
 from headwater.operators.project import ProjectRows
-from headwater.operators.set_operation import SetRows
+from headwater.operators.semi_join import SemiJoinRows
+from headwater.operators.set_operation import SetOperationRows
 from headwater.operators.top import TopRows
 from headwater.operators.union import UnionRows
 from headwater.plan.blocks import Tables
@@ -38,9 +40,11 @@ from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import (
     DistinctNode,
     FilterNode,
+    GroupCall,
     GroupNode,
     JoinNode,
     Node,
+    OverCall,
     OverNode,
     ProjectNode,
     ScanNode,
@@ -95,7 +99,7 @@ class CircuitSpec:
     def kept(self) -> KeptRows:
         """A result that holds nothing."""
         order = [(one.name, one.descending, one.nulls_first) for one in self.order]
-        return KeptRows(pa.schema(self.root.columns), self.root.changes, order)
+        return KeptRows(pa.schema(self.root.columns), self.root.changes, order=order)
 
 
 def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> CircuitSpec | NotKept:
@@ -151,16 +155,14 @@ def _operator(node: Node) -> Operator:
     if isinstance(node, JoinNode):
         return _join(node)
     if isinstance(node, GroupNode):
-        calls = [
-            GroupAggregate(c.function, c.arguments, c.name, c.type, c.parameters) for c in node.calls
-        ]
+        calls = [_aggregate(call) for call in node.calls]
         return GroupRows(pa.schema(node.below.columns), node.keys, calls, node.below.changes)
     if isinstance(node, DistinctNode):
         return DistinctRows(schema, node.changes)
     if isinstance(node, UnionNode):
-        return UnionRows(schema, node.changes)
+        return UnionRows(schema, [part.changes for part in node.parts])
     if isinstance(node, SetNode):
-        return SetRows(node.kind, node.all, schema, (node.left.changes, node.right.changes))
+        return SetOperationRows(node.kind, node.all, schema, (node.left.changes, node.right.changes))
     below = pa.schema(node.below.columns)
     order = [(one.name, one.descending, one.nulls_first) for one in node.order]
     takes_back = node.below.changes
@@ -168,11 +170,39 @@ def _operator(node: Node) -> Operator:
         limits = (node.limit, node.offset, node.ties, node.number)
         return TopRows(below, node.partition, order, *limits, takes_back)
     assert isinstance(node, OverNode)
-    functions = [
-        WindowFunction(c.function, c.arguments, c.name, c.type, c.parameters, c.frame, c.rows)
-        for c in node.calls
-    ]
+    functions = [_window_function(call) for call in node.calls]
     return OverRows(below, node.partition, order, functions, takes_back)
+
+
+def _aggregate(call: GroupCall) -> GroupAggregate:
+    return GroupAggregate(
+        call.function,
+        call.arguments,
+        call.name,
+        call.type,
+        distinct=call.distinct,
+        percentages=call.percentage,
+    )
+
+
+def _window_function(call: OverCall) -> WindowFunction:
+    frame = None if call.frame == "running" else WHOLE
+    if call.frame == "rows":
+        before, after = call.rows
+        frame = WindowFrame("rows", None if before is None else -before, after)
+    return WindowFunction(
+        call.function, call.arguments, call.name, call.type, frame, call.number
+    )
+
+
+def group_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:
+    """The type of an aggregate as Spark has it; None if no operator computes it."""
+    schema = pa.schema([pa.field(str(number), type_) for number, type_ in enumerate(types)])
+    wanted = GroupAggregate(function, tuple(schema.names), "value")
+    try:
+        return GroupRows(schema, (), [wanted], True).schema.field("value").type
+    except NotSupportedError:
+        return None
 
 
 def _join(node: JoinNode) -> Operator:
@@ -180,6 +210,8 @@ def _join(node: JoinNode) -> Operator:
     residual = None if node.residual is None else _condition(node.residual)
     takes_back = (node.left.changes, node.right.changes)
     keys = (node.left_keys, node.right_keys)
+    if node.kind in ("semi", "anti"):
+        return SemiJoinRows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
     return JoinRows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
 
 

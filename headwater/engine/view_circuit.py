@@ -26,13 +26,12 @@ from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import World
 from headwater.errors import DataError
-from headwater.fold.columns import Column
 from headwater.fold.lookup import Lookup
 from headwater.fold.snapshot import detached
 from headwater.kernel.relation import HeldTables
-from headwater.operators.arrangement import is_hashed
 from headwater.operators.changes import Changes, come, go, together
 from headwater.operators.circuit import Circuit
+from headwater.operators.flat import flat, flat_type
 from headwater.operators.kept_rows import KeptRows
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.fresh import each_since
@@ -342,11 +341,9 @@ def _arrays(rows: pa.Table) -> list[pa.Array]:
 
 def bag_difference(before: pa.Table, after: pa.Table) -> Changes:
     """What makes one bag of rows of another."""
-    if not all(is_hashed(one.type) for one in before.schema):
-        return together([go(before), come(after)], before.schema)
-    lookup = Lookup([one.type for one in before.schema])
-    old = lookup.slots([Column(c) for c in before.columns], before.num_rows)
-    new = lookup.slots([Column(c) for c in after.columns], after.num_rows)
+    lookup = Lookup([flat_type(one.type) for one in before.schema])
+    old = lookup.slots([flat(c, exact=True) for c in before.columns], before.num_rows)
+    new = lookup.slots([flat(c, exact=True) for c in after.columns], after.num_rows)
     many = np.bincount(new, minlength=len(lookup)) - np.bincount(old, minlength=len(lookup))
     parts = [go(before.take(_surplus(old, -many))), come(after.take(_surplus(new, many)))]
     return together(parts, before.schema)

@@ -503,9 +503,9 @@ def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, A
     pipelines = _folded(view)
     folded = bool(pipelines)
     tiers = sorted({p.fold.tier for p in pipelines} | {view.evaluation.upper_tier})
-    kept = view.kept
-    if kept is not None and kept.stopped is None:
-        return {**known, **_kept_row(view, kept)}
+    circuit = view.kept
+    if circuit is not None and circuit.stopped is None:
+        return {**known, **_kept_row(view, circuit)}
     seconds = sum(p.timings.total_s for p in pipelines)
     recovery = [p.recovery_s for p in pipelines if p.recovery_s is not None]
     return {

@@ -40,19 +40,22 @@ def order_rows(
 
 
 def _ranks(table: pa.Table, key: OrderKey) -> list[Vector]:
-    """Integers in the order of the key: first whether it is NULL, if any is, then the value."""
-    column = Column(key.value.evaluate(table))
-    values = _ordered(column)
-    if key.descending:
+    return ranks_of(Column(key.value.evaluate(table)), key.descending, key.nulls_first)
+
+
+def ranks_of(column: Column, descending: bool, nulls_first: bool) -> list[Vector]:
+    """Integers in the order of a key: first whether it is NULL, if any is, then the value."""
+    values = ordered(column)
+    if descending:
         values = ~values
     if column.valid is None:
         return [values]
     values = np.where(column.valid, values, 0)
-    return [column.valid if key.nulls_first else ~column.valid, values]
+    return [column.valid if nulls_first else ~column.valid, values]
 
 
-def _ordered(column: Column) -> Vector:
-    """64-bit integers in the order of the column's values."""
+def ordered(column: Column) -> Vector:
+    """64-bit integers in the order of the column's values; of text, only within this column."""
     if column.kind == OBJECT:
         return column.ranked[0]
     if column.kind != FLOAT:

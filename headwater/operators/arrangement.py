@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.fold.codes import IntegerCodes
-from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector
+from headwater.fold.columns import FLOAT, Column, Slots, Vector, size_of
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes
+from headwater.operators.equality import same_rows
 from headwater.operators.flat import flat, flat_type
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
@@ -68,7 +68,6 @@ class Arrangement:
         self.rows = RowStore(self.schema)
         self.lookup = Lookup([flat_type(self.schema.field(name).type) for name in self.keys])
         self._slots = Growing(np.int64)  # by row number
-        self._marks = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
         self._by_hash: _ByHash | None = None  # made when keys do not tell rows apart
 
@@ -79,12 +78,21 @@ class Arrangement:
     def nbytes(self) -> int:
         """How much memory is held."""
         hashed = 0 if self._by_hash is None else self._by_hash.nbytes
-        index = self._by_key.nbytes + hashed + self._slots.nbytes + self._marks.nbytes
-        return self.rows.nbytes + self.lookup.nbytes + index
+        index = self._by_key.nbytes + hashed + self._slots.nbytes
+        beside = sum(size_of(vector.values) for vector in self._beside)
+        return self.rows.nbytes + self.lookup.nbytes + index + beside
+
+    def beside(self, dtype: Any) -> Growing:
+        """A vector of one value per row number, for its owner to set; a row begins with 0."""
+        vector = Growing(dtype)
+        vector.filled(self.rows.next, 0)
+        self._beside.append(vector)
+        return vector
 
     @property
     def marks(self) -> Vector:
         """The marks by row number, 0 at first; to be written to."""
+        assert self._marks is not None
         return self._marks.values
 
     def slot_of(self, numbers: Slots) -> Slots:
@@ -107,8 +115,8 @@ class Arrangement:
     def _add(self, rows: pa.Table) -> Slots:
         numbers = self.rows.append(rows)
         self._place(rows, numbers)
-        if self._marked:
-            self._marks.filled(self.rows.next, 0)
+        for vector in self._beside:
+            vector.filled(self.rows.next, 0)
         if self._by_hash is not None:
             self._by_hash.add(rows, numbers, self.rows.alive)
         return numbers
@@ -144,14 +152,14 @@ class Arrangement:
             self._by_hash.add(self.rows.table(), np.flatnonzero(alive), alive)
         places, numbers = self._by_hash.pop(rows, alive)
         given = self.rows.take(numbers)
-        if len(numbers) == rows.num_rows and _equal(rows.take(pa.array(places)), given).all():
+        if len(numbers) == rows.num_rows and same_rows(rows.take(pa.array(places)), given).all():
             return numbers
         self._by_hash.add(given, numbers, alive)  # different rows have one hash
         return self._compared(rows, *self._by_hash.find(rows, alive))
 
     def _compared(self, rows: pa.Table, places: Slots, numbers: Slots) -> Slots:
         """Of pairs of a place among the rows and a live row, one that is equal for each place."""
-        same = _equal(rows.take(pa.array(places)), self.rows.take(numbers))
+        same = same_rows(rows.take(pa.array(places)), self.rows.take(numbers))
         return _paired(places[same], numbers[same], rows.num_rows)
 
     def kill(self, numbers: Slots) -> None:
@@ -165,8 +173,8 @@ class Arrangement:
         alive = self.rows.alive.copy()
         self.rows.compact()
         numbers = np.arange(len(self.rows))
-        if self._marked:
-            self._marks = Growing(np.int64, self._marks.values[alive])
+        for vector in self._beside:
+            vector.keep(alive)
         if self._by_hash is not None:
             self._by_hash = _ByHash()
             self._by_hash.add(self.rows.table(), numbers, self.rows.alive)
@@ -178,6 +186,20 @@ class Arrangement:
             self.lookup.keep(kept)
         self._slots, self._by_key = Growing(np.int64, slots), Index()
         self._by_key.add(slots, numbers, self.rows.alive)
+
+    def forget(self) -> Slots | None:
+        """Keys without rows go once they are the most; by old slot the new one, −1 if it is gone."""
+        if not self.keys or len(self.lookup) <= 2 * len(self.rows) + LEAST_DEAD:
+            return None
+        numbers = np.flatnonzero(self.rows.alive)
+        live = distinct(self._slots.values[numbers])
+        new = np.full(len(self.lookup), -1, np.int64)
+        new[live] = np.arange(len(live))
+        self.lookup.keep(live)
+        self._slots.values[:] = new[self._slots.values]
+        self._by_key = Index()
+        self._by_key.add(self._slots.values[numbers], numbers, self.rows.alive)
+        return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
         """The slots of keys, −1 for those that never came."""
@@ -207,16 +229,18 @@ class Arrangement:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        marks = self._marks.values[self.rows.alive] if self._marked else None
-        return {"rows": self.rows.state(), "marks": marks}
+        alive = self.rows.alive
+        beside = [vector.values[alive] for vector in self._beside]
+        return {"rows": self.rows.state(), "beside": beside}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; rows and slots are numbered anew."""
         self._clear()
         self.rows.restore(state["rows"])
         self._place(self.rows.table(), np.arange(len(self.rows)))
-        if self._marked:
-            self._marks = Growing(np.int64, state["marks"])
+        for vector, values in zip(self._beside, state["beside"], strict=True):
+            vector.keep(slice(0, 0))
+            vector.append(values)
 
 
 class _ByHash:
@@ -264,32 +288,6 @@ def _exact(column: Column) -> pa.Array:
     if column.kind != FLOAT:
         return column.array
     return column.array.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
-
-
-def _equal(left: pa.Table, right: pa.Table) -> Vector:
-    """Which rows are equal, bit for bit."""
-    same = np.ones(left.num_rows, np.bool_)
-    for mine, theirs in zip(left.columns, right.columns, strict=True):
-        one, other = flat(mine, exact=True), flat(theirs, exact=True)
-        values = _same_values(one, other)
-        if one.valid is not None or other.valid is not None:
-            nulls, others = _nulls(one), _nulls(other)
-            values = np.where(nulls | others, nulls == others, values)
-        same &= values
-    return same
-
-
-def _same_values(one: Column, other: Column) -> Vector:
-    """Which values are the same; what stands at a NULL is arbitrary."""
-    if one.kind == OBJECT:
-        return pc.equal(one.array, other.array).fill_null(False).to_numpy(zero_copy_only=False)
-    if one.kind == FLOAT:
-        return one.values.view(np.int64) == other.values.view(np.int64)
-    return one.values == other.values
-
-
-def _nulls(column: Column) -> Vector:
-    return np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
 
 
 def _paired(places: Slots, numbers: Slots, count: int) -> Slots:

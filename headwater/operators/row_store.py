@@ -7,6 +7,7 @@ Must never: change a row, or a number except in `compact`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -81,17 +82,18 @@ class RowStore:
             self._pieces[-count:] = [merged]
             self._live[-count:] = [None]
 
-    def take(self, numbers: Slots) -> pa.Table:
-        """The rows of numbers, in that order; dead ones too, while they are there."""
+    def take(self, numbers: Slots, names: Sequence[str] | None = None) -> pa.Table:
+        """The rows of numbers, or some of their columns, in that order; dead ones while they are there."""
         if not len(numbers):
-            return self.schema.empty_table()
+            rows = self.schema.empty_table()
+            return rows if names is None else rows.select(names)
         pieces = self._pieces_of(numbers)
         if (pieces[1:] >= pieces[:-1]).all():
-            return self._take_in_turn(numbers, pieces)
+            return self._take_in_turn(numbers, pieces, names)
         order = np.argsort(pieces, kind="stable")
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
-        return self._take_in_turn(numbers[order], pieces[order]).take(pa.array(back))
+        return self._take_in_turn(numbers[order], pieces[order], names).take(pa.array(back))
 
     def order_of(self, numbers: Slots) -> Slots:
         """An order in which these rows are taken with the least work."""
@@ -102,14 +104,17 @@ class RowStore:
         pieces = np.searchsorted(np.array(self._starts), numbers, side="right") - 1
         return pieces.astype(np.uint16) if len(self._starts) < MOST_SHORT else pieces
 
-    def _take_in_turn(self, numbers: Slots, pieces: Vector) -> pa.Table:
+    def _take_in_turn(
+        self, numbers: Slots, pieces: Vector, names: Sequence[str] | None
+    ) -> pa.Table:
         """Rows that stand one piece after the other."""
         bounds = [0, *(np.flatnonzero(pieces[1:] != pieces[:-1]) + 1).tolist(), len(numbers)]
         parts = []
         for low, high in pairwise(bounds):
             piece = int(pieces[low])
             inside = pa.array(numbers[low:high] - self._starts[piece])
-            parts.append(self._pieces[piece].take(inside))
+            rows = self._pieces[piece] if names is None else self._pieces[piece].select(names)
+            parts.append(rows.take(inside))
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
     def kill(self, numbers: Slots) -> None:

@@ -53,6 +53,11 @@ class Growing:
             self._room = wider
         self._count = max(self._count, count)
 
+    def keep(self, kept: Vector | slice) -> None:
+        """Only the values for which a condition holds stay."""
+        self._room = self.values[kept].copy()
+        self._count = len(self._room)
+
 
 def distinct(values: Vector) -> Vector:
     """Each value once, in order; `np.unique` without an index hashes, which costs several times as much."""

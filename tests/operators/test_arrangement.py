@@ -118,3 +118,37 @@ def test_of_many_equal_rows_few_are_looked_at() -> None:
     kept.apply(go(rows.slice(0, 40_000)))  # 2 000 000 000 pairs are equal
     assert thread_time() - before < 10
     assert len(kept) == 10_000
+
+
+def test_values_beside_the_rows_stay_with_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_DEAD", 2)
+    kept = Arrangement(SCHEMA, ["k"])
+    beside = kept.beside(np.int64)
+    rows = table([(number, "a", 0.0, None) for number in range(20)])
+    numbers = kept.apply(Changes(rows, np.ones(20, np.int8))).came
+    beside.values[numbers] = np.arange(20) + 100
+    kept.apply(Changes(rows.slice(0, 15), -np.ones(15, np.int8)))
+    kept.apply(Changes(table([(50, "b", 0.0, None)]), np.ones(1, np.int8)))
+    again = Arrangement(SCHEMA, ["k"])
+    copied = again.beside(np.int64)
+    load(again, dump(kept))
+    for arranged, vector in ((kept, beside), (again, copied)):
+        alive = np.flatnonzero(arranged.rows.alive)
+        keys = arranged.rows.take(alive, ["k"]).column("k").to_pylist()
+        pairs = dict(zip(keys, vector.values[alive].tolist(), strict=True))
+        assert pairs == {15: 115, 16: 116, 17: 117, 18: 118, 19: 119, 50: 0}
+
+
+def test_keys_without_rows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LEAST_DEAD", 2)
+    kept = Arrangement(SCHEMA, ["k"])
+    rows = table([(number, "a", 0.0, None) for number in range(20)])
+    kept.apply(Changes(rows, np.ones(20, np.int8)))
+    assert kept.forget() is None
+    kept.apply(Changes(rows.slice(0, 17), -np.ones(17, np.int8)))
+    new = kept.forget()
+    assert new is not None
+    assert new.tolist() == [-1] * 17 + [0, 1, 2]
+    assert kept.find([pa.array([16, 18])], 2).tolist() == [-1, 1]
+    _, numbers = kept.matches(np.array([1]))
+    assert kept.rows.take(numbers).column("k").to_pylist() == [18]

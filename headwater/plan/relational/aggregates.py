@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -31,8 +31,7 @@ PAIRS: dict[type[exp.Expr], str] = {
     exp.CovarPop: "covar_pop",
     exp.CovarSamp: "covar_samp",
 }
-DISTINCT = {"count": "count_distinct", "sum": "sum_distinct", "avg": "avg_distinct"}
-SAME_DISTINCT = ("min", "max", "bool_and", "bool_or")  # a value that comes twice changes nothing
+DISTINCT = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")
 
 
 @dataclass(frozen=True)
@@ -41,7 +40,8 @@ class AggregateTree:
 
     function: str
     arguments: tuple[exp.Expr, ...]
-    parameters: tuple[float, ...] = ()
+    distinct: bool = False
+    percentage: float = 0.5
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -86,9 +86,9 @@ def _maybe_distinct(function: str, node: exp.Expr) -> AggregateTree:
     check_arguments(node.this, "expressions")
     if len(node.this.expressions) != 1:
         raise refuse("DISTINCT over several columns", node)
-    if function not in DISTINCT and function not in SAME_DISTINCT:
+    if function not in DISTINCT:
         raise refuse(f"{function}(DISTINCT …) has no operator", node)
-    return AggregateTree(DISTINCT.get(function, function), (node.this.expressions[0],))
+    return AggregateTree(function, (node.this.expressions[0],), distinct=True)
 
 
 def _quantile(node: exp.Quantile) -> AggregateTree:
@@ -96,7 +96,7 @@ def _quantile(node: exp.Quantile) -> AggregateTree:
     share = node.args.get("quantile")
     if not isinstance(share, exp.Literal) or share.is_string:
         raise refuse("a percentile that is no constant", node)
-    return AggregateTree("percentile", (node.this,), (float(share.name),))
+    return AggregateTree("percentile", (node.this,), percentage=float(share.name))
 
 
 def _filtered(node: exp.Filter) -> AggregateTree:
@@ -106,8 +106,7 @@ def _filtered(node: exp.Filter) -> AggregateTree:
     if inner.function in ("max_by", "min_by", "mode"):
         raise refuse(f"{inner.function} with FILTER", node)
     first = inner.arguments[0] if inner.arguments else exp.Literal.number(1)
-    rest = inner.arguments[1:]
-    return AggregateTree(inner.function, (_when(condition, first), *rest), inner.parameters)
+    return replace(inner, arguments=(_when(condition, first), *inner.arguments[1:]))
 
 
 def _when(condition: exp.Expr, value: exp.Expr) -> exp.Expr:

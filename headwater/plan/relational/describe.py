@@ -8,6 +8,7 @@ from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
     DistinctNode,
     FilterNode,
+    GroupCall,
     GroupNode,
     JoinNode,
     Node,
@@ -62,7 +63,7 @@ def line_of(node: Node) -> str:
     if isinstance(node, JoinNode):
         return _join(node)
     if isinstance(node, GroupNode):
-        calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
+        calls = [_call(call) for call in node.calls]
         return f"group by {_names(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
     if isinstance(node, UnionNode):
         return "union all"
@@ -74,6 +75,10 @@ def line_of(node: Node) -> str:
         return _top(node)
     calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
     return f"{', '.join(calls)} over {_partition(node)}"
+
+
+def _call(call: GroupCall) -> str:
+    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)})"
 
 
 def _join(node: JoinNode) -> str:

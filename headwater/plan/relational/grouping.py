@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -140,15 +141,19 @@ class Grouping:
         tree = aggregate_of(node)
         bound = tuple(self._expressions.bound(argument) for argument in tree.arguments)
         for known, arguments, call in self._calls:
-            same = (known.function, known.parameters) == (tree.function, tree.parameters)
-            if same and arguments == bound:
+            if replace(known, arguments=()) == replace(tree, arguments=()) and arguments == bound:
                 return call
         type_ = self._building.aggregate_type(tree.function, [one.type for one in bound])
         if type_ is None:
             raise refuse(f"aggregate {tree.function} of these types has no operator", node)
         names = tuple(self._building.fresh("argument") for _ in bound)
         call = GroupCall(
-            tree.function, names, self._building.fresh(tree.function), type_, tree.parameters
+            tree.function,
+            names,
+            self._building.fresh(tree.function),
+            type_,
+            tree.distinct,
+            tree.percentage,
         )
         self._calls.append((tree, bound, call))
         return call

@@ -12,7 +12,7 @@ from typing import Literal as OneOf
 
 import pyarrow as pa
 
-from headwater.expression.nodes import Bound, Parameter
+from headwater.expression.nodes import Bound
 
 Columns = tuple[tuple[str, pa.DataType], ...]
 JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti"]
@@ -107,7 +107,8 @@ class GroupCall:
     arguments: tuple[str, ...]
     name: str
     type: pa.DataType
-    parameters: tuple[Parameter | float, ...] = ()
+    distinct: bool = False
+    percentage: float = 0.5  # of percentiles
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ class OverCall:
     arguments: tuple[str, ...]
     name: str
     type: pa.DataType
-    parameters: tuple[Parameter, ...] = ()
+    number: int = 1  # of lag and lead
     frame: OneOf["partition", "running", "rows"] = "running"
     rows: tuple[int | None, int | None] = (None, 0)
 

@@ -23,8 +23,6 @@ from headwater.plan.relational.nodes import GroupNode, JoinNode, Node, ProjectNo
 from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments
 
-COUNTS = ("count", "count_distinct")
-
 
 @dataclass
 class _Found:
@@ -115,7 +113,7 @@ def _tie(layer: Layer, inner: Correlated, tie: exp.Expr) -> tuple[Bound, Bound]:
 
 def _as_if_empty(value: Bound, group: GroupNode) -> Bound:
     """A value over aggregates that a row without a group sees as those of no rows: counts are 0."""
-    counts = {one.name for one in group.calls if one.function in COUNTS}
+    counts = {one.name for one in group.calls if one.function == "count"}
     if isinstance(value, BoundColumn) and value.name in counts:
         found = call("coalesce", value, BoundConstant(0, value.type))
         assert found is not None

@@ -9,7 +9,7 @@ from typing import Literal as OneOf
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.expression.nodes import Bound, BoundConstant
+from headwater.expression.nodes import Bound
 from headwater.plan.relational.aggregates import aggregate_of
 from headwater.plan.relational.expressions import refuse, stand_in
 from headwater.plan.relational.layer import Layer
@@ -102,7 +102,7 @@ class OverClauses:
         type_ = self._layer.building.aggregate_type(tree.function, types)
         if type_ is None:
             raise refuse(f"{tree.function} of these types as a window function", window)
-        return OverCall(tree.function, arguments, name, type_, (), frame, rows)
+        return OverCall(tree.function, arguments, name, type_, 1, frame, rows)
 
     def _shift(self, window: exp.Window, name: str, ordered: bool) -> OverCall:
         function = window.this
@@ -111,17 +111,15 @@ class OverClauses:
             raise refuse("lag or lead without ORDER BY", window)
         steps = function.args.get("offset")
         place = 0 if steps is None else ordinal(steps)
-        given = function.args.get("default")
-        default = None if given is None else self._layer.bound(given)
-        if place is None or (default is not None and not isinstance(default, BoundConstant)):
+        if place is None:
             raise refuse("lag or lead by an expression", window)
-        (column,) = self._columns([function.this])
-        type_ = dict(self.node.columns)[column]
-        if default is not None and default.type != type_ and default.value is not None:
+        given = function.args.get("default")
+        arguments = self._columns([function.this, *([] if given is None else [given])])
+        types = dict(self.node.columns)
+        type_ = types[arguments[0]]
+        if any(types[argument] != type_ for argument in arguments):
             raise refuse("a default of another type", window)
-        value = None if default is None else default.value
-        call = SHIFTS[type(function)]
-        return OverCall(call, (column,), name, type_, (place + 1, value))
+        return OverCall(SHIFTS[type(function)], arguments, name, type_, place + 1)
 
 
 def _frame(

@@ -29,7 +29,7 @@ compute concat(key, 'x')
 ± _ STRING, _ INT
 
 SELECT count(*), count(DISTINCT k), sum(DISTINCT v) FROM s;
-group by nothing: count(), count_distinct(argument), sum_distinct(argument)
+group by nothing: count(), count(distinct argument), sum(distinct argument)
   s: k, v
 ± _ BIGINT, _ BIGINT, _ INT
 

@@ -1,0 +1,227 @@
+"""Window functions against evaluating all rows anew in plain Python."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from headwater.errors import DataError, NotSupportedError
+from headwater.fold.aggregates import Aggregate
+from headwater.fold.snapshot import dump, load
+from headwater.operators import arrangement
+from headwater.operators.over import OverRows, WindowFrame, WindowFunction
+from tests.fold.brute import ALL_TYPES, DECIMALS, NUMBERS, evaluate, key
+from tests.operators.model import Row, changes_of, ordering, random_row, run, tuples
+
+FRAMES = [
+    None,
+    WindowFrame("range", None, None),
+    WindowFrame("range", None, 0),
+    WindowFrame("range", 0, 0),
+    WindowFrame("range", 0, None),
+    WindowFrame("rows", None, 0),
+    WindowFrame("rows", -2, 1),
+    WindowFrame("rows", 0, None),
+    WindowFrame("rows", 1, 3),
+    WindowFrame("rows", -4, -2),
+    WindowFrame("rows", None, None),
+]
+
+
+class Part:
+    """The rows of one partition, sorted."""
+
+    def __init__(self, rows: list[Row], schema: pa.Schema, order: list[tuple[str, bool, bool]]):
+        self.schema, self.ordered = schema, bool(order)
+        keys = [(schema.names.index(n), ordering(d, first)) for n, d, first in order]
+        self.keys = [[make(row[place]) for place, make in keys] for row in rows]
+        places = sorted(range(len(rows)), key=lambda n: self.keys[n])
+        self.rows = [rows[n] for n in places]
+        self.keys = [self.keys[n] for n in places]
+
+    def column(self, name: str) -> list[Any]:
+        return [row[self.schema.names.index(name)] for row in self.rows]
+
+    def peers(self, place: int) -> tuple[int, int]:
+        same = [n for n, other in enumerate(self.keys) if other == self.keys[place]]
+        return same[0], same[-1] + 1
+
+    def frame(self, frame: WindowFrame | None, place: int) -> range:
+        frame = frame or WindowFrame("range", None, 0 if self.ordered else None)
+        first, last = self.peers(place) if frame.unit == "range" else (place, place + 1)
+        start = 0 if frame.start is None else first + frame.start
+        end = len(self.rows) if frame.end is None else last + frame.end
+        return range(max(start, 0), max(min(end, len(self.rows)), 0))
+
+
+def brute(one: WindowFunction, part: Part, place: int) -> Any:
+    """One function for one row."""
+    name, count = one.function, len(part.rows)
+    first, last = part.peers(place)
+    simple = {"row_number": place + 1, "rank": first + 1, "cume_dist": last / count}
+    if name in simple:
+        return simple[name]
+    if name == "dense_rank":
+        return len({part.peers(n)[0] for n in range(place + 1)})
+    if name == "percent_rank":
+        return first / (count - 1) if count > 1 else 0.0
+    if name == "ntile":
+        sizes = [count // one.number + (n < count % one.number) for n in range(one.number)]
+        return next(n + 1 for n in range(one.number) if place < sum(sizes[: n + 1]))
+    values = part.column(one.arguments[0]) if one.arguments else part.rows
+    frame = part.frame(one.frame, place)
+    if name in ("lag", "lead"):
+        return shifted(one, part, values, place)
+    if name in ("first_value", "last_value", "nth_value"):
+        seen = [values[n] for n in frame if values[n] is not None or not one.ignore_nulls]
+        chosen = {"first_value": 0, "last_value": len(seen) - 1}.get(name, one.number - 1)
+        return seen[chosen] if 0 <= chosen < len(seen) else None
+    if not one.arguments:
+        return len(frame)
+    type_ = part.schema.field(one.arguments[0]).type
+    return evaluate(Aggregate(name, 0, type_, ""), [(values[n], 0, n) for n in frame])
+
+
+def shifted(one: WindowFunction, part: Part, values: list[Any], place: int) -> Any:
+    step = one.number if one.function == "lead" else -one.number
+    if step == 0:
+        return values[place]
+    seen = [n for n, value in enumerate(values) if value is not None or not one.ignore_nulls]
+    beyond = [n for n in seen if n > place] if step > 0 else [n for n in seen if n < place][::-1]
+    if len(beyond) >= abs(step):
+        return values[beyond[abs(step) - 1]]
+    return part.column(one.arguments[1])[place] if len(one.arguments) > 1 else None
+
+
+def all_functions(rng: random.Random, type_: pa.DataType) -> list[WindowFunction]:
+    found = [WindowFunction(f, (), f) for f in ("row_number", "rank", "dense_rank")]
+    found += [WindowFunction(f, (), f) for f in ("percent_rank", "cume_dist")]
+    found += [WindowFunction("ntile", (), "t", number=n) for n in (1, 3)]
+    names = ["count", "min", "max", "first_value", "last_value"]
+    names += ["sum", "avg"] if type_ in NUMBERS or type_ in DECIMALS else []
+    names += ["bool_and"] if pa.types.is_boolean(type_) else []
+    for frame in FRAMES:
+        found += [WindowFunction(name, ("v",), name, frame=frame) for name in names]
+        found.append(WindowFunction("count", (), "c", frame=frame))
+        for ignore in (False, True):
+            given = {"frame": frame, "ignore_nulls": ignore}
+            found.append(WindowFunction("nth_value", ("v",), "n", number=2, **given))
+            found.append(WindowFunction("first_value", ("v",), "f", **given))
+            found.append(WindowFunction("last_value", ("v",), "l", **given))
+    for number in (-1, 0, 1, 2):
+        for name in ("lag", "lead"):
+            arguments = rng.choice([("v",), ("v", "d")])
+            ignore = rng.random() < 0.5
+            found.append(WindowFunction(name, arguments, name, number=number, ignore_nulls=ignore))
+    return found
+
+
+def check_over(seed: int) -> None:
+    rng = random.Random(seed)
+    type_ = rng.choice(ALL_TYPES)
+    fields = [("k", rng.choice([pa.int64(), pa.string()])), ("a", rng.choice(ALL_TYPES))]
+    schema = pa.schema([*fields, ("v", type_), ("d", type_)])
+    partition = rng.choice([[], ["k"], ["k"]])
+    names = rng.sample(["a", "v", "d"], rng.choice([0, 1, 1, 2]))
+    order = [(name, rng.random() < 0.5, rng.random() < 0.5) for name in names]
+    every = all_functions(rng, type_)
+    chosen = rng.sample(every, rng.choice([1, 2, 12]))
+    functions = [WindowFunction(**{**f.__dict__, "name": f"f{n}"}) for n, f in enumerate(chosen)]
+    takes_back = rng.random() < 0.7
+
+    def expected(rows: list[Row]) -> list[Row]:
+        parts: dict[Any, list[Row]] = defaultdict(list)
+        for row in rows:
+            parts[key(row[schema.names.index(name)] for name in partition)].append(row)
+        sorted_ = [Part(part, schema, order) for part in parts.values()]
+        return [
+            (*row, *(brute(one, part, place) for one in functions))
+            for part in sorted_
+            for place, row in enumerate(part.rows)
+        ]
+
+    def make() -> OverRows:
+        return OverRows(schema, partition, order, functions, takes_back)
+
+    run(rng, make, schema, expected, takes_back, lambda: random_row(rng, schema), batches=8)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 20))
+def test_window_functions_equal_all_rows_evaluated(
+    first: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arrangement, "LEAST_DEAD", 2)
+    for seed in range(first, first + 20):
+        check_over(seed)
+
+
+SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
+
+
+def test_only_rows_whose_values_changed_are_given_anew() -> None:
+    over = OverRows(
+        SCHEMA, ["k"], [("v", False, True)], [WindowFunction("lag", ("v",), "before")], True
+    )
+    over.apply(changes_of([(1, 10), (1, 20), (1, 30), (2, 1)], [], SCHEMA))
+    out = over.apply(changes_of([(1, 15)], [], SCHEMA))
+    found = list(zip(out.signs.tolist(), tuples(out.rows), strict=True))
+    assert sorted(found) == [(-1, (1, 20, 10)), (1, (1, 15, 10)), (1, (1, 20, 15))]
+
+
+def test_exact_sums_of_frames_that_do_not_fit_one_word() -> None:
+    most = 2**63 - 1
+    functions = [
+        WindowFunction("sum", ("v",), "s", frame=WindowFrame("rows", -1, 0)),
+        WindowFunction("avg", ("v",), "a", frame=WindowFrame("rows", None, None)),
+    ]
+    over = OverRows(SCHEMA, [], [("k", False, True)], functions, True)
+    rows = [(1, most), (2, -most), (3, most)]
+    out = tuples(over.apply(changes_of(rows, [], SCHEMA)).rows)
+    assert sorted(out) == [
+        (1, most, most, most / 3),
+        (2, -most, 0, most / 3),
+        (3, most, 0, most / 3),
+    ]
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_sum_that_does_not_fit_raises_until_the_row_is_gone(restarted: bool) -> None:
+    def make() -> OverRows:
+        return OverRows(SCHEMA, ["k"], [], [WindowFunction("sum", ("v",), "s")], True)
+
+    over, large = make(), 2**63 - 1
+    over.apply(changes_of([(1, large), (2, 1)], [], SCHEMA))
+    with pytest.raises(DataError, match="out of range"):
+        over.apply(changes_of([(1, 1), (2, 5)], [(2, 1)], SCHEMA))
+    with pytest.raises(DataError, match="out of range"):
+        over.apply(changes_of([], [], SCHEMA))
+    if restarted:
+        again = make()
+        load(again, dump(over))
+        over = again
+    out = over.apply(changes_of([], [(1, large)], SCHEMA))
+    found = list(zip(out.signs.tolist(), tuples(out.rows), strict=True))
+    assert sorted(found) == [
+        (-1, (1, large, large)),
+        (-1, (2, 1, 1)),
+        (1, (1, 1, 1)),
+        (1, (2, 5, 5)),
+    ]
+
+
+def test_what_is_not_kept_is_refused() -> None:
+    with pytest.raises(NotSupportedError):
+        OverRows(SCHEMA, [], [], [WindowFunction("stddev", ("v",), "s")], True)
+    frame = WindowFrame("range", -5, 0)
+    with pytest.raises(NotSupportedError):
+        OverRows(
+            SCHEMA,
+            [],
+            [("v", False, True)],
+            [WindowFunction("sum", ("v",), "s", frame=frame)],
+            True,
+        )
