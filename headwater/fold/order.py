@@ -40,15 +40,18 @@ def order_rows(
 
 
 def _ranks(table: pa.Table, key: OrderKey) -> list[Vector]:
-    """Integers in the order of the key: first whether it is NULL, if any is, then the value."""
-    column = Column(key.value.evaluate(table))
+    return ranks_of(Column(key.value.evaluate(table)), key.descending, key.nulls_first)
+
+
+def ranks_of(column: Column, descending: bool, nulls_first: bool) -> list[Vector]:
+    """Integers in the order of a column's rows: first whether it is NULL, if any is, then the value."""
     values = _ordered(column)
-    if key.descending:
+    if descending:
         values = ~values
     if column.valid is None:
         return [values]
     values = np.where(column.valid, values, 0)
-    return [column.valid if key.nulls_first else ~column.valid, values]
+    return [column.valid if nulls_first else ~column.valid, values]
 
 
 def _ordered(column: Column) -> Vector:

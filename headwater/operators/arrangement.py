@@ -58,10 +58,13 @@ class Arrangement:
         keys: Sequence[str],
         marked: bool = False,
         forgets_keys: bool = False,
+        hashed: bool = False,
     ) -> None:
-        """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew."""
+        """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew;
+        `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell."""
         self.schema, self.keys = schema, tuple(keys)
-        self._marked, self._forgets_keys = marked, forgets_keys
+        self._marked, self._forgets_keys, self._hashed = marked, forgets_keys, hashed
+        self.generation = 0  # rises when rows get other numbers
         self._clear()
 
     def _clear(self) -> None:
@@ -70,7 +73,9 @@ class Arrangement:
         self._slots = Growing(np.int64)  # by row number
         self._marks = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
-        self._by_hash: _ByHash | None = None  # made when keys do not tell rows apart
+        self._by_hash = (
+            _ByHash() if self._hashed else None
+        )  # or made when keys do not tell rows apart
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -163,6 +168,7 @@ class Arrangement:
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
         alive = self.rows.alive.copy()
+        self.generation += 1
         self.rows.compact()
         numbers = np.arange(len(self.rows))
         if self._marked:
@@ -214,7 +220,10 @@ class Arrangement:
         """Go back to a snapshot; rows and slots are numbered anew."""
         self._clear()
         self.rows.restore(state["rows"])
-        self._place(self.rows.table(), np.arange(len(self.rows)))
+        rows, numbers = self.rows.table(), np.arange(len(self.rows))
+        self._place(rows, numbers)
+        if self._by_hash is not None:
+            self._by_hash.add(rows, numbers, self.rows.alive)
         if self._marked:
             self._marks = Growing(np.int64, state["marks"])
 
