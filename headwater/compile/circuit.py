@@ -18,7 +18,7 @@ from headwater.errors import NotSupportedError
 from headwater.expression.compile import compiled, compiled_filter
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
-from headwater.operators.circuit import Circuit, CircuitNode, Source
+from headwater.operators.circuit import Circuit, CircuitNode, CircuitSource
 from headwater.operators.distinct import DistinctRows
 from headwater.operators.filter import FilterRows
 from headwater.operators.group import GroupRows
@@ -26,7 +26,7 @@ from headwater.operators.group_aggregates import GroupAggregate
 from headwater.operators.join import JoinRows
 from headwater.operators.kept_rows import KeptRows
 from headwater.operators.operator import Operator
-from headwater.operators.over import OverRows, WHOLE, WindowFrame, WindowFunction
+from headwater.operators.over import WHOLE, OverRows, WindowFrame, WindowFunction
 from headwater.operators.project import ProjectRows
 from headwater.operators.semi_join import SemiJoinRows
 from headwater.operators.set_operation import SetOperationRows
@@ -126,22 +126,20 @@ class _Maker:
     """Makes the operators of one circuit."""
 
     def __init__(self, scans: Sequence[ScanNode]) -> None:
-        self._places = {id(scan): Source(number) for number, scan in enumerate(scans)}
-        self._made: dict[int, CircuitNode | Source] = dict(self._places)
-        self._nodes: list[CircuitNode] = []
+        self._made: dict[int, CircuitNode | CircuitSource] = {
+            id(scan): CircuitSource(number, pa.schema(scan.columns), scan.changes)
+            for number, scan in enumerate(scans)
+        }
 
     def made(self, root: Node) -> Circuit:
         """The whole circuit."""
-        output = self._of(root)
-        return Circuit(self._nodes, output)
+        return Circuit(self._of(root))
 
-    def _of(self, node: Node) -> CircuitNode | Source:
+    def _of(self, node: Node) -> CircuitNode | CircuitSource:
         known = self._made.get(id(node))
         if known is None:
-            inputs = [self._of(below) for below in inputs_of(node)]
-            known = CircuitNode(_operator(node), tuple(inputs))
-            self._made[id(node)] = known
-            self._nodes.append(known)
+            inputs = tuple(self._of(below) for below in inputs_of(node))
+            known = self._made[id(node)] = CircuitNode(_operator(node), inputs)
         return known
 
 
@@ -162,14 +160,16 @@ def _operator(node: Node) -> Operator:
     if isinstance(node, UnionNode):
         return UnionRows(schema, [part.changes for part in node.parts])
     if isinstance(node, SetNode):
-        return SetOperationRows(node.kind, node.all, schema, (node.left.changes, node.right.changes))
+        return SetOperationRows(
+            node.kind, node.all, schema, (node.left.changes, node.right.changes)
+        )
+    assert isinstance(node, TopNode | OverNode)
     below = pa.schema(node.below.columns)
     order = [(one.name, one.descending, one.nulls_first) for one in node.order]
     takes_back = node.below.changes
     if isinstance(node, TopNode):
         limits = (node.limit, node.offset, node.ties, node.number)
         return TopRows(below, node.partition, order, *limits, takes_back)
-    assert isinstance(node, OverNode)
     functions = [_window_function(call) for call in node.calls]
     return OverRows(below, node.partition, order, functions, takes_back)
 
@@ -190,9 +190,7 @@ def _window_function(call: OverCall) -> WindowFunction:
     if call.frame == "rows":
         before, after = call.rows
         frame = WindowFrame("rows", None if before is None else -before, after)
-    return WindowFunction(
-        call.function, call.arguments, call.name, call.type, frame, call.number
-    )
+    return WindowFunction(call.function, call.arguments, call.name, call.type, frame, call.number)
 
 
 def group_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:

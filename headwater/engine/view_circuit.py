@@ -122,8 +122,10 @@ class ViewCircuit:
         self.circuit: Circuit = self.spec.circuit()
         self.kept: KeptRows = self.spec.kept()
         self._began = False
-        for source in [*self.streams, *self.statics]:
-            source.clear()
+        for stream in self.streams:
+            stream.clear()
+        for static in self.statics:
+            static.clear()
 
     # Reading its tables
 
@@ -356,4 +358,3 @@ def _surplus(slots: Any, many: Any) -> pa.Array:
     ends = np.cumsum(counts)
     left = np.repeat(ends, counts) - np.arange(len(slots))  # 1 for the last of a slot
     return pa.array(order[left <= np.repeat(np.maximum(many, 0), counts)])
-

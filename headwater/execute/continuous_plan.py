@@ -37,8 +37,8 @@ from headwater.plan.folds import (
     window_view,
 )
 from headwater.plan.leaves import cut_by
-from headwater.plan.relational.names import NotKept
 from headwater.plan.planner import ViewTimes, plan_query
+from headwater.plan.relational.names import NotKept
 from headwater.plan.text import SparkText
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query

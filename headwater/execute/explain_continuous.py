@@ -197,7 +197,7 @@ def _measured_view(view: ContinuousView) -> list[str]:
             f"rows taken in: {kept.counters.rows_in_line} in {kept.counters.in_line_runs} runs",
             f"rows held: {kept.row_count}",
             f"in memory: {kept.state_bytes} bytes",
-            *(f"  {line}" for line in kept.circuit.lines),
+            *_figures(kept),
         ]
     return [
         f"rows folded in line: {in_line} in {runs} runs",
@@ -206,6 +206,16 @@ def _measured_view(view: ContinuousView) -> list[str]:
         f"in memory: {sum(p.state_bytes for p in view.pipelines)} bytes",
         f"spilled: {sum(p.runs.byte_count for p in view.pipelines)} bytes in {spilled} runs",
         f"upper part on Spark: {view.evaluation.upper_runs} runs",
+    ]
+
+
+def _figures(circuit: ViewCircuit) -> list[str]:
+    """What each operator has done, the last one first."""
+    figures = [(node.operator, circuit.circuit.figures[node]) for node in circuit.circuit.nodes]
+    return [
+        f"  {one.name}: {did.rows_in} changes in, {did.rows_out} out, {1000 * did.seconds:.1f} ms, "
+        f"{one.nbytes} bytes"
+        for one, did in reversed(figures)
     ]
 
 

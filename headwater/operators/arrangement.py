@@ -58,18 +58,25 @@ class Arrangement:
         keys: Sequence[str],
         marked: bool = False,
         forgets_keys: bool = False,
+        hashed: bool = False,
     ) -> None:
-        """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew."""
+        """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew;
+        `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell."""
         self.schema, self.keys = schema, tuple(keys)
-        self._marked, self._forgets_keys = marked, forgets_keys
+        self._forgets_keys, self._hashed = forgets_keys, hashed
+        self.generation = 0  # rises when rows get other numbers
+        self._beside: list[Growing] = []
         self._clear()
+        self._marks = self.beside(np.int64) if marked else None
 
     def _clear(self) -> None:
         self.rows = RowStore(self.schema)
         self.lookup = Lookup([flat_type(self.schema.field(name).type) for name in self.keys])
         self._slots = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
-        self._by_hash: _ByHash | None = None  # made when keys do not tell rows apart
+        self._by_hash = (
+            _ByHash() if self._hashed else None
+        )  # or made when keys do not tell rows apart
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -171,6 +178,7 @@ class Arrangement:
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
         alive = self.rows.alive.copy()
+        self.generation += 1
         self.rows.compact()
         numbers = np.arange(len(self.rows))
         for vector in self._beside:
@@ -237,7 +245,10 @@ class Arrangement:
         """Go back to a snapshot; rows and slots are numbered anew."""
         self._clear()
         self.rows.restore(state["rows"])
-        self._place(self.rows.table(), np.arange(len(self.rows)))
+        rows, numbers = self.rows.table(), np.arange(len(self.rows))
+        self._place(rows, numbers)
+        if self._by_hash is not None:
+            self._by_hash.add(rows, numbers, self.rows.alive)
         for vector, values in zip(self._beside, state["beside"], strict=True):
             vector.keep(slice(0, 0))
             vector.append(values)
