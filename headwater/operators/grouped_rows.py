@@ -132,8 +132,11 @@ class Partitions:
     @property
     def dense_rank(self) -> Slots:
         """How many different ranks there are up to a row."""
-        seen = np.cumsum(self.first_peers)
-        return seen - seen[self.starts] + 1 if len(seen) else seen
+        seen: Slots = np.cumsum(self.first_peers, dtype=np.int64)
+        if not len(seen):
+            return seen
+        ranks: Slots = seen - seen[self.starts] + 1
+        return ranks
 
 
 def _bounds(first: Vector, count: int) -> tuple[Slots, Slots]:

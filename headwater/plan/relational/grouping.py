@@ -166,11 +166,12 @@ class Grouping:
             outputs += zip(call.arguments, bound, strict=True)
         calls = tuple(call for _, _, call in self._calls)
         if sets is None:
-            return GroupNode(ProjectNode(self._below, tuple(outputs)), tuple(self._names), calls)
+            below = ProjectNode(self._below, tuple(outputs)) if outputs else self._below
+            return GroupNode(below, tuple(self._names), calls)
         always = self._building.fresh("always")  # no key at all would give a row for no rows
         outputs.append((always, BoundConstant(0, INT)))
-        below = ProjectNode(self._below, tuple(outputs))
-        return UnionNode(tuple(self._set(below, one, always, calls) for one in sets))
+        united = ProjectNode(self._below, tuple(outputs))
+        return UnionNode(tuple(self._set(united, one, always, calls) for one in sets))
 
     def _set(
         self, below: Node, numbers: tuple[int, ...], always: str, calls: tuple[GroupCall, ...]

@@ -1,0 +1,284 @@
+"""Random queries over three small tables, in Spark's words, such that DuckDB means the same by them.
+
+Every ORDER BY that decides which rows are there names all columns, so that only equal rows tie; numbers are
+small halves, so that sums are exact in any order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from random import Random
+
+INT, TEXT, DOUBLE = "INT", "STRING", "DOUBLE"
+TABLES = {
+    "s": (("id", INT), ("k", INT), ("v", INT), ("x", DOUBLE), ("c", TEXT)),
+    "r": (("id", INT), ("k", INT), ("w", INT), ("d", TEXT)),
+    "t": (("k", INT), ("label", TEXT), ("y", DOUBLE)),
+}
+JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
+SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
+
+
+@dataclass(frozen=True)
+class Part:
+    """A query and its columns, whose names are unique in it."""
+
+    text: str
+    columns: tuple[tuple[str, str], ...]
+
+    def of(self, type_: str) -> list[str]:
+        """The columns of a type."""
+        return [name for name, known in self.columns if known == type_]
+
+
+class QueryMaker:
+    """Makes random queries; notes which shapes it used."""
+
+    def __init__(self, random: Random) -> None:
+        self.random = random
+        self.shapes: Counter[str] = Counter()
+        self._next = 0
+
+    def query(self, depth: int) -> Part:
+        """A query of at most so many steps over each other."""
+        if depth <= 0:
+            return self._table()
+        shapes = [
+            *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
+            *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
+            *(self._value, self._rolled_up),
+        ]
+        return self.random.choice(shapes)(depth - 1)
+
+    def _name(self) -> str:
+        self._next += 1
+        return f"c{self._next}"
+
+    def _used(self, shape: str) -> None:
+        self.shapes[shape] += 1
+
+    def _table(self) -> Part:
+        name = self.random.choice(("s", "s", "r", "r", "t"))
+        columns = TABLES[name]
+        names = [self._name() for _ in columns]
+        items = ", ".join(f"{c} AS {n}" for (c, _), n in zip(columns, names, strict=True))
+        types = [type_ for _, type_ in columns]
+        return Part(f"SELECT {items} FROM {name}", tuple(zip(names, types, strict=True)))
+
+    def _alias(self) -> str:
+        self._next += 1
+        return f"q{self._next}"
+
+    # Expressions
+
+    def _condition(self, part: Part, alias: str = "") -> str:
+        random, dot = self.random, f"{alias}." if alias else ""
+        name, type_ = random.choice(part.columns)
+        column = dot + name
+        if random.random() < 0.15:
+            return f"{column} IS {random.choice(('', 'NOT '))}NULL"
+        if type_ == TEXT:
+            return f"{column} {random.choice(('=', '<>', '<', '>='))} '{random.choice('abc')}'"
+        if type_ == DOUBLE:
+            return f"{column} {random.choice(('<', '>='))} {random.choice(('0.5', '1.5', '2.0'))}"
+        return f"{column} {random.choice(('<', '>', '=', '<>'))} {random.randint(0, 4)}"
+
+    def _expression(self, part: Part) -> tuple[str, str]:
+        name, type_ = self.random.choice(part.columns)
+        if type_ == TEXT:
+            return f"upper({name})", TEXT
+        if type_ == DOUBLE:
+            return f"{name} + 0.5D", DOUBLE
+        made = (f"{name} + 1", f"CASE WHEN {name} > 2 THEN {name} ELSE 0 END", f"{name} % 3")
+        return self.random.choice(made), INT
+
+    def _total_order(self, part: Part) -> str:
+        names = [name for name, _ in part.columns]
+        self.random.shuffle(names)
+        ways = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST")
+        return ", ".join(f"{name} {self.random.choice(ways)}" for name in names)
+
+    # Shapes
+
+    def _filtered(self, depth: int) -> Part:
+        self._used("filter")
+        part = self.query(depth)
+        joined = self.random.choice((" AND ", " OR "))
+        conditions = [self._condition(part) for _ in range(self.random.randint(1, 2))]
+        alias = self._alias()
+        text = f"SELECT * FROM ({part.text}) {alias} WHERE {joined.join(conditions)}"
+        return Part(text, part.columns)
+
+    def _projected(self, depth: int) -> Part:
+        self._used("project")
+        part, alias = self.query(depth), self._alias()
+        kept = self.random.sample(part.columns, min(3, len(part.columns)))
+        items, columns = [], []
+        for name, type_ in kept:
+            new = self._name()
+            items.append(f"{name} AS {new}")
+            columns.append((new, type_))
+        text, type_ = self._expression(part)
+        new = self._name()
+        return Part(
+            f"SELECT {', '.join([*items, f'{text} AS {new}'])} FROM ({part.text}) {alias}",
+            (*columns, (new, type_)),
+        )
+
+    def _joined(self, depth: int) -> Part:
+        left, right = self.query(depth), self.query(depth)
+        a, b = self._alias(), self._alias()
+        on = self._keys(left, a, right, b)
+        kind = self.random.choice(JOINS)
+        if self.random.random() < 0.3 and left.of(INT) and right.of(INT):
+            one, other = self.random.choice(left.of(INT)), self.random.choice(right.of(INT))
+            on.append(f"{a}.{one} < {b}.{other}")
+            self._used(f"{kind} with a residual")
+        self._used(kind)
+        names = [self._name() for _ in (*left.columns, *right.columns)]
+        shown = [f"{a}.{name}" for name, _ in left.columns]
+        shown += [f"{b}.{name}" for name, _ in right.columns]
+        items = ", ".join(f"{c} AS {n}" for c, n in zip(shown, names, strict=True))
+        types = [type_ for _, type_ in (*left.columns, *right.columns)]
+        text = f"SELECT {items} FROM ({left.text}) {a} {kind} ({right.text}) {b} ON {' AND '.join(on)}"
+        return Part(text, tuple(zip(names, types, strict=True)))
+
+    def _keys(self, left: Part, a: str, right: Part, b: str) -> list[str]:
+        types = [type_ for type_ in (INT, TEXT, DOUBLE) if left.of(type_) and right.of(type_)]
+        if not types:
+            return ["TRUE"] if self.random.random() < 0 else [f"{a}.{left.columns[0][0]} IS NULL"]
+        type_ = types[0] if self.random.random() < 0.7 else self.random.choice(types)
+        one, other = self.random.choice(left.of(type_)), self.random.choice(right.of(type_))
+        same = self.random.choice(("=", "=", "<=>"))
+        return [f"{a}.{one} {same} {b}.{other}"]
+
+    def _aggregates(self, part: Part) -> list[tuple[str, str]]:
+        found = [("count(*)", INT)]
+        for name in part.of(INT)[:2]:
+            found += [(f"sum({name})", INT), (f"min({name})", INT), (f"max({name})", INT)]
+            found += [(f"avg({name})", DOUBLE), (f"count(DISTINCT {name})", INT)]
+            found += [(f"sum(DISTINCT {name})", INT), (f"median({name})", DOUBLE)]
+            found += [(f"count({name}) FILTER (WHERE {name} > 1)", INT)]
+        for name in part.of(DOUBLE)[:1]:
+            found += [(f"sum({name})", DOUBLE), (f"max({name})", DOUBLE), (f"avg({name})", DOUBLE)]
+        for name in part.of(TEXT)[:1]:
+            found += [(f"min({name})", TEXT), (f"max({name})", TEXT)]
+        return self.random.sample(found, min(len(found), self.random.randint(1, 3)))
+
+    def _grouped(self, depth: int) -> Part:
+        part, alias = self.query(depth), self._alias()
+        count = self.random.choice((0, 1, 1, 2))
+        keys = self.random.sample(part.columns, min(count, len(part.columns)))
+        self._used("group by" if keys else "group by nothing")
+        columns = [(self._name(), type_) for _, type_ in keys]
+        items = [f"{k} AS {n}" for (k, _), (n, _) in zip(keys, columns, strict=True)]
+        for text, type_ in self._aggregates(part):
+            columns.append((self._name(), type_))
+            items.append(f"{text} AS {columns[-1][0]}")
+        group = f" GROUP BY {', '.join(name for name, _ in keys)}" if keys else ""
+        having = " HAVING count(*) > 1" if keys and self.random.random() < 0.2 else ""
+        text = f"SELECT {', '.join(items)} FROM ({part.text}) {alias}{group}{having}"
+        return Part(text, tuple(columns))
+
+    def _rolled_up(self, depth: int) -> Part:
+        del depth  # an empty input means something else to DuckDB
+        kind = self.random.choice(("ROLLUP", "CUBE"))
+        self._used(kind)
+        names = [self._name() for _ in range(3)]
+        text = (
+            f"SELECT k AS {names[0]}, c AS {names[1]}, sum(v) AS {names[2]} FROM s "
+            f"GROUP BY {kind}(k, c)"
+        )
+        return Part(text, ((names[0], INT), (names[1], TEXT), (names[2], INT)))
+
+    def _distinct(self, depth: int) -> Part:
+        self._used("distinct")
+        part, alias = self.query(depth), self._alias()
+        kept = self.random.sample(part.columns, self.random.randint(1, min(2, len(part.columns))))
+        names = ", ".join(name for name, _ in kept)
+        return Part(f"SELECT DISTINCT {names} FROM ({part.text}) {alias}", tuple(kept))
+
+    def _set(self, depth: int) -> Part:
+        left, right = self.query(depth), self.query(depth)
+        types = [type_ for type_ in (INT, TEXT) if left.of(type_) and right.of(type_)]
+        if not types:
+            return left
+        kind = self.random.choice(SETS)
+        self._used(kind)
+        one = [self.random.choice(left.of(type_)) for type_ in types]
+        other = [self.random.choice(right.of(type_)) for type_ in types]
+        names = [self._name() for _ in types]
+        mine = ", ".join(f"{c} AS {n}" for c, n in zip(one, names, strict=True))
+        sides = (
+            f"SELECT {mine} FROM ({left.text}) {self._alias()}",
+            f"SELECT {', '.join(other)} FROM ({right.text}) {self._alias()}",
+        )
+        text = f"SELECT * FROM ({sides[0]} {kind} {sides[1]}) {self._alias()}"
+        return Part(text, tuple(zip(names, types, strict=True)))
+
+    def _first(self, depth: int) -> Part:
+        part, alias, outer = self.query(depth), self._alias(), self._alias()
+        order = self._total_order(part)
+        if self.random.random() < 0.4:
+            self._used("ORDER BY LIMIT")
+            limit = f"LIMIT {self.random.randint(1, 4)}"
+            limit += f" OFFSET {self.random.randint(1, 2)}" if self.random.random() < 0.3 else ""
+            inner = f"SELECT * FROM ({part.text}) {alias} ORDER BY {order} {limit}"
+            return Part(f"SELECT * FROM ({inner}) {outer}", part.columns)
+        function = self.random.choice(("row_number", "rank", "dense_rank"))
+        self._used(f"{function} up to a bound")
+        by, number = self.random.choice(part.columns)[0], self._name()
+        inner = (
+            f"SELECT *, {function}() OVER (PARTITION BY {by} ORDER BY {order}) AS {number} "
+            f"FROM ({part.text}) {alias}"
+        )
+        bound = self.random.choice((f"{number} <= 2", f"{number} = 1", f"{number} < 3"))
+        columns = (*part.columns, (number, INT))
+        return Part(f"SELECT * FROM ({inner}) {outer} WHERE {bound}", columns)
+
+    def _over(self, depth: int) -> Part:
+        self._used("window function")
+        part, alias = self.query(depth), self._alias()
+        by, order, number = self.random.choice(part.columns)[0], self._total_order(part), self._name()
+        over = f"(PARTITION BY {by} ORDER BY {order})"
+        calls = [(f"row_number() OVER {over}", INT), (f"rank() OVER {over}", INT)]
+        calls += [(f"count(*) OVER (PARTITION BY {by})", INT)]
+        for name in part.of(INT)[:1]:
+            rows = f"(PARTITION BY {by} ORDER BY {order} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
+            calls += [(f"sum({name}) OVER {over}", INT), (f"lag({name}) OVER {over}", INT)]
+            calls += [(f"max({name}) OVER {rows}", INT), (f"lead({name}, 2, 7) OVER {over}", INT)]
+        text, type_ = self.random.choice(calls)
+        columns = (*part.columns, (number, type_))
+        return Part(f"SELECT *, {text} AS {number} FROM ({part.text}) {alias}", columns)
+
+    def _asked(self, depth: int) -> Part:
+        """IN, EXISTS and NOT EXISTS."""
+        part, alias, inner = self.query(depth), self._alias(), self._alias()
+        table = self.random.choice(("r", "t", "s"))
+        names = part.of(INT)
+        if not names:
+            return part
+        outer = f"{alias}.{self.random.choice(names)}"
+        test = self.random.choice(("IN", "EXISTS", "NOT EXISTS"))
+        self._used(test)
+        if test == "IN":
+            condition = f"{outer} IN (SELECT k FROM {table} WHERE k < 4)"
+        else:
+            more = f" AND {inner}.k > 1" if self.random.random() < 0.5 else ""
+            condition = f"{test} (SELECT 1 FROM {table} {inner} WHERE {inner}.k = {outer}{more})"
+        return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {condition}", part.columns)
+
+    def _value(self, depth: int) -> Part:
+        """A subquery that is a value."""
+        part, alias, inner, number = self.query(depth), self._alias(), self._alias(), self._name()
+        names = part.of(INT)
+        if not names:
+            return part
+        call = self.random.choice(("max(v)", "count(*)", "sum(v) + 1", "min(v)"))
+        tied = self.random.random() < 0.6
+        self._used("a value by key" if tied else "a value")
+        outer = f"{alias}.{self.random.choice(names)}"
+        where = f" WHERE {inner}.k = {outer}" if tied else ""
+        text = f"SELECT *, (SELECT {call} FROM s {inner}{where}) AS {number} FROM ({part.text}) {alias}"
+        return Part(text, (*part.columns, (number, INT)))
