@@ -132,7 +132,7 @@ class Partitions:
     @property
     def dense_rank(self) -> Slots:
         """How many different ranks there are up to a row."""
-        seen = np.cumsum(self.first_peers)
+        seen: Slots = np.cumsum(self.first_peers, dtype=np.int64)
         return seen - seen[self.starts] + 1 if len(seen) else seen
 
 
