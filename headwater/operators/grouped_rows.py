@@ -133,10 +133,7 @@ class Partitions:
     def dense_rank(self) -> Slots:
         """How many different ranks there are up to a row."""
         seen: Slots = np.cumsum(self.first_peers, dtype=np.int64)
-        if not len(seen):
-            return seen
-        ranks: Slots = seen - seen[self.starts] + 1
-        return ranks
+        return seen - seen[self.starts] + 1 if len(seen) else seen
 
 
 def _bounds(first: Vector, count: int) -> tuple[Slots, Slots]:
