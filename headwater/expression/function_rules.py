@@ -135,6 +135,13 @@ def _unix_timestamp(binder: Binder, node: exp.Expr) -> Bound | None:
 DEFAULT_FORMAT = "%Y-%mstrict-%dstrict %Hstrict:%Mstrict:%Sstrict"
 
 
+def _initcap(binder: Binder, node: exp.Expr) -> Bound | None:
+    """INITCAP; sqlglot notes what parts words, which here only blanks do."""
+    blank = node.args.get("expression")
+    plain = blank is None or (isinstance(blank, exp.Literal) and blank.name == " ")
+    return binder.call("initcap", binder.argument(node, "this")) if plain else None
+
+
 def _nvl2(binder: Binder, node: exp.Expr) -> Bound | None:
     absent = binder.call("is null", binder.argument(node, "this"))
     if absent is None:
@@ -187,6 +194,8 @@ def _date_part(binder: Binder, parts: list[Bound]) -> Bound | None:
 ANONYMOUS: dict[str, Callable[[Binder, list[Bound]], Bound | None]] = {
     **{name: _straight(name, 1) for name in ("octet_length", "weekday", "timestamp_seconds")},
     **{name: _straight(name, 1) for name in ("timestamp_millis", "timestamp_micros")},
+    **{name: _straight(name, 1) for name in ("log10", "log2")},
+    "date_format": _straight("date_format", 2),
     "isnull": _straight("is null", 1),
     "isnotnull": _is_not_null,
     "cardinality": _straight("size", 1),
@@ -232,6 +241,8 @@ _CALLS: dict[str, dict[type[exp.Expr], str]] = {
         exp.Ascii: "ascii",
         exp.BitLength: "bit_length",
         exp.Sqrt: "sqrt",
+        exp.Exp: "exp",
+        exp.Ln: "ln log",
         exp.Sign: "sign signum",
         exp.IsNan: "isnan is_nan",
         exp.Negative: "negative",
@@ -239,6 +250,7 @@ _CALLS: dict[str, dict[type[exp.Expr], str]] = {
     },
     TWO: {
         exp.AddMonths: "add_months",
+        exp.Log: "log",
         exp.Left: "left",
         exp.Right: "right",
         exp.StartsWith: "startswith starts_with",
@@ -296,6 +308,7 @@ RULES |= {
         _unix_timestamp, "this format", names="unix_timestamp to_unix_timestamp str_to_unix"
     ),
     exp.Trim: rule(_trim, "this expression position", names="trim ltrim rtrim"),
+    exp.Initcap: rule(_initcap, TWO, names="initcap"),
     exp.ConcatWs: rule(listed("concat_ws"), "expressions flatten", names="concat_ws"),
     exp.Replace: rule(_replace, "this expression replacement", names="replace"),
     exp.Pad: rule(_pad, "this expression fill_pattern is_left", names="lpad rpad leftpad rightpad"),

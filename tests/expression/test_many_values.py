@@ -14,6 +14,7 @@ import pytest
 import headwater
 from headwater.sql.types import TIMESTAMP
 from tests.expression.evaluation import RAISED, Oracle, compiled, row_by_row, shown
+from tests.harness.whitelist import DATE_PATTERNS
 
 SEED = 20
 
@@ -55,7 +56,7 @@ def test_the_case_of_every_character(db: headwater.Database) -> None:
     """All of Unicode, one character a row."""
     places = [n for n in range(1, 0x110000) if not 0xD800 <= n < 0xE000]
     rows = pa.table({"s": pa.array([chr(n) for n in places])})
-    compare(db, rows, [(f"{name}(s)", f"{name}(s)") for name in ("upper", "lower")])
+    compare(db, rows, [(f"{name}(s)", f"{name}(s)") for name in ("upper", "lower", "initcap")])
 
 
 def test_the_case_of_words(db: headwater.Database) -> None:
@@ -66,7 +67,7 @@ def test_the_case_of_words(db: headwater.Database) -> None:
         "".join(random.choice(letters) for _ in range(random.randrange(1, 7))) for _ in range(6000)
     ]
     texts = [
-        *("upper(s)", "lower(s)"),
+        *("upper(s)", "lower(s)", "initcap(s)"),
         *(f"s ILIKE '{p}'" for p in ("%σ%", "a%", "%ς", "_ß%", "%I%")),
     ]
     compare(db, pa.table({"s": pa.array(words)}), [(text, text) for text in texts])
@@ -146,7 +147,8 @@ def test_doubles(db: headwater.Database) -> None:
     plain = [
         *("CAST(d AS STRING)", "CAST(d AS FLOAT)", "CAST(d AS BOOLEAN)", "sqrt(d)", "pow(d, 2)"),
         *("sign(d)", "round(d)", "round(d, 2)", "round(d, 15)", "bround(d)", "bround(d, 2)"),
-        "isnan(d)",
+        *("isnan(d)", "exp(d)", "ln(d)", "log10(d)", "log2(d)", "log(3, d)", "exp(d % 750)"),
+        *("log(d, 7)", "exp(d % 1)", "ln(1 + d % 1)", "log10(abs(d) % 1000)"),
     ]
     types = (
         "TINYINT",
@@ -211,6 +213,7 @@ def test_days_and_moments(db: headwater.Database) -> None:
         "CAST(t AS STRING)",
         "CAST(e AS STRING)",
     ]
+    texts += [f"date_format(t, '{pattern}')" for pattern in DATE_PATTERNS]
     texts += ["unix_timestamp(t)", "unix_millis(t)", "CAST(t AS DATE)", "CAST(e AS TIMESTAMP)"]
     compare(db, rows, [(text, text) for text in texts])
 

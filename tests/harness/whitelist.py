@@ -74,7 +74,7 @@ def _listed(text: str) -> tuple[str, ...]:
 
 _OF_TEXT = _listed(r"""
 length({a}) ¦ octet_length({a}) ¦ bit_length({a}) ¦ reverse({a}) ¦ ascii({a}) ¦ upper({a}) ¦ lower({a})
-trim({a}) ¦ ltrim({a}) ¦ rtrim({a}) ¦ btrim({a}, 'ab') ¦ trim(LEADING 'ab' FROM {a})
+initcap({a}) ¦ trim({a}) ¦ ltrim({a}) ¦ rtrim({a}) ¦ btrim({a}, 'ab') ¦ trim(LEADING 'ab' FROM {a})
 trim(TRAILING 'b' FROM {a}) ¦ substring({a}, 2, 3) ¦ substring({a}, -2) ¦ substring({a}, -3, 2)
 substring({a}, -1, -1) ¦ substring({a}, 2, -1) ¦ left({a}, 2) ¦ right({a}, 2) ¦ right({a}, -1)
 locate('b', {a}, 2) ¦ locate('', {a}, 2) ¦ instr({a}, 'b') ¦ position('b', {a})
@@ -102,6 +102,10 @@ b ¦ a.b ¦ [ab] ¦ ^a ¦ b$ ¦ ^a.*b$ ¦ a|b ¦ [^a] ¦ [a-z]+ ¦ a?b ¦ (ab|b)
 """),
     *EMPTY_PATTERNS,
 )
+DATE_PATTERNS = _listed(r"""
+yyyy-MM-dd ¦ yyyy-MM-dd HH:mm:ss ¦ yyyyMMdd ¦ d/M/yy h:m:s a ¦ EEE, dd MMM y ¦ EEEE d. MMMM yyyy
+HH:mm:ss.SSS ¦ yyyy-MM-dd\'T\'HH:mm:ss.SSSSSS ¦ hh\'\'a S SSSSSSSSS ¦ E EE H
+""")
 _UNITS = (
     *("YEAR", "YYYY", "QUARTER", "MONTH", "MM", "WEEK", "DAY", "HOUR", "MINUTE", "SECOND"),
     *("MILLISECOND", "MICROSECOND"),
@@ -232,6 +236,10 @@ WHITELIST: tuple[Entry, ...] = (
         for length in ("'1' DAY", "36 HOURS", "'90' SECOND", "'0.5' SECOND", "40 MINUTES")
     ),
     Entry("time - interval", "{a} - INTERVAL '3' DAY", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
+    *(
+        Entry("date_format", f"date_format({{a}}, '{pattern}')", _each(("TIMESTAMP",)))
+        for pattern in DATE_PATTERNS
+    ),
     Entry("to_date", "to_date({a})", _each(("STRING",)), can_raise=True),
     Entry("round", "round({a})", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
     Entry("round", "round({a}, 1)", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
@@ -240,6 +248,11 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("sqrt", "sqrt({a})", _each(NUMBERS)),
     Entry("power", "power({a}, 2)", _each(NUMBERS)),
     Entry("sign", "sign({a})", _each(NUMBERS)),
+    *(
+        Entry(name, f"{name}({{a}})", _each(NUMBERS))
+        for name in ("exp", "ln", "log", "log10", "log2")
+    ),
+    Entry("log", "log({a}, {b})", _pairs(("INT", "DOUBLE"))),
     Entry("pmod", "pmod({a}, {b})", _pairs(INTEGERS), can_raise=True),
     Entry("isnan", "isnan({a})", _each(FLOATS)),
     *(Entry(symbol, f"{{a}} {symbol} {{b}}", _pairs(INTEGERS)) for symbol in ("&", "|", "^")),

@@ -1,4 +1,4 @@
-"""UPPER and LOWER.
+"""UPPER, LOWER and INITCAP.
 
 Owns: letters by Unicode's own rules, as Spark's ICU has them: one text may become longer, and a sigma at the
 end of a word has its own form. Must never: depend on the Unicode version of the Python at hand; letters
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from headwater.expression.coercion import STRING
 from headwater.expression.nodes import BoundCall
 from headwater.expression.operand import Kernel
-from headwater.expression.signature import fixed
+from headwater.expression.signature import by_row, fixed
 
 
 def _pairs(upper: int, lower: int, count: int = 1) -> list[tuple[int, int]]:
@@ -47,6 +47,16 @@ def _lower(text: str) -> str:
     return text.translate(_TO_LOWER).lower()
 
 
+def _title(text: str) -> str:
+    """Words, which blanks part, with a large letter first."""
+    return " ".join(map(_titled, text.split(" ")))
+
+
+def _titled(word: str) -> str:
+    first = word[:1]
+    return first.translate(_TO_UPPER).title() + _lower(word)[len(_lower(first)) :]
+
+
 def _kernel(
     quick: Callable[[pa.Array], pa.Array], change: Callable[[str], str], _: BoundCall
 ) -> Kernel:
@@ -62,3 +72,4 @@ def _kernel(
 
 fixed("upper", [[STRING]], STRING, partial(_kernel, pc.ascii_upper, _upper))
 fixed("lower", [[STRING]], STRING, partial(_kernel, pc.ascii_lower, _lower))
+fixed("initcap", [[STRING]], STRING, by_row(_title))

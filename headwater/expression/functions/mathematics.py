@@ -1,7 +1,7 @@
-"""ROUND, SQRT, SIGN, PMOD, squares, bits and what NaN is asked for.
+"""ROUND, SQRT, SIGN, PMOD, squares, EXP and logarithms, bits and what NaN is asked for.
 
-Owns: functions of numbers whose results are exact, or rounded as IEEE says. Must never: compute EXP, LN,
-LOG10, POWER in general or the like: Spark's are those of Java's own library, which rounds otherwise than C's.
+Owns: functions of numbers whose results are exact, or rounded as IEEE says. Must never: call the C library's
+EXP, LN, POWER or the like: Spark's are those of Java's own library, which rounds otherwise (`fdlibm`).
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from headwater.expression.coercion import (
     is_integer,
     is_number,
 )
+from headwater.expression.functions import fdlibm
 from headwater.expression.functions.arithmetic import divided_by_zero
 from headwater.expression.functions.reading import EXACT
 from headwater.expression.nodes import NULL, Bound, BoundCall
@@ -57,6 +58,40 @@ def _sign(numbers: Any) -> Any:
 
 operation("sqrt", partial(_as_double, "sqrt"), partial(_numeric, np.sqrt))
 operation("sign", partial(_as_double, "sign"), partial(_numeric, _sign))
+operation("exp", partial(_as_double, "exp"), partial(_numeric, fdlibm.exp))
+
+
+def _logarithm(compute: Callable[..., Any], _: BoundCall) -> Kernel:
+    """Of what is not larger than 0: NULL."""
+
+    def kernel(*values: Value) -> pa.Array:
+        columns = spread_all(values)
+        numbers = [vector(column)[0] for column in columns]
+        absent = [column.is_null().to_numpy(zero_copy_only=False) for column in columns]
+        with np.errstate(all="ignore"):
+            nulls = np.logical_or.reduce([*absent, *(number <= 0 for number in numbers)])
+            return pa.array(compute(*numbers), DOUBLE, mask=nulls)
+
+    return kernel
+
+
+def _log_of_base(base: Bound, operand: Bound) -> Bound | None:
+    if not is_number(base.type) or not is_number(operand.type):
+        return None
+    return called("log", (convert(base, DOUBLE), convert(operand, DOUBLE)), DOUBLE)
+
+
+def _quotient(base: Any, numbers: Any) -> Any:
+    return fdlibm.log(numbers) / fdlibm.log(base)
+
+
+def _binary(numbers: Any) -> Any:
+    return _quotient(np.array([2.0]), numbers)
+
+
+for _name, _compute in {"ln": fdlibm.log, "log10": fdlibm.log10, "log2": _binary}.items():
+    operation(_name, partial(_as_double, _name), partial(_logarithm, _compute))
+operation("log", _log_of_base, partial(_logarithm, _quotient))
 
 
 def _square(operand: Bound, power: Bound) -> Bound | None:
