@@ -2,11 +2,14 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SEED ?= 0
+SEMANTIC := tests/test_cases.py tests/semantics tests/crash
 RECORD := $(CURDIR)/$(VENV)/cache
+# The tests start hundreds of Python processes: each would compile all that it imports.
+export PYTHONDONTWRITEBYTECODE :=
+PYTEST := $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
 WITH_CLASSES = HEADWATER_CACHE=$(RECORD) HEADWATER_AOT_CACHE=$$(ls $(RECORD)/aot/*.aot >/dev/null 2>&1 && echo true || echo false)
 
-.PHONY: help demo quick test test-all check format bench install clean
+.PHONY: help demo quick test test-hosted test-here test-spark test-all check format bench install clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -17,8 +20,17 @@ demo: $(VENV)/installed ## see Headwater at work
 quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a minute)
 	$(BIN)/pytest -q -m "not large" --quick -n 2
 
-test: $(VENV)/classes ## run the tests (about twelve minutes on two cores)
-	$(WITH_CLASSES) $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
+test: $(VENV)/classes ## run the tests (under ten minutes on two cores)
+	$(WITH_CLASSES) $(PYTEST)
+
+test-hosted: $(VENV)/classes ## the same with every query in a factory (TESTS=path for some)
+	$(WITH_CLASSES) HEADWATER_FACTORIES=2 $(PYTEST) $(TESTS)
+
+test-here: $(VENV)/classes ## the same with every query in the program's own process
+	$(WITH_CLASSES) HEADWATER_FACTORIES=0 $(PYTEST) $(TESTS)
+
+test-spark: $(VENV)/classes ## what queries say, when each of their parts is a Spark SQL job
+	$(WITH_CLASSES) HEADWATER_SPARK_SQL_ONLY=true $(PYTEST) $(or $(TESTS),$(SEMANTIC))
 
 test-all: $(VENV)/classes ## run the tests with the large numbers too
 	$(WITH_CLASSES) $(BIN)/pytest -q --timeout 7200

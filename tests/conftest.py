@@ -21,9 +21,6 @@ from pathlib import Path
 
 os.environ.setdefault("HEADWATER_AOT_CACHE", "false")
 os.environ["HEADWATER_DRIVER_MEMORY_MB"] = "1024"
-# Most tests are over before Spark has started a task; those that are about factories say so, and
-# HEADWATER_FACTORIES=2 has all of them wait for one (tests/harness/hosted.py).
-os.environ.setdefault("HEADWATER_FACTORIES", "0")
 # Runs are too short for Java's second compiler: without it the same statements take a third less time.
 os.environ["JDK_JAVA_OPTIONS"] = "-XX:TieredStopAtLevel=1"
 
@@ -43,6 +40,7 @@ settings.register_profile(
     "suite", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("suite")
+hosted.prepare()
 
 # Threads that belong to the whole process, by the start of their names.
 LASTING_THREADS = (
@@ -88,15 +86,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items.sort(key=lambda item: -work[item.path])
 
 
-if int(os.environ.get("HEADWATER_FACTORIES", "0")):
-    hosted.wait_for_factories()
-
-
-@pytest.fixture(autouse=True)
-def in_this_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests that look inside a query need it in this process, whatever the run asks for."""
-    if request.node.get_closest_marker("here") is not None:
-        monkeypatch.setenv("HEADWATER_FACTORIES", "0")
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Before all fixtures: some open databases for a whole file."""
+    hosted.house(item)
 
 
 @pytest.fixture

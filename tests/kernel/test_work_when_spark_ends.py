@@ -31,8 +31,12 @@ found["second"] = db.sql(ask).rows()
 db.sql("INSERT INTO t SELECT a + 10 FROM t")
 
 # Under a statement, which had no effect yet and runs again.
-slow = "SELECT count(*) FROM range(30000) a CROSS JOIN range(30000) b WHERE a.id * b.id % 7 = 9"
-threading.Timer(0.5, kill).start()
+slow = "SELECT count(*) FROM range(400000000) WHERE id * id % 7 = 9"
+jobs = spark._process.session.sparkContext.statusTracker()
+def kill_in_a_job():
+    until(jobs.getActiveJobsIds)
+    kill()
+threading.Thread(target=kill_in_a_job).start()
 found["insert"] = db.sql(f"INSERT INTO t {slow.replace('count(*)', '100 + count(*)')}").row_count
 found["rows"] = db.sql("SELECT count(*), max(a) FROM t").rows()
 found["restarts"] = db.sql("SELECT state, restarts FROM headwater.spark").rows()
