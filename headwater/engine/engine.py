@@ -26,10 +26,9 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SparkEndedError, StorageError
 from headwater.kernel.kernel import without_waiting
 from headwater.storage.disk import may_pass
-from headwater.storage.streaming.seen import Needs, SeenTable
+from headwater.storage.streaming.seen import EVERYTHING, Needs, SeenTable
 
 CLOSE_PATIENCE_S = 30.0
-NO_TICK_BEFORE = -(1 << 63)
 
 
 class Engine:
@@ -411,11 +410,16 @@ class Engine:
         try:
             with without_waiting():  # others that need no Spark have work for this thread
                 query.fire()
-            self._put_away(query)
-            self._let_go(query)
         except BaseException as error:
             trouble = _trouble(error)
             if not self._goes_on(query, trouble):
+                self._ended(query, error, time.monotonic() - started)
+                return
+        else:
+            try:
+                self._put_away(query)
+                self._let_go(query)
+            except BaseException as error:  # the results are delivered: care would not help
                 self._ended(query, error, time.monotonic() - started)
                 return
         with self._lock:
@@ -486,28 +490,18 @@ class Engine:
         if definition.kind != "stream" and definition.range_ticks is None:
             return  # its rows stay
         with self._lock:  # as one step: a query that is added meanwhile says what it needs after it
-            known = [self._queries[name] for name in self._machine.readers_of(number)]
-            readers = [query for query in known if query.elsewhere is None]
-            others = list(self.needs_elsewhere(number))
-            sequences = [reader.needed_sequence(number) for reader in readers]
-            sequences += [other.sequence for other in others]
-            sequences += [0] if number in self._absent else []
-            table.hold_sequence(min((s for s in sequences if s is not None), default=None))
+            readers = [self._queries[name] for name in self._machine.readers_of(number)]
+            needs = [query.needs(table) for query in readers if query.elsewhere is None]
+            needs += self.needs_elsewhere(number)
+            needs += [EVERYTHING] if number in self._absent else []
+            sequences = [need.sequence for need in needs if need.sequence is not None]
+            table.hold_sequence(min(sequences, default=None))
             if definition.kind == "stream":
-                needs = [reader.needed_from(number) for reader in readers]
-                needs += [other.from_tick for other in others]
-                ticks = [need for need in needs if need is not None]
-                all_known = len(ticks) == len(needs) and number not in self._absent
+                ticks = [need.from_tick for need in needs if need.from_tick is not None]
+                all_known = len(ticks) == len(needs)
                 table.keep_from(min(ticks, default=None) if all_known else None)
                 return
-            assert definition.range_ticks is not None
-            limit = definition.range_ticks  # no window reaches beyond it
-            places = [reader.held_after for reader in readers if reader.holds]
-            held = [NO_TICK_BEFORE if place is None else place - limit for place in places]
-            needs = [reader.needed_from(number) for reader in readers if reader.remembers]
-            held += [NO_TICK_BEFORE if need is None else need for need in needs]
-            held += [NO_TICK_BEFORE] if number in self._absent else []
-            held += [other.held_tick for other in others if other.held_tick is not None]
+            held = [need.held_tick for need in needs if need.held_tick is not None]
             table.hold(min(held, default=None))
 
     def fail(self, query: Hosted, error: BaseException) -> None:
@@ -574,6 +568,7 @@ class Engine:
             with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
                 if query.state == "running" and query.elsewhere is None:
                     query.put_away()
+                query.keeper.settle()
         for table in self._tables.values():
             table.on_show = None
 

@@ -1,89 +1,141 @@
-"""What the engine runs: a continuous query or a continuous view, seen from the scheduler."""
+"""What a host runs: a query as the engine sees it, whatever makes it fire.
+
+Owns: what every query has, once: how it stands, where it is answered, its counters and timings, the keeper
+of its snapshot, and the words by which the engine drives it. What makes it fire is what its kinds differ in:
+instants and epochs (`query.py`), commits and reads (`view.py`), dequeues (`update_query.py`).
+"""
 
 from __future__ import annotations
 
+import time
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.fold_run import Counters
 from headwater.engine.machine import State
+from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import Sharing
-from headwater.storage.streaming.seen import SeenTable
+from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
+from headwater.engine.world import World
+from headwater.storage.streaming.seen import NO_TICK_BEFORE, Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 
-class Hosted(Protocol):
+@dataclass(kw_only=True)
+class Hosted(ABC):
     """Something that fires when its tables have something new (DC3)."""
 
+    number: int
     name: str
-    tables: Sequence[StreamingTable]
-    priority: int
-    max_wait_s: float | None
-    state: State  # as the machine has decided
-    error: BaseException | None
-    once: bool  # an error is told at once; else the firing is tried again, carefully
-    careful: bool  # after an error: one result at a time, so that good ones are answered
-    elsewhere: Elsewhere | None  # the host that answers it instead of this one
-    wall_due: int | None  # when the wall clock brings something to do, in µs
+    world: World
+    tables: Sequence[StreamingTable] = ()  # one per leaf
+    priority: int = 0
+    max_wait_s: float | None = None
+    snapshot: SnapshotFile | None = None
+    state: State = "running"  # as the machine has decided
+    error: BaseException | None = None
+    careful: bool = False  # after an error: one result at a time, so that good ones are answered
+    elsewhere: Elsewhere | None = None  # the host that answers it instead of this one
+    wall_due: int | None = None  # when the wall clock brings something to do, in µs
+    results: int = 0
+    counters: Counters = field(default_factory=Counters)
+    timings: Timings = field(default_factory=Timings)
 
+    once: ClassVar[bool] = False  # an error is told at once, without a careful attempt
+
+    def __post_init__(self) -> None:
+        self.keeper = SnapshotKeeper(self.snapshot)
+
+    # Its place
+
+    @abstractmethod
     def attach(self) -> None:
         """Takes up its place in its tables."""
 
-    def share(self, sharing: Sharing) -> None:
+    def share(self, sharing: Sharing) -> None:  # noqa: B027
         """It may do work together with others."""
 
-    def leave(self) -> None:
+    def leave(self) -> None:  # noqa: B027
         """It does its work alone from now on."""
 
+    def lend(self) -> None:
+        """Another host goes on with it: what it holds is put away, and no longer held here."""
+        self.put_away()
+        self.keeper.void()
+        self.drop()
+
+    @abstractmethod
+    def drop(self) -> None:
+        """What it holds goes out of memory."""
+
+    # Its work
+
+    @abstractmethod
     def pull(self, since: float | None = None) -> bool:
         """Looks at what came, the first of it at a time; whether it should fire."""
 
     @property
     def wants_early(self) -> bool:
         """Whether there is something to do before it must fire."""
+        return False
+
+    @abstractmethod
+    def fire(self) -> int:
+        """Does what there is to do; how many results it gave."""
 
     @property
     def writes(self) -> SeenTable | None:
         """The table that its results go to, where others may read them."""
+        return None
 
+    @abstractmethod
     def due_until(self) -> float:
         """After a pull: what `answered_until` reaches once all that is due now is answered."""
 
     @property
+    @abstractmethod
     def answered_until(self) -> float:
         """How far it has answered; it never goes back but with its place."""
-
-    def fire(self) -> int:
-        """Does what there is to do; how many results it gave."""
-
-    def lend(self) -> None:
-        """Another host goes on with it: what it holds is put away, and no longer held here."""
-
-    def put_away(self) -> None:
-        """Writes a snapshot of its state."""
-
-    def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old."""
-
-    def needed_from(self, number: int) -> int | None:
-        """The oldest tick of a table that it may read again; None for all of it."""
-
-    def needed_sequence(self, number: int) -> int | None:
-        """The first row of a table that it may have to fold again; None where ticks say enough."""
 
     @property
     def all_counters(self) -> Sequence[Counters]:
         """What was done for it in this process."""
+        return [self.counters]
 
-    @property
-    def remembers(self) -> bool:
-        """Whether state of functions may have to be made again from rows that RANGE hides."""
+    # What lasts
 
-    @property
-    def holds(self) -> bool:
-        """Whether RANGE must wait for it."""
+    def put_away(self, *, beside: bool = False) -> None:
+        """Writes a snapshot of its state; `beside`: while it goes on."""
+        if not beside:
+            self.keeper.settle()
+        self.keeper.looked_at = time.monotonic()
+        stamp = self.keeper.stamp
+        if self.keeper.may_keep and (taken := self.to_keep()) is not None:
+            self.keeper.keep(*taken, stamp, beside=beside)
 
-    @property
-    def held_after(self) -> int | None:
-        """The last tick that it has answered; rows of its windows before stay."""
+    def put_away_if_due(self, period_s: float) -> None:
+        """Writes a snapshot if the last one is that old, beside the firings to come."""
+        if self.keeper.is_due(period_s):
+            self.put_away(beside=True)
+
+    def to_keep(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """Its state, and the position that it belongs to; None if there is nothing to keep."""
+        return None
+
+    @abstractmethod
+    def needs(self, table: SeenTable) -> Needs:
+        """Which rows of a table it may read again."""
+
+    def rows_will_change(self, table: SeenTable) -> None:  # noqa: B027
+        """Before stored rows of a table are deleted or replaced."""
+
+
+def held_from(after: int | None, table: SeenTable) -> int | None:
+    """From which tick RANGE must keep rows for windows of instants after one; None: it may do as it likes."""
+    reach = table.definition.range_ticks  # no window reaches beyond it
+    if reach is None:
+        return None
+    return NO_TICK_BEFORE if after is None else after - reach

@@ -16,19 +16,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
 from headwater.engine.chunks import chunks_of
 from headwater.engine.early_chunks import EarlyChunks
-from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Feed, FeedCursor
-from headwater.engine.fold_run import Counters, FoldRun
-from headwater.engine.machine import State
-from headwater.engine.merges import Ticks
+from headwater.engine.fold_run import FoldRun
+from headwater.engine.hosted import Hosted, held_from
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
+    Chunk,
     early_rows,
     fitting,
     overfull,
@@ -39,83 +39,59 @@ from headwater.engine.places import (
     turn_note,
 )
 from headwater.engine.progress import Progress
+from headwater.engine.query_folds import QueryFolds
 from headwater.engine.query_functions import QueryFunctions
-from headwater.engine.query_needs import forgets, needed_from
-from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink, Timings
-from headwater.engine.query_sharing import Shares, look_back, merged_at
-from headwater.engine.query_snapshot import put_away, take_up
+from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink
 from headwater.engine.reader import LeafReader, read_columns
 from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
-from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.windows import Windows
-from headwater.engine.world import World
-from headwater.errors import Error
+from headwater.errors import DataError, Error
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan, Leaf
 from headwater.sql.extensions import Emit
+from headwater.storage.streaming.seen import NO_TICK_BEFORE, Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 ALL_INSTANTS = 1 << 40
+BOUNDED = ("interval", "chunks")  # windows that do not need all rows before
 LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
 LEAST_SECONDS_ON_SPARK = 0.025
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
-@dataclass
-class ContinuousQuery:
+@dataclass(kw_only=True)
+class ContinuousQuery(Hosted):
     """One registered query."""
 
-    number: int
-    name: str
     statement: str
     plan: ContinuousPlan
     specs: Sequence[FoldSpec]
     evaluation: Evaluation
     sampling: Sampling
     beginning: Beginning
-    tables: Sequence[StreamingTable]  # one per leaf
     sink: Sink
-    world: World
     emit: Emit = "all"
     wish: str = "auto"
-    priority: int = 0
-    max_wait_s: float | None = None
-    state: State = "running"
-    error: BaseException | None = None
-    counters: Counters = field(default_factory=Counters)
-    timings: Timings = field(default_factory=Timings)
     readers: list[LeafReader] = field(default_factory=list)
-    folds: list[FoldRun] = field(default_factory=list)
-    shares: Shares = field(default_factory=Shares)
+    folds: QueryFolds = field(default_factory=QueryFolds)
     early: EarlyChunks = field(default_factory=EarlyChunks)
     budget_s: float | None = None  # an epoch should not take longer
     due_since: float | None = None  # when the instants that wait could first be answered
-    snapshot: SnapshotFile | None = None
     functions: QueryFunctions = field(default_factory=QueryFunctions)
-    elsewhere: Elsewhere | None = None
-    once: bool = False
-    careful: bool = False  # after an error: one instant at a time, so that good ones are answered
-    wall_due: int | None = None  # over arrival times: when the next instant comes, in µs
-    results: int = 0
-    _folded: bool = False  # whether the folds hold the state of the readers' place
     _versions: dict[str, Any] = field(default_factory=dict)
     version_numbers: dict[str, int | None] = field(default_factory=dict)
     _empty: tuple[Any, pa.Table] | None = None
-    restorable: bool = True  # until stored rows change under the query
-    _kept_from: list[int | None] = field(default_factory=list)  # by leaf: the last snapshot's tick
-    _kept_at: float = 0.0
-    _promised: list[int | None] | None = None  # as _kept_from, of a snapshot that is being written
     _pane_rows: int = 0  # taken since the last result
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         wish = self.wish if self.specs else REEVALUATE
-        if self.specs and forgets(self):
+        if self.specs and self._forgets:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
-        self._probes = self.evaluation.probes
         inline = self.world.settings.inline_rows > 0
         by_chunks = self.sampling.cut or self._tumbles
         if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
@@ -173,28 +149,19 @@ class ContinuousQuery:
         )
 
     def _make_folds(self) -> None:
-        self._folded = False
-        self.shares.forget()
         windows = [self._window(leaf) for leaf in self.plan.leaves]
         paned = tuple(dict.fromkeys(window for window in windows if window is not None))
         slide = 1 if self.sampling.kind == "realtime" else self.sampling.step
         panes = Panes(slide, paned or (Window(0),))
-        self.folds = []
+        runs = []
         for spec in self.specs:
             numbers = [leaf.number for leaf in spec.plan.leaves]
+            readers = tuple(self.readers[number] for number in numbers)
             mine = tuple(windows[number] or Window(0) for number in numbers)
             own = Panes(slide, tuple(dict.fromkeys(mine))) if spec.plan.kind != "join" else panes
-            self.folds.append(
-                FoldRun(
-                    spec,
-                    self.world,
-                    tuple(self.readers[number] for number in numbers),
-                    own,
-                    mine,
-                    self._probes,
-                    self.counters,
-                )
-            )
+            probes = self.evaluation.probes
+            runs.append(FoldRun(spec, self.world, readers, own, mine, probes, self.counters))
+        self.folds.make(runs)
 
     def _window(self, leaf: Leaf) -> Window | None:
         """A leaf's window in the unit of places."""
@@ -206,33 +173,15 @@ class ContinuousQuery:
             return Window(leaf.window.rows - 1)  # of positions, or of chunks
         return None
 
-    # Sharing
-
     def share(self, sharing: Sharing) -> None:
         """The folds may be one with equal folds of other queries; each firing settles which are."""
         if self.specs and self.wish != REEVALUATE and not self.plan.stream_tables:
             members = sharing.add(self.name, self.specs, self.tables, self.sampling, self.world)
-            self.shares.join(sharing, members)
+            self.folds.join(sharing, members)
 
     def leave(self) -> None:
         """It folds alone from now on."""
-        self.shares.leave()
-
-    @property
-    def _own_folds(self) -> list[FoldRun]:
-        """The folds that are not shared."""
-        return [fold for number, fold in enumerate(self.folds) if number not in self.shares]
-
-    def _settle_shares(self, modes: Sequence[str], first: int, last: int) -> None:
-        """Which folds are shared in a firing over instants; others are built again if they were."""
-        if FOLD not in modes:
-            self.shares.passed(last)
-            return
-        was_shared = bool(self.shares)
-        if self.shares.settle(first, last, self.folds):
-            self._folded = False
-        if self.shares and not was_shared:
-            self.forget_snapshot()  # it would be too old when it is needed
+        self.folds.leave()
 
     # Firing
 
@@ -241,7 +190,7 @@ class ContinuousQuery:
         for reader in self.readers:
             if not reader.feed.pull():
                 self.attach()  # stored rows were changed
-                self.forget_snapshot()
+                self.keeper.forget()
                 break
         due = bool(self.sampling.due(self.readers, 1))
         if due and self.due_since is None:
@@ -285,9 +234,8 @@ class ContinuousQuery:
             self.timings.add(ended - since, count)
             self.early.observe((ended - started) / count, self._pane_rows)
             self._try_other(firing, held)
-        if results and self._folded and self.sampling.kind != "realtime":
-            for fold in self._own_folds:
-                fold.merge.settle(results[-1].instant.place + self.sampling.step)
+        if results and self.folds.ready and self.sampling.kind != "realtime":
+            self.folds.answered(results[-1].instant.place + self.sampling.step)
         for result in results:
             self.sampling.evaluated(result.instant)
             self.functions.delivered(result.instant)
@@ -302,7 +250,7 @@ class ContinuousQuery:
             return 0
         with self.world.held(self.plan.identifiers) as held:
             self._check_versions(held)
-            if not self._folded:
+            if not self.folds.ready:
                 place = self.sampling.next_place(self.readers)
                 assert place is not None  # rows wait
                 self._rebuild(place, held)
@@ -310,29 +258,26 @@ class ContinuousQuery:
             chunks = take_open(self.readers, self.sampling)
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
-            for fold in self._own_folds:
-                fold.push_early()
+            self.folds.push_early()
         return 0
 
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
         modes = self.chooser.plan()
-        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self._own_folds:
+        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self.folds.own:
             return False
         waiting = early_rows(self.readers, self.sampling)
         if overfull(self.readers, waiting):
             return True
-        if self.sampling.after is None or not self._folded:
+        if self.sampling.after is None or not self.folds.ready:
             return False
         return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
 
     @property
     def _most_in_line(self) -> int:
         """The largest chunk that is folded in line; 0 if a fold cannot be."""
-        if any(fold.tier == "Spark" for fold in self._own_folds):
-            return 0
-        return self.world.settings.inline_rows
+        return self.world.settings.inline_rows if self.folds.all_in_line else 0
 
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
@@ -343,9 +288,12 @@ class ContinuousQuery:
         instants = fitting(self.readers, self.sampling, instants, self._most_in_line, self.careful)
         first, taken_until = instants[0], instants[-1].tick
         modes = self.chooser.plan()
-        self._settle_shares(modes, first.tick, taken_until)
-        ready = self._folded
-        if FOLD in modes and not self._folded:
+        if FOLD not in modes:
+            self.folds.passed(taken_until)
+        elif self.folds.settle(first.tick, taken_until):
+            self.keeper.forget()  # it would be too old when it is needed
+        ready = self.folds.ready
+        if FOLD in modes and not ready:
             self._rebuild(first.place, held)
         before = [reader.cursor for reader in self.readers]
         if interval:
@@ -364,7 +312,7 @@ class ContinuousQuery:
         self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
         firing = Firing(wanted, chunks, before, modes, ready)
         results = self._run(modes[0], firing, held)
-        self._folded = FOLD in modes
+        self.folds.ready = FOLD in modes
         return firing, results
 
     def _run(self, mode: str, firing: Firing, held: HeldTables) -> list[Evaluated]:
@@ -409,16 +357,12 @@ class ContinuousQuery:
 
     def _give(
         self,
-        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        chunks: Sequence[Chunk],
         before: Sequence[FeedCursor | None],
         first: int | None,
         held: HeldTables,
     ) -> None:
-        for fold in self._own_folds:
-            numbers = [leaf.number for leaf in fold.spec.plan.leaves]
-            fold.joined_until([before[n] for n in numbers])
-            with self.progress.at(f"the stream pipeline of fold {fold.spec.plan.number}"):
-                fold.take([chunks[number] for number in numbers], held, first)
+        self.folds.give(chunks, before, first, held, self.progress)
 
     # Empty windows
 
@@ -437,12 +381,12 @@ class ContinuousQuery:
     def _fold(
         self,
         wanted: Sequence[tuple[Instant, bool]],
-        chunks: Sequence[tuple[pa.Table, Ticks, Ticks]],
+        chunks: Sequence[Chunk],
         before: Sequence[FeedCursor | None],
         held: HeldTables,
     ) -> list[Evaluated]:
         self._give(chunks, before, wanted[0][0].place, held)
-        shared = self.shares.results(wanted, held, self.counters)
+        relations_at = self.folds.relations(wanted, held, self.counters)
         ready: dict[int, pa.Table] = {}
         merged: list[tuple[Instant, list[pa.Table]]] = []
         for number, (instant, empty) in enumerate(wanted):
@@ -450,9 +394,7 @@ class ContinuousQuery:
             if known is not None:
                 ready[number] = known
                 continue
-            for fold in self._own_folds:
-                fold.advance(instant.place, instant.tick)
-            merged.append((instant, merged_at(instant, self.folds, shared)))
+            merged.append((instant, relations_at(instant)))
             if empty and not self.plan.reads_instant:
                 ready[number] = self.evaluation.upper([merged.pop()], held)[0]
                 self._empty = (dict(held.versions), ready[number])
@@ -504,29 +446,29 @@ class ContinuousQuery:
     def _check_versions(self, held: HeldTables) -> None:
         """A table below the folds that changed: what was folded is folded again from the stored rows."""
         now = {name: held.relations.get(name) for name in self.plan.stream_tables}
-        moved = any(fold.is_elsewhere for fold in self._own_folds)
-        if self._folded and (moved or now != self._versions):
-            self._folded = False
-            self.forget_snapshot()
+        if self.folds.ready and (self.folds.are_elsewhere or now != self._versions):
+            self.folds.ready = False
+            self.keeper.forget()
         self._versions = now
         self.version_numbers = {name: held.versions.get(name) for name in self.plan.stream_tables}
 
     def _rebuild(self, place: int, held: HeldTables) -> None:
         """The folds' state at the readers' place: from the snapshot, else from stored rows."""
-        for fold in self.folds:
-            fold.clear()
-        file = None if self.shares else self.snapshot
-        self._settle_promise()
-        kept = None if file is None else take_up(self, file, held)
-        if kept is not None:
-            self._kept_from, self._folded = kept, True
+        self.folds.clear()
+        if not self.folds.is_shared and self._take_up(held):
+            self.folds.ready = True
             return
-        for fold in self.folds:
-            fold.clear()
-        if not self._own_folds:
-            look_back(self.readers, place)
-            self._folded = self.restorable = True
-            return
+        self.folds.clear()
+        if self.folds.own:
+            self._give(self._stored(place), [None] * len(self.readers), place, held)
+        else:
+            for reader in self.readers:
+                reader.look_back(place)
+        self.folds.ready = True
+        self.keeper.begin_anew()
+
+    def _stored(self, place: int) -> list[Chunk]:
+        """The stored rows of every leaf that an instant's windows hold, up to the readers' place."""
         chunks = []
         for reader in self.readers:
             with reader.table.reading() as snapshot:
@@ -534,79 +476,122 @@ class ContinuousQuery:
                 tick = 0 if self.sampling.counted else place
                 rows, ticks = reader.stored(snapshot, tick, landmark)
             chunks.append((rows, stored_places(reader, self.sampling, rows, ticks), ticks))
-        self._give(chunks, [None] * len(chunks), place, held)
-        self._folded = self.restorable = True
+        return chunks
 
     # Snapshots
 
-    def lend(self) -> None:
-        """Another host goes on with it: what it holds is put away, and no longer held here."""
-        self.put_away()
-        self.readers, self.folds, self._folded = [], [], False
+    def drop(self) -> None:
+        """Readers and folds are not held any more."""
+        self.readers = []
+        self.folds.make(())
 
-    def put_away(self) -> None:
-        """Writes a snapshot of the folds and functions with the place that it belongs to."""
-        self._put_away(beside=False)
-
-    def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old, beside the firings to come."""
-        if self.snapshot is not None and not self.snapshot.is_writing:
-            self._settle_promise()
-        if time.monotonic() - self._kept_at >= period_s and self._promised is None:
-            self._put_away(beside=True)
-
-    def _put_away(self, beside: bool) -> None:
-        self._kept_at = time.monotonic()  # also where there is nothing to write
+    def put_away(self, *, beside: bool = False) -> None:
+        """Writes snapshots of the functions, and of the folds with the place that they belong to."""
         self.functions.put_away()
-        if self.snapshot is None or not self._folded or self.shares:
-            return
-        kept = put_away(self, self.snapshot, beside)
-        if beside:
-            self._promised = kept
-        elif kept is not None:
-            self._kept_from, self._promised = kept, None
-        if not self.restorable:
-            self.forget_snapshot()  # stored rows have begun to change while it was made
+        super().put_away(beside=beside)
 
-    def _settle_promise(self) -> None:
-        """Waits for a snapshot that is written beside; one that failed never counts."""
-        promised, self._promised = self._promised, None
-        if promised is not None and self.snapshot is not None and self.snapshot.came_about():
-            self._kept_from = promised
+    def to_keep(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The folds, with the place that they belong to; kept chunks of a cut are read again."""
+        cursors = [reader.cursor for reader in self.readers]
+        chunked = self.sampling.kind == "chunks" or self.sampling.after is None
+        if not self.folds.may_be_kept or chunked or None in cursors:
+            return None
+        position = {
+            **self._signature(),
+            "count": self.sampling.count,
+            "after": self.sampling.after,
+            "cursors": [[c.tick, c.sequence] for c in cursors if c is not None],
+            "early": [reader.early for reader in self.readers],
+            "latest": [reader.newest for reader in self.readers],
+            "versions": self.version_numbers,
+        }
+        try:
+            return self.folds.state(), position
+        except DataError:  # a row that waits to be joined cannot be; its instant says what follows
+            return None
 
-    def forget_snapshot(self) -> None:
-        """What was made of old rows is not to be used again."""
-        self._promised = None
-        if self.snapshot is not None:
-            self.snapshot.remove()
+    def _signature(self) -> dict[str, Any]:
+        """What a snapshot must have in common with the query that takes it up."""
+        return {
+            "statement": self.statement,
+            "merges": self.folds.kinds,
+            "landmark": self.beginning.as_json()["landmark"],
+        }
 
-    def rows_will_change(self) -> None:
-        """Before stored rows are deleted or replaced: no snapshot until the folds are made again."""
-        self.restorable = False
-        self.forget_snapshot()
-        with contextlib.suppress(Error):  # calls were made for the rows as they are now
-            self.functions.put_away()
+    def _take_up(self, held: HeldTables) -> bool:
+        """Brings the folds to the readers' place by the snapshot; False if there is none that fits.
 
-    def give(self, chunks: Sequence[tuple[pa.Table, Ticks, Ticks]], held: HeldTables) -> None:
-        """Rows that the folds do not hold yet, from before the readers' place."""
+        Rows between its place and theirs are folded from the tables, so it may be of any age.
+        """
+        if not self.keeper.may_keep or self.sampling.after is None:
+            return False
+        position = self.keeper.read(self.folds)
+        if position is None or any(position.get(k) != v for k, v in self._signature().items()):
+            return False
+        versions = {name: held.versions.get(name) for name in self.plan.stream_tables}
+        if position["versions"] != versions or position["after"] > self.sampling.after:
+            return False
+        chunks = []
+        kept = zip(position["cursors"], position["latest"], position["early"], strict=True)
+        for reader, (cursor, latest, early) in zip(self.readers, kept, strict=True):
+            rows, ticks = reader.between(FeedCursor(*cursor), latest, early)
+            places = ticks
+            if self.sampling.kind == "rows":
+                start = position["count"] * self.sampling.step + early
+                places = np.arange(start + 1, start + 1 + rows.num_rows)
+            chunks.append((rows, places, ticks))
         self._give(chunks, [reader.cursor for reader in self.readers], None, held)
+        self.keeper.kept = position
+        return True
+
+    def rows_will_change(self, table: SeenTable) -> None:
+        """No snapshot until the folds are made again; calls were made for the rows as they are now."""
+        self.keeper.hold_off(table)
+        with contextlib.suppress(Error):
+            self.functions.put_away()
 
     # What is still needed of the tables
 
-    def needed_from(self, number: int) -> int | None:
-        """The oldest tick of a table that the query may read again; None for all of it."""
-        return needed_from(self, number, self._kept_from)
+    def needs(self, table: SeenTable) -> Needs:
+        """What windows and functions may read again; RANGE waits for both."""
+        from_tick = self._needed_from(table.definition.id)
+        held = held_from(self.sampling.after, table)
+        if held is not None and self.functions:  # state may be made of rows that RANGE hides
+            held = NO_TICK_BEFORE if from_tick is None else min(held, from_tick)
+        return Needs(from_tick, held)
 
-    def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
-        """Ticks say what a query reads again."""
-        return None
+    def _needed_from(self, number: int) -> int | None:
+        """The oldest tick of a table that may be read again; None for all of it."""
+        oldest: list[int | None] = []
+        readers, kept = self.readers, self.keeper.kept
+        if len(readers) < len(self.plan.leaves):
+            return None
+        for reader in readers:
+            if reader.table.definition.id != number:
+                continue
+            if self.sampling.after is None:
+                return None
+            if reader.chunks is not None:
+                bound = reader.chunks.bounds[0]
+                oldest.append(None if bound is None else bound.tick)
+            elif reader.window_ticks is not None and self.sampling.kind != "rows":
+                oldest.append(self.sampling.after - reader.window_ticks)
+            elif kept is not None and self.specs and not self.plan.stream_tables:
+                oldest.append(kept["cursors"][reader.leaf.number][0])
+            elif not self.functions:
+                return None
+            if self.functions:
+                oldest.append(self.functions.needed_from(reader.leaf.number))
+        return None if None in oldest else min(o for o in oldest if o is not None)
 
     @property
-    def all_counters(self) -> list[Counters]:
-        """What was done for it in this process."""
-        return [self.counters]
-
-    holds = True  # RANGE waits for it
+    def _forgets(self) -> bool:
+        """Whether state stands for rows that a stream lets go."""
+        counted = self.sampling.kind == "rows"
+        return any(
+            table.definition.kind == "stream" and (counted or leaf.window.kind not in BOUNDED)
+            for table, leaf in zip(self.tables, self.plan.leaves, strict=True)
+        )
 
     @property
     def reached(self) -> int | None:
@@ -616,16 +601,6 @@ class ContinuousQuery:
             [*ticks, *([] if self.sampling.after is None else [self.sampling.after])], default=None
         )
 
-    @property
-    def remembers(self) -> bool:
-        """Whether functions with state are called."""
-        return bool(self.functions)
-
-    @property
-    def held_after(self) -> int | None:
-        """The last tick answered."""
-        return self.sampling.after
-
     # Landmarks
 
     def reset_landmark(self, cursors: Sequence[FeedCursor | None]) -> None:
@@ -633,5 +608,5 @@ class ContinuousQuery:
         self.beginning = Beginning(
             self.beginning.cursors, tuple(cursors), self.beginning.from_beginning
         )
-        self._folded = False
-        self.forget_snapshot()
+        self.folds.ready = False
+        self.keeper.forget()

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from headwater.engine.feed import FeedCursor
-from headwater.engine.merges import Ticks
+from headwater.engine.places import Chunk
 from headwater.engine.result_changes import Changes
 from headwater.engine.sampling import Instant
 from headwater.storage.streaming.table import StreamingTable
@@ -74,7 +74,7 @@ class Firing:
     """What one firing answers: its instants, its rows, and where the readers stood before."""
 
     wanted: Sequence[tuple[Instant, bool]]  # with whether all windows are empty
-    chunks: Sequence[tuple[pa.Table, Ticks, Ticks]]
+    chunks: Sequence[Chunk]
     before: Sequence[FeedCursor | None]
     modes: tuple[str, ...]
     ready: bool  # whether the folds held their state already

@@ -202,6 +202,17 @@ class LeafReader:
         else:
             self.take_until(start.tick)
 
+    def look_back(self, place: int) -> None:
+        """Learns the newest row before its place, as windows of instants from a place on may hold it."""
+        if self.cursor is None or self.window_ticks is None:
+            return
+        definition = self.table.definition
+        with self.table.reading() as snapshot:
+            low = place - self.window_ticks
+            rows = last_until(snapshot, 1, self.cursor, low, (definition.time,))
+        if rows.num_rows:
+            self.latest = int(definition.ticks(rows.column(definition.time))[-1])
+
     def is_empty(self, tick: int) -> bool:
         """Whether the window at an instant surely holds no row."""
         if self.window_ticks is None:

@@ -2,6 +2,10 @@
 
 A snapshot spares a restart the reading of history, and is the only memory of rows that a stream has let
 go. It is never the truth where rows are stored: a damaged one is as good as none.
+
+The keeper of a state knows when its snapshot is due, which one is in place, and writes it in the caller's
+thread or beside. One that was begun before rows changed, or before the state went to another host, is never
+put in place.
 """
 
 from __future__ import annotations
@@ -9,6 +13,8 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +23,7 @@ from headwater.errors import StorageError
 from headwater.fold.snapshot import Snapshotted, detached, dump, load, write
 from headwater.storage.disk import may_pass, sync_file, sync_folder
 from headwater.storage.modes import FILE, make_folder
+from headwater.storage.streaming.seen import SeenTable
 
 
 class SnapshotFile:
@@ -25,8 +32,6 @@ class SnapshotFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self.name = str(path)
-        self._writer: threading.Thread | None = None
-        self._failure: BaseException | None = None
 
     @property
     def exists(self) -> bool:
@@ -35,50 +40,7 @@ class SnapshotFile:
 
     def write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
         """Puts a new snapshot in the place of the old one."""
-        self.settle()
         self.put(self.prepare(structure.state(), position))
-
-    def write_beside(self, structure: Snapshotted, position: dict[str, Any]) -> None:
-        """The same in a thread of its own; the state is that of now. `is_writing` tells when it is there."""
-        self.settle()
-        state = detached(structure.state())
-        self._writer = threading.Thread(
-            target=self._try_put, args=(state, position), name=f"snapshot {self._path.stem}"
-        )
-        self._writer.start()
-
-    @property
-    def is_writing(self) -> bool:
-        """Whether a snapshot is being written beside."""
-        return self._writer is not None and self._writer.is_alive()
-
-    def settle(self) -> None:
-        """Waits for what is written beside; its error comes out here."""
-        if self._writer is not None:
-            self._writer.join()
-            self._writer = None
-        failure, self._failure = self._failure, None
-        if failure is not None:
-            raise failure
-
-    def came_about(self) -> bool:
-        """Waits for what is written beside; False if there was no room for it.
-
-        That is not told: the snapshot before holds, and the next comes in time.
-        """
-        try:
-            self.settle()
-        except (StorageError, OSError) as error:
-            if not may_pass(error):
-                raise
-            return False
-        return True
-
-    def _try_put(self, state: dict[str, Any], position: dict[str, Any]) -> None:
-        try:
-            self.put(self.prepare(state, position))
-        except BaseException as error:
-            self._failure = error
 
     def prepare(self, state: dict[str, Any], position: dict[str, Any]) -> Path:
         """A new snapshot beside the old one, durable; it counts once it is `put`."""
@@ -100,7 +62,6 @@ class SnapshotFile:
 
     def read(self, structure: Snapshotted) -> dict[str, Any] | None:
         """Brings a structure to the snapshot's state; its position, None if there is none to trust."""
-        self.settle()
         try:
             return load(structure, self._path.read_bytes())
         except FileNotFoundError:
@@ -110,11 +71,139 @@ class SnapshotFile:
 
     def remove(self) -> None:
         """Forgets the snapshot, durably."""
-        with contextlib.suppress(Exception):  # what was to be written is not wanted any more
-            self.settle()
         if self.exists:
             self._path.unlink(missing_ok=True)
             sync_folder(self._path.parent)
+
+
+class SnapshotKeeper:
+    """Keeps the snapshot of one state; nothing is kept without a file."""
+
+    def __init__(self, file: SnapshotFile | None, lock: threading.RLock | None = None) -> None:
+        """`lock`: under which a snapshot is put in place, with what is `placed` with it."""
+        self.file = file
+        self.kept: dict[str, Any] | None = None  # the position of the one in place
+        self.looked_at = 0.0  # when one was begun, or there was nothing to write
+        self._lock = lock or threading.RLock()
+        self._stamp = 0  # how often those under way were declared void
+        self._held_off: dict[int, tuple[SeenTable, int]] = {}  # tables, with their generation then
+        self._writer: threading.Thread | None = None
+        self._failure: BaseException | None = None
+
+    @property
+    def stamp(self) -> int:
+        """Taken before the state is: a snapshot of an older one is never put in place."""
+        return self._stamp
+
+    @property
+    def may_keep(self) -> bool:
+        """Whether there is where to keep one, and the rows it would stand for are the table's."""
+        return self.file is not None and not self._held_off
+
+    def is_due(self, period_s: float) -> bool:
+        """Whether the last one is that old, and none is being written; one that failed is told here."""
+        if self._writer is not None and self._writer.is_alive():
+            return False
+        self._settle_passing()
+        due = time.monotonic() - self.looked_at >= period_s
+        if due:
+            self.looked_at = time.monotonic()  # also where there is nothing to write, or no room
+        return due
+
+    def keep(
+        self,
+        state: dict[str, Any],
+        position: dict[str, Any],
+        stamp: int,
+        *,
+        beside: bool = False,
+        placed: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Puts a new snapshot in the place of the old one; `beside`: a thread does, with the state of now."""
+        self.settle()
+        self.looked_at = time.monotonic()
+        if not beside:
+            self._put(state, position, stamp, placed)
+            return
+        work = (detached(state), position, stamp, placed)
+        self._writer = threading.Thread(target=self._try_put, args=work, name="headwater-snapshot")
+        self._writer.start()
+
+    def _put(
+        self,
+        state: dict[str, Any],
+        position: dict[str, Any],
+        stamp: int,
+        placed: Callable[[], None],
+    ) -> None:
+        assert self.file is not None
+        fresh = self.file.prepare(state, position)
+        with self._lock:
+            if stamp != self._stamp or self._held_off:
+                fresh.unlink(missing_ok=True)
+                return
+            self.file.put(fresh)
+            self.kept = position
+            placed()
+
+    def _try_put(self, *work: Any) -> None:
+        try:
+            self._put(*work)
+        except BaseException as error:
+            self._failure = error
+
+    def settle(self) -> None:
+        """Waits for what is written beside; its error comes out here."""
+        if self._writer is not None:
+            self._writer.join()
+            self._writer = None
+        failure, self._failure = self._failure, None
+        if failure is not None:
+            raise failure
+
+    def _settle_passing(self) -> None:
+        """That there was no room for it is not told: the one before holds, and the next comes in time."""
+        try:
+            self.settle()
+        except (StorageError, OSError) as error:
+            if not may_pass(error):
+                raise
+
+    def read(self, structure: Snapshotted) -> dict[str, Any] | None:
+        """Brings a structure to the snapshot's state; its position, None if there is none to trust.
+
+        Whoever takes it up says so by `kept`.
+        """
+        self._settle_passing()
+        return None if self.file is None else self.file.read(structure)
+
+    def void(self) -> None:
+        """What is being written is not put in place."""
+        with self._lock:
+            self._stamp += 1
+
+    def forget(self) -> None:
+        """What was made of old rows is not to be used again."""
+        self.void()
+        with contextlib.suppress(Exception):  # what was to be written is not wanted any more
+            self.settle()
+        with self._lock:
+            self.kept = None
+            if self.file is not None:
+                self.file.remove()
+
+    def hold_off(self, table: SeenTable) -> None:
+        """Before stored rows are deleted or replaced: no snapshot until the state is made of the new ones."""
+        self._held_off[table.definition.id] = (table, table.generation)
+        self.forget()
+
+    def begin_anew(self) -> None:
+        """The state is made of the rows that are there now; they may be those that are about to go."""
+        self._held_off = {
+            number: (table, generation)
+            for number, (table, generation) in self._held_off.items()
+            if table.generation == generation
+        }
 
 
 class SnapshotInMemory:

@@ -13,24 +13,22 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from headwater.engine.arrivals import Arrivals
-from headwater.engine.elsewhere import Elsewhere, HostGone
+from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
-from headwater.engine.fold_run import Counters
+from headwater.engine.hosted import Hosted, held_from
 from headwater.engine.load import Load
-from headwater.engine.machine import State
 from headwater.engine.newest_results import NewestResults, times_of
-from headwater.engine.query_parts import Beginning, Evaluated, Timings
+from headwater.engine.query_parts import Beginning, Evaluated
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.sampling import Instant
-from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.update_evaluation import WindowResults, results_of_rows
 from headwater.engine.update_join import results_of_join
 from headwater.engine.update_queue import (
@@ -45,11 +43,10 @@ from headwater.engine.update_queue.discipline import Dequeued
 from headwater.engine.update_queue.window_queue import BLOCK_ROWS
 from headwater.engine.update_source import Cursors, UpdateRows, UpdateSource
 from headwater.engine.update_spec import TICK, Mode, UpdateSpec
-from headwater.engine.world import World
 from headwater.errors import OverloadError
 from headwater.fold.columns import Column, Slots
 from headwater.sql.extensions import Emit
-from headwater.storage.streaming.table import StreamingTable
+from headwater.storage.streaming.seen import Needs, SeenTable
 
 LEAST_RESULTS = 64  # between two snapshots, where bytes decide
 SEED = 20_060_402  # of the rows that are shed: the same for each start
@@ -60,42 +57,27 @@ def monotonic_us() -> int:
     return time.monotonic_ns() // 1000
 
 
-@dataclass
-class UpdateQuery:
+@dataclass(kw_only=True)
+class UpdateQuery(Hosted):
     """One registered update query."""
 
-    number: int
-    name: str
     statement: str
     spec: UpdateSpec
     identifiers: frozenset[str]  # names that may mean standard tables
     beginning: Beginning
     sink: LogSink
-    world: World
-    priority: int = 0
-    max_wait_s: float | None = None
-    state: State = "running"
-    error: BaseException | None = None
-    snapshot: SnapshotFile | None = None
-    elsewhere: Elsewhere | None = None
-    once: bool = False
-    careful: bool = False  # after an error: one key at a time, so that good ones are answered
-    wall_due: int | None = None
-    results: int = 0
-    timings: Timings = field(default_factory=Timings)
     wanted: int | None = None  # how many keys the next firing takes, where queries compete
     clock: Callable[[], int] = monotonic_us
     emit: Emit = "all"
 
     def __post_init__(self) -> None:
-        self.tables: Sequence[StreamingTable] = [b.table for b in self.spec.branches]
+        super().__post_init__()
+        self.tables = [branch.table for branch in self.spec.branches]
         self._lock = threading.Lock()  # around the queue: `headwater.staleness` looks at it
         self.arrivals: list[Arrivals] = [Arrivals() for _ in self.spec.branches]
         self.newest = NewestResults(self.spec.stored, self.spec.key)
         self._taken_up = self._warm = False
-        self._kept_at, self._kept_next = 0.0, 0
         self._since: float | None = None
-        self._rows = 0  # that came into the queue in this process
 
     @property
     def output(self) -> pa.Schema:
@@ -202,8 +184,8 @@ class UpdateQuery:
         log = self.sink.log
         if not self._taken_up:
             self._taken_up = True
-            kept = None if self.snapshot is None else self.snapshot.read(self.newest)
-            self.newest.next = self._kept_next = 0 if kept is None else kept["next"]
+            self.keeper.kept = self.keeper.read(self.newest)
+            self.newest.next = self._kept_next
         if self.newest.next < log.first:  # its snapshot is lost: every key is processed again
             self.newest = NewestResults(self.spec.stored, self.spec.key)
             return
@@ -211,11 +193,10 @@ class UpdateQuery:
             for result in log.read_from(self.newest.next):
                 self.newest.take(result.rows, result.position)
 
-    def share(self, sharing: object) -> None:
-        """Each key's rows are processed once per query."""
-
-    def leave(self) -> None:
-        """It shares nothing."""
+    @property
+    def _kept_next(self) -> int:
+        """The first result that the snapshot does not hold."""
+        return 0 if self.keeper.kept is None else int(self.keeper.kept["next"])
 
     # Firing
 
@@ -266,7 +247,7 @@ class UpdateQuery:
     def _enqueue(self, piece: UpdateRows) -> None:
         times = np.maximum(piece.times, self.queue.last_time)
         self._load.came(len(times))
-        self._rows += len(times)
+        self.counters.rows_in_line += len(times)
         if isinstance(self.queue, WindowQueue):
             self.queue.enqueue(piece.rows, piece.ticks, times, piece.numbers)
         else:
@@ -300,18 +281,11 @@ class UpdateQuery:
             self.mode = "append" if mode == "append" else "updates"
             queue.switch(self.spec.choice(self.mode, self._random))
 
-    @property
-    def wants_early(self) -> bool:
-        """Nothing is early: a key that waits is due."""
-        return False
-
-    writes = None
-
     def due_until(self) -> float:
-        """The number of the last row that came; of windows, the tick up to which they are closed."""
+        """The number of the last row that came; of windows, the tick up to which they are complete."""
         if isinstance(self.queue, WindowQueue):
-            closed = self._source.closed
-            return -math.inf if closed is None else closed
+            complete = self._source.complete
+            return -math.inf if complete is None else complete
         return self._source.handed_on + self._source.waiting()
 
     @property
@@ -426,9 +400,8 @@ class UpdateQuery:
 
     # Snapshots
 
-    def lend(self) -> None:
-        """Another host goes on with it: what it holds is put away, and no longer held here."""
-        self.put_away()
+    def drop(self) -> None:
+        """Neither results nor rows that wait are held any more."""
         self.newest, self._taken_up = NewestResults(self.spec.stored, self.spec.key), False
         with self._lock:
             self._begin_queue(self._low)
@@ -444,16 +417,15 @@ class UpdateQuery:
             except HostGone:
                 elsewhere.wait_gone()
 
-    def put_away(self) -> None:
-        """Writes the newest result of each key."""
-        if self.snapshot is not None and self.newest.next > self._kept_next:
-            self.snapshot.write(self.newest, {"next": self.newest.next})
-            self._kept_at, self._kept_next = time.monotonic(), self.newest.next
+    def to_keep(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        """The newest result of each key, if there are new ones."""
+        if self.newest.next <= self._kept_next:
+            return None
+        return self.newest.state(), {"next": self.newest.next}
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old."""
-        if time.monotonic() - self._kept_at >= period_s:
-            self._kept_at = time.monotonic()
+        if self.keeper.is_due(period_s):
             self.put_away()
 
     def _put_away_in_time(self) -> None:
@@ -466,7 +438,13 @@ class UpdateQuery:
 
     # What is still needed of the tables
 
-    def needed_from(self, number: int) -> int | None:
+    def needs(self, table: SeenTable) -> Needs:
+        """What may be read again to fill the queue; RANGE waits for it."""
+        ticks = [cursor.tick for cursor in self._low if cursor is not None]
+        after = min(ticks) if len(ticks) == len(self._low) else None
+        return Needs(self._needed_from(table.definition.id), held_from(after, table))
+
+    def _needed_from(self, number: int) -> int | None:
         """The oldest tick of a table that may be read again; None for all of it."""
         spec, low = self.spec, self._low
         if not spec.join:
@@ -481,29 +459,11 @@ class UpdateQuery:
             return None
         return min(ticks) - max((side.reach for side in spec.join), default=0)
 
-    def needed_sequence(self, number: int) -> int | None:  # noqa: ARG002
-        """Ticks say what is read again."""
-        return None
-
-    @property
-    def all_counters(self) -> list[Counters]:
-        """What was done for it in this process."""
-        return [Counters(rows_in_line=self._rows)]
-
-    remembers = False
-    holds = True  # RANGE waits for it
-
     @property
     def reached(self) -> int | None:
         """The furthest tick that it has gone beyond."""
         places = [*self._source.cursors, *self._low]
         return max((cursor.tick for cursor in places if cursor is not None), default=None)
-
-    @property
-    def held_after(self) -> int | None:
-        """The tick after which rows may be read again."""
-        ticks = [cursor.tick for cursor in self._low if cursor is not None]
-        return min(ticks) if len(ticks) == len(self._low) else None
 
 
 def key_texts(table: pa.Table, key: Sequence[str]) -> list[str]:

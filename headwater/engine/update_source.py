@@ -80,6 +80,12 @@ class UpdateSource:
         marks = [self._closed(number) for number in range(len(self._feeds))]
         return None if any(m is None for m in marks) else min(m for m in marks if m is not None)
 
+    @property
+    def complete(self) -> int | None:
+        """The tick up to which no row can come any more, whether handed on or not."""
+        marks = [feed.closed for feed in self._feeds]
+        return None if any(m is None for m in marks) else min(m for m in marks if m is not None)
+
     def _closed(self, number: int) -> int | None:
         """The same of one branch: rows that wait to be handed on are still to come."""
         feed, cursor = self._feeds[number], self._cursors[number]

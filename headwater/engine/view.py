@@ -12,39 +12,36 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
-from headwater.engine.elsewhere import Elsewhere, HostGone
+from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
-from headwater.engine.machine import State
+from headwater.engine.hosted import Hosted
 from headwater.engine.sampling import Instant
 from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
-from headwater.engine.world import World
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
+from headwater.storage.streaming.seen import Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 FOLDED_AT_INSERT = ("split", "eager")
 
 
-@dataclass
-class ContinuousView:
+@dataclass(kw_only=True)
+class ContinuousView(Hosted):
     """One continuous view."""
 
-    number: int
-    name: str
     incarnation: str  # of this query: a view that is replaced gets another
     plan: ContinuousPlan
     specs: Sequence[FoldSpec]
     evaluation: Evaluation
-    tables: Sequence[StreamingTable]  # one per leaf
-    world: World
     static: HeldTables  # the tables below the folds, as of creation
     starts: Sequence[Start]
     versions: Versions
@@ -55,16 +52,11 @@ class ContinuousView:
     pipelines: Sequence[ViewPipeline]  # one per fold
     circuit: ViewCircuit | None = None  # where there is no fold
     maintenance: str = "split"
-    priority: int = 0
-    max_wait_s: float | None = None
-    state: State = "running"
-    error: BaseException | None = None
-    elsewhere: Elsewhere | None = None
-    once: bool = True  # an error is told at once
-    careful: bool = False
-    wall_due: int | None = None
+
+    once: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
         self.on_well: Callable[[], None] = lambda: None  # it was read after an error
         self._fired = 0
@@ -77,8 +69,8 @@ class ContinuousView:
         for pipeline in self._parts:
             pipeline.take_back()
 
-    def lend(self) -> None:
-        """Another host goes on with it: what it holds is put away, and no longer held here."""
+    def drop(self) -> None:
+        """Its state is not held any more."""
         for pipeline in self._parts:
             pipeline.lend()
 
@@ -124,13 +116,6 @@ class ContinuousView:
         """Whether rows wait that should be folded now."""
         return self.folds_at_insert and any(p.is_behind or p.changed for p in self._parts)
 
-    @property
-    def wants_early(self) -> bool:
-        """Nothing is early: a view has no instants."""
-        return False
-
-    writes = None
-
     def due_until(self) -> float:
         """A firing folds all that was there when it began."""
         return self._fired + 1
@@ -151,42 +136,24 @@ class ContinuousView:
             self.on_version(self.read())
         return 0
 
-    def share(self, sharing: object) -> None:
-        """Views share pipelines, whatever the scheduler does."""
-
-    def leave(self) -> None:
-        """Its pipelines stay."""
-
     def end(self) -> None:
         """The view is gone: pipelines that no other view needs go too."""
         for number, pipeline in enumerate(self.pipelines):
             self.registry.leave(member_name(self.incarnation, number), pipeline)
         if self.circuit is not None:
-            self.circuit.forget_snapshot()
+            self.circuit.keeper.forget()
 
-    def needed_from(self, number: int) -> int | None:
-        """The oldest tick of a table that the view may read again: none that is closed."""
-        table = next(table for table in self.tables if table.definition.id == number)
+    def needs(self, table: SeenTable) -> Needs:
+        """Rows that no snapshot holds, by their numbers; of a stream none that is closed."""
         closed = table.state.time.closed
-        return None if closed is None else closed + 1
-
-    def needed_sequence(self, number: int) -> int | None:
-        """The first row of a table that no snapshot holds."""
-        mine = [p for p in self.pipelines if p.place.table.definition.id == number]
-        return min((pipeline.kept for pipeline in mine), default=None)
+        number = table.definition.id
+        kept = [p.kept for p in self.pipelines if p.place.table.definition.id == number]
+        return Needs(None if closed is None else closed + 1, None, min(kept, default=None))
 
     @property
     def all_counters(self) -> list[Counters]:
         """What was done for it in this process."""
         return [part.counters for part in self._parts]
-
-    remembers = False
-    holds = False  # sequence numbers hold what a view needs
-
-    @property
-    def held_after(self) -> int | None:
-        """No tick: a view has no instants."""
-        return None
 
     # Reading
 
@@ -318,23 +285,24 @@ class ContinuousView:
 
     # Snapshots
 
-    def put_away(self) -> None:
-        """Writes snapshots of its pipelines."""
+    def put_away(self, *, beside: bool = False) -> None:  # noqa: ARG002
+        """Writes snapshots of its parts, under the lock of each only while its state is copied."""
         for part in self._parts:
             part.put_away()
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes snapshots if the last ones are that old."""
         for part in self._parts:
-            part.put_away_if_due(period_s)
+            if part.keeper.is_due(period_s):
+                part.put_away()
 
-    def rows_will_change(self, table: StreamingTable) -> None:
-        """Before stored rows of a table are deleted or replaced: no snapshot of the old ones stays."""
+    def rows_will_change(self, table: SeenTable) -> None:
+        """No snapshot of the old rows stays."""
         for pipeline in self.pipelines:
             if pipeline.place.table is table:
                 pipeline.rows_will_change()
         if self.circuit is not None and table in self.circuit.tables.values():
-            self.circuit.rows_will_change()
+            self.circuit.rows_will_change(table)
 
 
 def _places(tables: Iterable[StreamingTable]) -> list[tuple[int, int | None]]:

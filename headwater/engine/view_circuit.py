@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,7 +22,7 @@ import pyarrow as pa
 from headwater.compile.circuit import CircuitSpec
 from headwater.engine.fold_run import Counters
 from headwater.engine.query_parts import Timings
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import World
 from headwater.errors import DataError
@@ -35,6 +35,7 @@ from headwater.operators.flat import flat, flat_type
 from headwater.operators.kept_rows import KeptRows
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.fresh import each_since
+from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 PIECE_ROWS = 1 << 16  # that go through the circuit at once
@@ -113,8 +114,7 @@ class ViewCircuit:
                 self.statics.append(_TableSource(number, scan.table, scan.stored, schema))
         self.is_lent = False
         self._inputs_then: tuple[object, ...] = ()  # when it stopped
-        self._kept_at = 0.0
-        self._put_away: list[int] | None = None  # the sequences of the last snapshot
+        self.keeper = SnapshotKeeper(self.snapshot, self.lock)
         self._began = False
         self._clear()
 
@@ -122,6 +122,7 @@ class ViewCircuit:
         self.circuit: Circuit = self.spec.circuit()
         self.kept: KeptRows = self.spec.kept()
         self._began = False
+        self.keeper.begin_anew()
         for stream in self.streams:
             stream.clear()
         for static in self.statics:
@@ -178,7 +179,7 @@ class ViewCircuit:
                 self._stop("its state takes more than view_state_mb", held)
 
     def _begin_anew(self) -> None:
-        self.forget_snapshot()
+        self.keeper.forget()
         self.stopped = None
         self._clear()
 
@@ -188,7 +189,7 @@ class ViewCircuit:
         return (*(source.table.generation for source in self.streams), *versions)
 
     def _stop(self, reason: str, held: HeldTables) -> None:
-        self.forget_snapshot()
+        self.keeper.forget()
         self._clear()
         self.stopped, self._inputs_then = reason, self._now(held)
         raise CircuitStopped(reason)
@@ -261,42 +262,34 @@ class ViewCircuit:
             source.rows = pa.Table.from_arrays(arrays, schema=source.schema)
 
     def put_away(self) -> None:
-        """Writes a snapshot with the places that it belongs to."""
+        """Writes a snapshot with the places that it belongs to; copied under the lock, written without."""
         with self.lock:
-            sequences = [source.sequence for source in self.streams]
-            may = self._began and not self.is_lent and self.stopped is None
-            if not may or sequences == self._put_away or self.changed:
+            position = self._position()
+            may = self._began and not self.is_lent and self.stopped is None and not self.changed
+            if not may or not self.keeper.may_keep or position == self.keeper.kept:
                 return
-            state = detached(self.state())
-            fresh = self.snapshot.prepare(state, self._position(sequences))
-            self.snapshot.put(fresh)
-            self._put_away, self._kept_at = sequences, time.monotonic()
+            stamp, state = self.keeper.stamp, detached(self.state())
+        self.keeper.keep(state, position, stamp)
 
-    def _position(self, sequences: Sequence[int]) -> dict[str, Any]:
-        return {"number": self.number, "sequences": list(sequences), "form": self.spec.form}
-
-    def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old."""
-        if time.monotonic() - self._kept_at >= period_s:
-            self._kept_at = time.monotonic()
-            self.put_away()
+    def _position(self) -> dict[str, Any]:
+        sequences = [source.sequence for source in self.streams]
+        return {"number": self.number, "sequences": sequences, "form": self.spec.form}
 
     def take_up(self) -> None:
         """After a restart: from the snapshot, if there is one of the same circuit."""
         with self.lock:
             self._clear()
-            position = self.snapshot.read(self)
-            if position is None:
-                self._clear()
+            position = self.keeper.read(self)
+            if position is None or not self._fits(position):
+                self._clear()  # what was read does not count
                 return
-            same = position["number"] == self.number and position["form"] == self.spec.form
-            if not same or len(position["sequences"]) != len(self.streams):
-                self._clear()
-                return
-            self._began = True
+            self._began, self.keeper.kept = True, position
             for source, sequence in zip(self.streams, position["sequences"], strict=True):
                 source.sequence, source.generation = sequence, source.table.generation
-            self._put_away = list(position["sequences"])
+
+    def _fits(self, position: Mapping[str, Any]) -> bool:
+        same = position["number"] == self.number and position["form"] == self.spec.form
+        return same and len(position["sequences"]) == len(self.streams)
 
     def lend(self) -> None:
         """Another host goes on with it: its state is put away, and no longer held here."""
@@ -304,6 +297,7 @@ class ViewCircuit:
             self.put_away()
             with self.lock:
                 self.is_lent = True
+                self.keeper.void()
                 self._clear()
 
     def take_back(self) -> None:
@@ -313,15 +307,10 @@ class ViewCircuit:
                 self.is_lent = False
                 self.take_up()
 
-    def rows_will_change(self) -> None:
+    def rows_will_change(self, table: SeenTable) -> None:
         """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""
         with self.lock:
-            self.forget_snapshot()
-
-    def forget_snapshot(self) -> None:
-        """What was made of old rows is not to be used again."""
-        self._put_away = None
-        self.snapshot.remove()
+            self.keeper.hold_off(table)
 
 
 def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | None:

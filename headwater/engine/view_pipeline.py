@@ -24,7 +24,7 @@ from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
 from headwater.engine.sharing import AggregateKey, aggregate_keys, united
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.world import World
 from headwater.errors import StorageError
@@ -133,11 +133,9 @@ class ViewPipeline:
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
         self._writing = threading.Lock()  # one snapshot at a time; taken before the other
-        self._forgotten = 0  # how often snapshots were declared void
+        self.keeper = SnapshotKeeper(self.snapshot, self.lock)
         self.sequence = self.kept = self.place.start.sequence
         self._generation: int | None = None
-        self._replaced: int | None = None  # the generation whose stored rows are being replaced
-        self._kept_at = 0.0
         self._caught_up = False
         self._began_at = (
             0  # where the table stood when folding began: rows before that hold nobody back
@@ -200,6 +198,7 @@ class ViewPipeline:
             now=_microseconds,
         )
         self.runs.drop()
+        self.keeper.begin_anew()
         self.sequence = self.place.start.sequence
         self._began_at = self.place.table.state.next_sequence
         self._generation = self.oldest = None
@@ -221,6 +220,7 @@ class ViewPipeline:
             self.put_away()
             with self.lock:
                 self.is_lent = True
+                self.keeper.void()
                 self.place.table.folded_by.pop(self.number, None)
                 self.fold.clear()
                 self.runs = self.runs.anew()
@@ -236,7 +236,7 @@ class ViewPipeline:
         """To the last snapshot, or to the start: the rows since then are all there."""
         self._clear()
         kept = _Kept()
-        position = self.snapshot.read(kept)
+        position = self.keeper.read(kept)
         if position is not None and position["number"] == self.number:
             parts = (position["parts"], position["distinct"])
             state = projected(kept.content["groups"], parts, part_keys(self.spec))
@@ -288,7 +288,7 @@ class ViewPipeline:
             except BaseException:
                 self.place.table.folded_by.pop(self.number, None)
                 self._caught_up = False
-                self._forgotten += 1  # a snapshot that is being written would be ahead
+                self.keeper.void()  # a snapshot that is being written would be ahead
                 if self.members:
                     self._unite()  # without what only a view needed that is gone
                 self._go_back()  # a part of the rows may be in
@@ -414,27 +414,21 @@ class ViewPipeline:
                 if same or not self._may_put_away:
                     return
                 runs = stack.enter_context(self.runs.held(self.lock))
+                stamp, sequence = self.keeper.stamp, self.sequence
                 state, position = detached(self.fold.merge.state()), self._position(runs)
-                forgotten, sequence = self._forgotten, self.sequence
-            self.runs.sync(runs)
-            fresh = self.snapshot.prepare(state, position)
-            with self.lock:
-                if not self._may_put_away or forgotten != self._forgotten:
-                    fresh.unlink(missing_ok=True)
-                    return
-                self.snapshot.put(fresh)
+
+            def placed() -> None:
                 self.runs.name(runs)
-                self.kept, self._kept_at = sequence, time.monotonic()
+                self.kept = sequence
+
+            self.runs.sync(runs)
+            self.keeper.keep(state, position, stamp, placed=placed)
 
     @property
     def _may_put_away(self) -> bool:
         """Whether a view needs it, and the rows that were folded are still the table's."""
-        return (
-            bool(self.members)
-            and not self.is_lent
-            and not self.changed
-            and self._replaced != self.place.table.generation
-        )
+        needed = bool(self.members) and not self.is_lent
+        return needed and self.keeper.may_keep and not self.changed
 
     def _position(self, runs: list[dict[str, Any]]) -> dict[str, Any]:
         parts, distinct = part_keys(self.spec)
@@ -447,23 +441,19 @@ class ViewPipeline:
             "runs": runs,
         }
 
-    def put_away_if_due(self, period_s: float) -> None:
-        """Writes a snapshot if the last one is that old."""
-        if time.monotonic() - self._kept_at >= period_s:
-            self._kept_at = time.monotonic()  # also if there is no room for it
-            self.put_away()
-
     def rows_will_change(self) -> None:
         """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""
         with self.lock:
-            self._replaced = self.place.table.generation
-            self.forget_snapshot()
+            self.keeper.hold_off(self.place.table)
+            self._forget_kept()
 
     def forget_snapshot(self) -> None:
         """What was made of old rows is not to be used again."""
+        self.keeper.forget()
+        self._forget_kept()
+
+    def _forget_kept(self) -> None:
         self.kept = self.place.start.sequence
-        self._forgotten += 1
-        self.snapshot.remove()
         self.runs.name(())
 
     def remove(self) -> None:

@@ -206,12 +206,8 @@ class _StreamTarget:
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
         context = self._running.context
-        for query in context.engine.all():
-            if self._table in query.tables:
-                query.rows_will_change()
-        for view in context.engine.views():
-            if self._table in view.tables:
-                view.rows_will_change(self._table)
+        for query in context.engine.reading(self._table):
+            query.rows_will_change(self._table)
         for item in context.catalog.all("continuous query"):
             if (
                 item.key in context.dormant

@@ -468,9 +468,6 @@ def close_queries(context: Context) -> None:
     """Ends after the firings under way."""
     context.engine.close()
     for query in context.engine.named():
-        if isinstance(query, ContinuousQuery) and query.snapshot is not None:
-            with contextlib.suppress(Exception):  # a snapshot that cannot be written is one less
-                query.snapshot.settle()
         if isinstance(query.sink, LogSink):
             query.sink.log.close()
 
@@ -549,8 +546,8 @@ def _forget(context: Context, item: CatalogObject) -> None:
     if isinstance(query, ContinuousQuery | UpdateQuery) and isinstance(query.sink, LogSink):
         query.sink.log.close()
     with contextlib.suppress(OSError):  # nobody reads what is left: its number never comes again
-        if isinstance(query, ContinuousQuery):
-            query.forget_snapshot()
+        if query is not None:
+            query.keeper.forget()
         context.snapshot_of(item).remove()
         context.functions_of(item).remove()
     forget_stream(context, item)

@@ -263,7 +263,7 @@ def _plan_lines(
     for number, spec in enumerate(specs):
         fold = spec.plan
         leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
-        run = None if query is None else query.shares.run(number) or query.folds[number]
+        run = None if query is None else query.folds.running(number)
         tier = run.tier if run is not None else _tier(spec, inline)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
@@ -274,7 +274,7 @@ def _plan_lines(
         lines += _grouping(spec)
         if query is not None and run is not None:
             lines.append(f"  merge: {run.merge.structure}, {run.merge.size} held")
-            others = [name.removeprefix("_") for name in query.shares.with_whom(number)]
+            others = [name.removeprefix("_") for name in query.folds.with_whom(number)]
             lines += [f"  shared with: {', '.join(others)}"] if others else []
     return lines
 

@@ -246,9 +246,6 @@ class FactoryHost:
     def _stop(self, _frame: Frame) -> None:
         """Everything is put away: the database is being closed."""
         self.engine.close()
-        for query in self.engine.named():
-            if isinstance(query, ContinuousQuery) and query.snapshot is not None:
-                query.snapshot.settle()
 
     def close(self) -> None:
         """The line has ended."""

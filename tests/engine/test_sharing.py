@@ -136,10 +136,10 @@ def test_a_query_that_pauses_leaves(table: headwater.Database) -> None:
     fill(table, 0, 8)
     table.sql("PAUSE QUERY a")
     fill(table, 8, 30)
-    assert query_of(table, "b").shares.with_whom(0) == []
+    assert query_of(table, "b").folds.with_whom(0) == []
     table.sql("RESUME QUERY a")
     fill(table, 30, 36)
-    assert query_of(table, "a").shares.with_whom(0) == ["b"]
+    assert query_of(table, "a").folds.with_whom(0) == ["b"]
     assert results(table, "a") == results(table, "judge")
 
 
@@ -154,7 +154,7 @@ def test_a_query_from_the_beginning_goes_alone_until_it_is_level(table: headwate
         table.sql(f"{begin} AS SELECT {SUM}")
     table.flush()
     fill(table, 20, 28)
-    assert query_of(table, "late").shares.with_whom(0) == ["a", "b"]
+    assert query_of(table, "late").folds.with_whom(0) == ["a", "b"]
     assert results(table, "late") == results(table, "judge")
 
 
@@ -165,7 +165,7 @@ def test_an_error_stays_with_its_query(table: headwater.Database) -> None:
         create(table, name, select)
     create(table, "judge", MAX, mode="reevaluate")
     fill(table, 0, 8)
-    assert query_of(table, "b").shares.with_whom(0) == ["a"]
+    assert query_of(table, "b").folds.with_whom(0) == ["a"]
     insert(table, (1, 2**62, 8), (1, 2**62, 8), (1, 2**62, 8))
     for at in range(9, 14):
         insert(table, (at % 3, at % 7, at))
@@ -192,7 +192,7 @@ def test_pipelines_that_only_spark_can_run_are_shared(
     for start in (0, 4, 8):
         insert(db, *((at % 3, at % 7, at) for at in range(start, start + 5)))
         db.flush()
-    assert query_of(db, "a").shares.with_whom(0) == ["b"]
+    assert query_of(db, "a").folds.with_whom(0) == ["b"]
     for name in selects:
         assert results(db, name) == results(db, f"{name}_judge")
 
@@ -320,7 +320,7 @@ def test_a_fold_that_is_never_shared(table: headwater.Database) -> None:
         create(table, f"one{number}", select)
         create(table, f"two{number}", select)
     fill(table, 0, 8)
-    assert [q.name for q in table._context.engine.all() if q.shares.with_whom(0)] == []
+    assert [q.name for q in table._context.engine.all() if q.folds.with_whom(0)] == []
 
 
 def test_new_rows_are_made_once(table: headwater.Database) -> None:
@@ -413,7 +413,7 @@ class World:
         """A query's results are those of its twin."""
         query = query_of(self.db, name)
         assert query.error is None
-        self.shared += bool(query.shares.with_whom(0))
+        self.shared += bool(query.folds.with_whom(0))
         assert results(self.db, name) == results(self.db, f"{name}_twin"), query.statement
 
     def finish(self) -> None:

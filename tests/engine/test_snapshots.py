@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-import time
+import errno
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from headwater.engine.query import ContinuousQuery
-from headwater.engine.query_functions import QueryFunctions
-from headwater.engine.query_sharing import Shares
-from headwater.engine.snapshots import SnapshotFile
+from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
+from headwater.storage.disk import storage_error
+from headwater.storage.streaming.seen import SeenTable
+
+
+class Changing:
+    """A table whose stored rows can be changed."""
+
+    def __init__(self) -> None:
+        self.definition, self.generation = SimpleNamespace(id=7), 0
 
 
 class Numbers:
@@ -30,78 +37,107 @@ class Numbers:
         self.values = state["values"]
 
 
+def kept(keeper: SnapshotKeeper, numbers: Numbers, place: int, *, beside: bool = False) -> None:
+    keeper.keep(numbers.state(), {"place": place}, keeper.stamp, beside=beside)
+
+
 def test_a_snapshot_written_beside_is_that_of_the_call(tmp_path: Path) -> None:
     """Whatever the structure does meanwhile; a reader waits until it is in place."""
-    file, numbers = SnapshotFile(tmp_path / "a" / "1.snapshot"), Numbers([1, 2, 3])
-    file.write_beside(numbers, {"place": 7})
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "a" / "1.snapshot"))
+    numbers = Numbers([1, 2, 3])
+    kept(keeper, numbers, 7, beside=True)
     numbers.values[:] = 0
     found = Numbers()
-    assert file.read(found) == {"place": 7}
+    assert keeper.read(found) == {"place": 7}
     assert found.values.tolist() == [1, 2, 3]
-    assert not file.is_writing
+    assert keeper.kept == {"place": 7}
 
 
 def test_an_error_beside_comes_out_at_the_next_call(tmp_path: Path) -> None:
     """A snapshot that cannot be written is told once, and the next one may succeed."""
     (tmp_path / "taken").write_text("a file where the folder should be")
-    file = SnapshotFile(tmp_path / "taken" / "1.snapshot")
-    file.write_beside(Numbers([1]), {})
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "taken" / "1.snapshot"))
+    kept(keeper, Numbers([1]), 0, beside=True)
     with pytest.raises(OSError, match="taken"):
-        file.settle()
-    file.settle()
+        keeper.settle()
+    keeper.settle()
     (tmp_path / "taken").unlink()
-    file.write(Numbers([2]), {"place": 1})
-    assert file.exists
+    kept(keeper, Numbers([2]), 1)
+    assert keeper.file is not None
+    assert keeper.file.exists
 
 
 def test_a_removed_snapshot_does_not_come_back(tmp_path: Path) -> None:
-    """Removing waits for what is being written."""
-    file = SnapshotFile(tmp_path / "1.snapshot")
+    """Forgetting waits for what is being written."""
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
     for number in range(20):
-        file.write_beside(Numbers([number] * 10_000), {})
-        file.remove()
+        kept(keeper, Numbers([number] * 10_000), number, beside=True)
+        keeper.forget()
         assert not list(tmp_path.iterdir())
+        assert keeper.kept is None
 
 
-def test_a_snapshot_that_failed_beside_frees_no_rows(tmp_path: Path) -> None:
-    """The rows since the last good snapshot are still needed, also when the query goes on."""
-    (tmp_path / "taken").write_text("a file where the folder should be")
-    query = object.__new__(ContinuousQuery)
-    query.snapshot = file = SnapshotFile(tmp_path / "taken" / "1.snapshot")
-    query._kept_from, query._promised, query._kept_at = [3], [7], time.monotonic()
-    file.write_beside(Numbers([1]), {})
-    assert file._writer is not None
-    file._writer.join()
-    with pytest.raises(OSError, match="taken"):
-        query.put_away_if_due(60.0)
-    query.put_away_if_due(60.0)
-    assert query._kept_from == [3]
+def test_a_snapshot_that_failed_beside_frees_no_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows since the last good snapshot are still needed; that there was no room is not told."""
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
+    kept(keeper, Numbers([1]), 3)
+
+    def full(*_: Any) -> Any:
+        raise storage_error("write", "x", OSError(errno.ENOSPC, "full"))
+
+    monkeypatch.setattr(SnapshotFile, "prepare", full)
+    kept(keeper, Numbers([1]), 7, beside=True)
+    assert keeper._writer is not None
+    keeper._writer.join()
+    assert not keeper.is_due(60.0)
+    assert keeper.kept == {"place": 3}
+
+
+def test_a_snapshot_is_due_once_per_period(tmp_path: Path) -> None:
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
+    assert keeper.is_due(60.0)
+    assert not keeper.is_due(60.0)
+    assert keeper.is_due(0.0)
 
 
 def test_a_snapshot_that_cannot_be_made_can_be_removed(tmp_path: Path) -> None:
     """Whatever its error was: nobody wants it any more, and no half of it is left."""
-    file = SnapshotFile(tmp_path / "1.snapshot")
-    file.write_beside(Numbers([1]), {"place": object()})
-    file.remove()
-    file.settle()
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
+    keeper.keep(Numbers([1]).state(), {"place": object()}, keeper.stamp, beside=True)
+    keeper.forget()
+    keeper.settle()
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("beside", [False, True])
-def test_rows_that_change_while_a_snapshot_is_made(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
-) -> None:
-    """It holds what was made of the old rows, so it is gone when the query goes on."""
-    query = object.__new__(ContinuousQuery)
-    query.snapshot, query.restorable, query._promised = SnapshotFile(tmp_path / "1"), True, None
-    query.functions, query.shares, query._folded = QueryFunctions(), Shares(), True
-
-    def changed_meanwhile(one: ContinuousQuery, file: SnapshotFile, beside: bool) -> list[int]:
-        one.rows_will_change()
-        (file.write_beside if beside else file.write)(Numbers([1]), {})
-        return [7]
-
-    monkeypatch.setattr("headwater.engine.query.put_away", changed_meanwhile)
-    query._put_away(beside=beside)
+def test_rows_that_change_while_a_snapshot_is_made(tmp_path: Path, beside: bool) -> None:
+    """It holds what was made of the old rows; only a state of the new ones is kept again."""
+    keeper, table = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot")), Changing()
+    stamp = keeper.stamp
+    keeper.hold_off(cast(SeenTable, table))
+    keeper.keep(Numbers([1]).state(), {}, stamp, beside=beside)
+    keeper.settle()
     assert not list(tmp_path.iterdir())
-    assert query._promised is None
+    keeper.begin_anew()  # of the rows that are about to go
+    assert not keeper.may_keep
+    table.generation += 1
+    assert not keeper.may_keep  # the state is still that of the old ones
+    keeper.begin_anew()
+    assert keeper.may_keep
+
+
+def test_what_goes_on_elsewhere_is_not_written_over(tmp_path: Path) -> None:
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
+    stamp = keeper.stamp
+    keeper.void()
+    keeper.keep(Numbers([1]).state(), {}, stamp)
+    assert not list(tmp_path.iterdir())
+
+
+def test_without_a_file_nothing_is_kept() -> None:
+    keeper = SnapshotKeeper(None)
+    assert not keeper.may_keep
+    assert keeper.read(Numbers()) is None
+    keeper.forget()

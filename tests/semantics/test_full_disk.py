@@ -170,9 +170,9 @@ def test_snapshots_that_cannot_be_written_are_written_later(
 def overdue(db: Database) -> None:
     """The next firing writes snapshots."""
     for query in db._context.engine.all():
-        query._kept_at = 0.0
+        query.keeper.looked_at = 0.0
     for pipeline in db._context.pipelines._found.values():
-        pipeline._kept_at = 0.0
+        pipeline.keeper.looked_at = 0.0
 
 
 def test_attempts_come_by_themselves_with_growing_pauses(

@@ -198,7 +198,7 @@ def test_state_that_cannot_be_kept_is_refused(tmp_path: Path) -> None:
         db.sql(f"CREATE CONTINUOUS QUERY q AS {PER_CHUNK}")
         query: Any = db._context.engine.find("q")
         _feed(db, 20, 31)
-        query._kept_at = 0.0
+        query.keeper.looked_at = 0.0
         _feed(db, 31, 51)
         state, error = _state(db)
         assert state == "failed"

@@ -64,7 +64,7 @@ class NoSnapshots(Action):
 
     def act(self, world: World) -> None:
         for query in world.db._context.engine.all():
-            query._kept_at = math.inf
+            query.keeper.looked_at = math.inf
 
 
 REGISTER: list[Action] = [

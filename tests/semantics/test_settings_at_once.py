@@ -589,15 +589,15 @@ def snapshot_s(db: Database, _: Path) -> None:
     found = query(db)
     put(db, 0, 3)
     db.flush()
-    found._settle_promise()
-    found._kept_at = before = time.monotonic() - 1.0
+    found.keeper.settle()
+    found.keeper.looked_at = before = time.monotonic() - 1.0
     put(db, 3)
     db.flush()
-    assert found._kept_at == before
+    assert found.keeper.looked_at == before
     db.sql("SET snapshot_s = 0.1")
     put(db, 4)
     db.flush()
-    assert found._kept_at > before
+    assert found.keeper.looked_at > before
 
 
 # Server

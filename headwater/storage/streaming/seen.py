@@ -36,7 +36,8 @@ class Needs:
     sequence: int | None = None  # rows from here on stay: no durable state holds them
 
 
-EVERYTHING = Needs(None, -(1 << 63), 0)  # until the readers have said what they need
+NO_TICK_BEFORE = -(1 << 63)
+EVERYTHING = Needs(None, NO_TICK_BEFORE, 0)  # until the readers have said what they need
 
 
 class SeenTable:
