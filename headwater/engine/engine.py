@@ -11,14 +11,16 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Literal
 
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.elsewhere import Elsewhere
+from headwater.engine.flush import flush
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.retries import Retries
+from headwater.engine.rounds import Rounds
 from headwater.engine.scheduler import Scheduler
 from headwater.engine.sharing import Sharing
 from headwater.engine.update_query import UpdateQuery, monotonic_us
@@ -48,6 +50,7 @@ class Engine:
         self._quiet = threading.Condition(self._lock)
         self._scheduler = Scheduler()
         self._retries = Retries()
+        self._rounds = Rounds()
         self._sharing = Sharing()
         self._queries: dict[str, Hosted] = {}
         self._readers: dict[int, set[str]] = {}  # by table: the queries that read it
@@ -63,6 +66,7 @@ class Engine:
         )  # with instants to answer: fired before they are pulled again
         self._parked: set[str] = set()  # to be fired when Spark runs again
         self.spark_settled: Callable[[], bool] = lambda: True  # it runs, or never will
+        self._spent: dict[str, float] = {}  # by query: processor time since it was last asked for
         self._rows_before = 0  # that queries took in which are gone
         self._hurrying = 0  # flushes under way: nothing is held back
         self._closing = False
@@ -79,8 +83,9 @@ class Engine:
         self.staying: Callable[[Iterable[Hosted]], contextlib.AbstractContextManager[None]] = (
             lambda _queries: contextlib.nullcontext()
         )  # queries are here, and nowhere else, while inside
-        self.flush_elsewhere: Callable[[float | None], bool] = lambda _until: False
-        self.moves: Callable[[], int] = lambda: 0  # how often a query began or ended to move
+        self.flush_elsewhere: Callable[[Collection[str], float | None], set[str]] = (
+            lambda _names, _until: set()
+        )  # of these, the queries that another host has answered
         self.needs_elsewhere: Callable[[int], Iterable[Needs]] = lambda _table: ()
 
     # Queries
@@ -164,6 +169,8 @@ class Engine:
             self._parked.discard(key)
             self._unread(key)
             self._wait_for(key)
+            self._rounds.forget(key)
+            self._spent.pop(key, None)
         self._rows_before += _rows_of([query])
         query.leave()
         for table in query.tables:
@@ -308,12 +315,30 @@ class Engine:
 
     # Work
 
+    def spend(self, name: str, seconds: float) -> None:
+        """A query has cost so much processor time."""
+        with self._lock:
+            self._spend(name.casefold(), seconds)
+
+    def _spend(self, key: str, seconds: float) -> None:
+        if key in self._queries:
+            self._spent[key] = self._spent.get(key, 0.0) + seconds
+
+    def take_spent(self) -> dict[str, float]:
+        """The processor time that queries have cost here since the last call, by name in lower case."""
+        with self._lock:
+            spent, self._spent = self._spent, {}
+        return spent
+
     def _serve(self) -> None:
+        name, began = "", time.thread_time()
         while True:
             with self._lock:
+                self._spend(name, time.thread_time() - began)
                 task = self._next_task()
                 if task is None:
                     return
+            began = time.thread_time()
             act, name = task
             query = self._queries.get(name)
             if act == "retry":
@@ -340,6 +365,7 @@ class Engine:
                     self._again.discard(name)
                     if self._runs_here(name):
                         self._pulling.add(name)
+                        self._rounds.begin(name)
                         return "pull", name
             now = time.monotonic()
             fired = self._scheduler.next(now)
@@ -415,6 +441,8 @@ class Engine:
             failure = error
         with self._lock:
             self._pulling.discard(name)
+            if failure is None and not enough:
+                self._rounds.end(name)
             if failure is not None and query is not None:
                 self._fail(query, failure)
             elif not (enough or early):
@@ -468,13 +496,16 @@ class Engine:
     def _fire(self, name: str, query: Hosted | None) -> None:
         started = time.monotonic()
         failure: BaseException | None = None
-        waits = False
+        waits = more = over = False
         try:
             if query is not None and query.state == "running" and query.elsewhere is None:
                 with without_waiting():  # others that need no Spark have work for this thread
                     query.fire()
                 self._put_away(query)
                 self._let_go(query)
+                if self._rounds.is_waited_for(name):
+                    more = query.is_due()
+                    over = not more
         except BaseException as error:
             waits = isinstance(error, SparkEndedError)
             may = query is not None and (waits or not (query.careful or may_pass(error)))
@@ -486,12 +517,22 @@ class Engine:
                 self._fail(query, failure)
             elif query is not None and name in self._queries:
                 self._is_well(name, query)
-                self._again.add(name)  # more may have come, or be left, since
+                self._go_on(name, more=more, over=over)
                 if waits and not self.spark_settled():
                     self._parked.add(name)
             self._scheduler.finished(name, now, now - started)
             self._quiet.notify_all()
             self._work.notify()
+
+    def _go_on(self, name: str, *, more: bool, over: bool) -> None:
+        """After a firing: fires what its round has left, if that is waited for, or looks for more."""
+        if more:
+            self._scheduler.offer(name, time.monotonic(), enough=True)
+            self._offered.add(name)
+            return
+        if over:
+            self._rounds.end(name)
+        self._again.add(name)
 
     def _put_away(self, query: Hosted) -> None:
         """A snapshot that finds no room is one less: the one before holds, the next comes in time."""
@@ -580,53 +621,52 @@ class Engine:
 
         What waits for its next attempt gets it now; what fails then goes on waiting.
         """
-        until = None if timeout_s is None else time.monotonic() + timeout_s
-        rounds = len(self.all_hosted())  # results go through so many queries at most
-        while rounds >= 0:
-            moves = self.moves()
-            if not self._flush_here(until):
-                return False
-            more = self.flush_elsewhere(until)  # what others have answered may be read here
-            if until is not None and time.monotonic() > until:
-                return not more
-            if self.moves() == moves:  # else a query may have moved past both
-                rounds = rounds - 1 if more else -1
-        return True
+        return flush(self, timeout_s)
 
-    def _flush_here(self, until: float | None) -> bool:
-        attempts = FLUSH_ATTEMPTS
+    def flush_here(self, names: Collection[str], until: float | None) -> set[str]:
+        """Of these, the queries of this host that have answered what was there at the call.
+
+        Those that do not run have answered what they can, after attempts that they get now.
+        """
         with self._lock:
+            known = {name for name in names if name in self._queries}
             if not self._started:
-                return True
+                return known
             self._hurrying += 1
             try:
-                self._again.update(self._queries)
-                quiet = self._wait_until_quiet(until)
-                while quiet and attempts and self._retries.wake_at() is not None:
-                    attempts -= 1
-                    self._retries.hurry(time.monotonic())
-                    quiet = self._wait_until_quiet(until)
-                return quiet
+                wanted = self._rounds.want(known)
+                self._again.update(known)
+                self._wait_for_rounds(wanted, until)
+                for _ in range(FLUSH_ATTEMPTS):
+                    if self._retries.wake_at() is not None:
+                        self._retries.hurry(time.monotonic())
+                        self._wait_for_rounds(wanted, until)
+                return {name for name in wanted if self._is_answered(name, wanted[name])}
             finally:
                 self._hurrying -= 1
 
-    def _wait_until_quiet(self, until: float | None) -> bool:
+    def _wait_for_rounds(self, wanted: Mapping[str, int], until: float | None) -> None:
         self._work.notify_all()
-        while not self._is_quiet():
+        while not all(self._is_settled(name, number) for name, number in wanted.items()):
             left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
             if left <= 0:
-                return False
+                return
             self._quiet.wait(left)
-        return True
 
-    def _is_quiet(self) -> bool:
-        if self._closing:
+    def _is_settled(self, name: str, number: int) -> bool:
+        """Whether nothing of a round is to come: it is over, or the query does not run here."""
+        if self._closing or self._rounds.is_over(name, number):
             return True
-        waiting = any(self._runs_here(name) for name in self._again)
+        if name in self._pulling or name in self._running:
+            return False
         retry = self._retries.wake_at()
-        tried = retry is not None and retry <= time.monotonic()
-        busy = self._dirty or self._pulling or self._running or self._offered or tried
-        return not (busy or waiting)
+        return not self._runs_here(name) and (retry is None or retry > time.monotonic())
+
+    def _is_answered(self, name: str, number: int) -> bool:
+        query = self._queries.get(name)
+        if query is not None and query.elsewhere is not None:
+            return False
+        return self._is_settled(name, number)
 
     def close(self) -> None:
         """Ends after the firings under way."""

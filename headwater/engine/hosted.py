@@ -36,6 +36,9 @@ class Hosted(Protocol):
     def pull(self, since: float | None = None) -> bool:
         """Looks at what came, the first of it at a time; whether it should fire."""
 
+    def is_due(self) -> bool:
+        """Whether it should fire again for what the last pull saw."""
+
     @property
     def wants_early(self) -> bool:
         """Whether there is something to do before it must fire."""

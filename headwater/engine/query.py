@@ -239,11 +239,15 @@ class ContinuousQuery:
                 self.attach()  # stored rows were changed
                 self.forget_snapshot()
                 break
-        due = bool(self.sampling.due(self.readers, 1))
+        due = self.is_due()
         if due and self.due_since is None:
             self.due_since = since
         self.wall_due = next_on_wall(self.sampling, self.tables, self.readers)
         return due
+
+    def is_due(self) -> bool:
+        """Whether an instant is complete, of the rows that were taken over."""
+        return bool(self.sampling.due(self.readers, 1))
 
     def fire(self) -> int:
         """Answers the instants that are complete; how many."""

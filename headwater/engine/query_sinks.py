@@ -59,15 +59,15 @@ class ViewSink(LogSink):
     ) -> None:
         """`ties`: several results may have one instant, as those of chunks of rows may."""
         super().__init__(log)
-        self._table, self._emit, self._ties = table, emit, ties
+        self.table, self._emit, self._ties = table, emit, ties
         self._previous: pa.Table | None = None
         self.recover()
 
     def recover(self) -> None:
         """The view's place is read from its table; what the log has and it has not is stored."""
         super().recover()
-        self._table.barrier()
-        self._sequence = self._table.state.next_sequence
+        self.table.barrier()
+        self._sequence = self.table.state.next_sequence
         self._previous = None
         self._catch_up()
 
@@ -102,7 +102,7 @@ class ViewSink(LogSink):
             shown = emitted(self._emit, previous, rows, instant)
         else:
             shown = emitted(self._emit, changes.gone, changes.added, instant)
-        if EPOCH_NUMBER in self._table.schema.names:
+        if EPOCH_NUMBER in self.table.schema.names:
             number = pa.repeat(pa.scalar(epoch, pa.int64()), shown.num_rows)
             shown = shown.append_column(EPOCH_NUMBER, number)
         return shown, changes
@@ -125,10 +125,10 @@ class ViewSink(LogSink):
             self._sequence += shown.num_rows
             self._store(shown, result.instant)
         last = self.log.last()
-        time = self._table.state.time
+        time = self.table.state.time
         reached = time.clock if self._ties else time.closed
         if last is not None and (reached is None or reached < last.instant):
-            self._store(self._table.schema.empty_table(), last.instant)
+            self._store(self.table.schema.empty_table(), last.instant)
 
     def _store(self, rows: pa.Table, instant: int) -> None:
-        self._table.store_result(rows, instant, self._ties)
+        self.table.store_result(rows, instant, self._ties)

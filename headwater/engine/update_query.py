@@ -220,6 +220,13 @@ class UpdateQuery:
         """Puts what came into the queue; whether a key can be processed."""
         if not self._source.pull():
             self.attach()  # stored rows were changed
+        ready = self.is_due()
+        if ready and self._since is None:
+            self._since = since
+        return ready
+
+    def is_due(self) -> bool:
+        """Fills the queue with rows that were taken over; whether a key can be processed."""
         now = self.clock()
         with self._lock:
             self._fill(now)
@@ -230,10 +237,7 @@ class UpdateQuery:
                 self._wait_for_wall(closed)
             self._check_room()
             self._settle_mode(now)
-            ready = self._is_ready
-        if ready and self._since is None:
-            self._since = since
-        return ready
+            return self._is_ready
 
     def _fill(self, now: int) -> None:
         """Rows go into the queue as far as there is room; the others wait in the basket."""

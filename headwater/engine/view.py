@@ -99,6 +99,10 @@ class ContinuousView:
         """Whether rows wait that should be folded now."""
         return self.folds_at_insert and any(p.is_behind or p.changed for p in self.pipelines)
 
+    def is_due(self) -> bool:
+        """A firing leaves nothing of what came before it."""
+        return False
+
     @property
     def wants_early(self) -> bool:
         """Nothing is early: a view has no instants."""
