@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import threading
 import time
 from collections import Counter
@@ -30,10 +31,12 @@ from headwater.factories.placement import Group, Loads, best, together, worth_mo
 from headwater.factories.plain import schema_to_json
 from headwater.factories.seat import Lent, Seat, flush
 from headwater.storage.catalog import CatalogObject
+from headwater.storage.disk import may_pass
 from headwater.storage.streaming.seen import Needs
 
 SETTLE_S = 0.05  # after the last change, before queries move
 MISSING_S = 5.0  # a factory that has not come by then is not waited for
+AGAIN_S = 30.0  # a query that could not go for a reason that may pass, a full disk, is tried again
 BALANCE_S = 5.0  # between two looks at who does how much
 CLOSE_PATIENCE_S = 30.0
 
@@ -52,7 +55,7 @@ class Factories:
         self._missing_since: float | None = None  # that not every factory is there
         self._dirty: set[int] = set()  # tables whose blocks have changed
         self._staying: Counter[str] = Counter()  # that somebody works with here
-        self._reasons: dict[str, str] = {}  # by query: why it stays here
+        self._stay_until: dict[str, float] = {}  # those that could not go
         self._loads = Loads()
         self._measured = self._balanced = time.monotonic()
         self._threads: list[threading.Thread] = []
@@ -259,7 +262,8 @@ class Factories:
     def _may_go(self, query: Hosted) -> bool:
         if query.elsewhere is not None or query.state != "running":
             return False
-        if query.name.casefold() in self._staying.keys() | self._reasons.keys():
+        name = query.name.casefold()
+        if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
             return bool(query.specs) and query.maintenance != "deferred"
@@ -304,7 +308,8 @@ class Factories:
                     one.came()
             except Exception as error:
                 if not isinstance(error, HostGone):
-                    self._reasons |= {query.name.casefold(): str(error) for query in group}
+                    until = time.monotonic() + AGAIN_S if may_pass(error) else math.inf
+                    self._stay_until |= {query.name.casefold(): until for query in group}
                     log.warning("%s stays here: %s", ", ".join(q.name for q in group), error)
                 self._bring_back(seat, [one for one in lent if one.query.elsewhere is one])
             finally:
@@ -329,12 +334,12 @@ class Factories:
 
     def recall(self, queries: Iterable[Hosted]) -> None:
         """Brings queries back: what is done with them next is done here."""
-        wanted = list(queries)
-        if not any(query.elsewhere is not None for query in wanted):
+        wanted = {id(query): query for query in queries}
+        if not any(query.elsewhere is not None for query in wanted.values()):
             return
         with self._moving:
             for seat in self.seats:
-                mine = [one for one in seat.lent.values() if one.query in wanted]
+                mine = [one for one in seat.lent.values() if id(one.query) in wanted]
                 if mine:
                     self._call_back(seat, mine)
 
@@ -378,7 +383,7 @@ class Factories:
             with self._moving:
                 self._staying -= Counter(names)
                 for name in names:
-                    self._reasons.pop(name, None)
+                    self._stay_until.pop(name, None)
             self._touch()
 
     # Load

@@ -173,8 +173,10 @@ class FactoryJobs:
         while not self.closing:
             try:
                 connection, _ = listener.accept()
-            except OSError:
-                return
+            except OSError as error:
+                if not self._closing.wait(LOOK_S):  # out of descriptors, for a while
+                    log.warning("a factory could not be let in: %s", error)
+                continue
             threading.Thread(
                 target=self._greet, args=(connection,), name="headwater-hello", daemon=True
             ).start()
@@ -226,6 +228,8 @@ class FactoryJobs:
 
     def _take_seat(self, seat: Seat, connection: socket.socket, hello: Frame) -> None:
         context = self._context
+        if connection.family != socket.AF_UNIX:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         line = Line(connection, seat.name, LINE_WORKERS, self.on_change)
         lsn = context.streams.durable_lsn
         seat.prepare(line, TaskProcess(peer_of(connection, hello.head["pid"])), lsn)
