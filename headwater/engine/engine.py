@@ -647,7 +647,11 @@ class Engine:
 
     def _wait_for_rounds(self, wanted: Mapping[str, int], until: float | None) -> None:
         self._work.notify_all()
-        while not all(self._is_settled(name, number) for name, number in wanted.items()):
+        waiting = list(wanted.items())
+        while waiting:
+            if self._is_settled(*waiting[-1]):
+                waiting.pop()
+                continue
             left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
             if left <= 0:
                 return
