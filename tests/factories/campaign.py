@@ -59,6 +59,8 @@ def strike(db: headwater.Database, how: str, choose: random.Random) -> int | Non
 def settled(db: headwater.Database) -> None:
     """Every query is in a factory, and every factory is there."""
     seats, engine = db._factories.seats, db._context.engine
+    if not db._context.kernel.ready:
+        db.sql("SELECT sum(id) FROM range(10)")  # however long Java takes to start: Spark runs now
     until(
         lambda: (
             all(s.line is not None and not s.line.ended.is_set() for s in seats)
