@@ -11,11 +11,12 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.elsewhere import Elsewhere
+from headwater.engine.flush import flush
 from headwater.engine.hosted import Hosted
 from headwater.engine.machine import Found, Pull, QueryMachine, Retry, State, Task, Trouble, Wait
 from headwater.engine.query import ContinuousQuery
@@ -44,6 +45,7 @@ class Engine:
         self._queries: dict[str, Hosted] = {}
         self._tables: dict[int, SeenTable] = {}
         self._arrivals: dict[int, Arrivals] = {}  # of tables that update queries read
+        self._spent: dict[str, float] = {}  # by query: processor time since it was last asked for
         self._rows_before = 0  # that queries took in which are gone
         self._closing = False
         self._workers = [
@@ -60,8 +62,9 @@ class Engine:
         self.staying: Callable[[Iterable[Hosted]], contextlib.AbstractContextManager[None]] = (
             lambda _queries: contextlib.nullcontext()
         )  # queries are here, and nowhere else, while inside
-        self.flush_elsewhere: Callable[[float | None], bool] = lambda _until: False
-        self.moves: Callable[[], int] = lambda: 0  # how often a query began or ended to move
+        self.flush_elsewhere: Callable[[Collection[str], float | None], set[str]] = (
+            lambda _names, _until: set()
+        )  # of these, the queries that another host has answered
         self.needs_elsewhere: Callable[[int], Iterable[Needs]] = lambda _table: ()
 
     # Queries
@@ -150,6 +153,7 @@ class Engine:
             self._machine.removed(key)
             self._forget_unread()
             self._wait_for(key)
+            self._spent.pop(key, None)
         self._rows_before += _rows_of([query])
         query.leave()
         for table in query.tables:
@@ -320,9 +324,26 @@ class Engine:
 
     # Work
 
+    def spend(self, name: str, seconds: float) -> None:
+        """A query has cost so much processor time."""
+        with self._lock:
+            self._spend(name.casefold(), seconds)
+
+    def _spend(self, key: str, seconds: float) -> None:
+        if key in self._queries:
+            self._spent[key] = self._spent.get(key, 0.0) + seconds
+
+    def take_spent(self) -> dict[str, float]:
+        """The processor time that queries have cost here since the last call, by name in lower case."""
+        with self._lock:
+            spent, self._spent = self._spent, {}
+        return spent
+
     def _serve(self) -> None:
-        while (work := self._next_work()) is not None:
+        name, began = "", time.thread_time()
+        while (work := self._next_work(name, began)) is not None:
             task, query = work
+            name, began = task.name, time.thread_time()
             if isinstance(task, Pull):
                 self._pull(query, task)
             elif isinstance(task, Retry):
@@ -331,9 +352,10 @@ class Engine:
                 query.careful = task.careful
                 self._fire(query)
 
-    def _next_work(self) -> tuple[Task, Hosted] | None:
-        """What to do next with which query; None at the end."""
+    def _next_work(self, before: str, began: float) -> tuple[Task, Hosted] | None:
+        """What to do next with which query, after what the one before has cost; None at the end."""
         with self._lock:
+            self._spend(before, time.thread_time() - began)
             while not self._closing:
                 now, wall_us = time.monotonic(), time.time_ns() // 1000
                 task = self._machine.next(now, wall_us, self._stalest)
@@ -532,34 +554,32 @@ class Engine:
         What comes meanwhile is not waited for. What waits for its next attempt gets it now; what fails then
         goes on waiting.
         """
-        until = None if timeout_s is None else time.monotonic() + timeout_s
-        rounds = len(self.all_hosted())  # results go through so many queries at most
-        while rounds >= 0:
-            moves = self.moves()
-            if not self._flush_here(until):
-                return False
-            more = self.flush_elsewhere(until)  # what others have answered may be read here
-            if until is not None and time.monotonic() > until:
-                return not more
-            if self.moves() == moves:  # else a query may have moved past both
-                rounds = rounds - 1 if more else -1
-        return True
+        return flush(self, timeout_s)
 
-    def _flush_here(self, until: float | None) -> bool:
+    def flush_here(self, names: Collection[str], until: float | None) -> set[str]:
+        """Of these, the queries of this host that have answered what was there at the call.
+
+        Those that do not run have answered what they can, after attempts that they get now.
+        """
         with self._lock:
+            known = {name for name in names if self._is_here(name)}
             if not self._started:
-                return True
-            flush = self._machine.flush_begins()
+                return known
+            waited = self._machine.flush_begins(known)
             self._work.notify_all()
             try:
-                while not flush.done and not self._closing:
+                while not waited.done and not self._closing:
                     left = 0.5 if until is None else min(until - time.monotonic(), 0.5)
                     if left <= 0:
-                        return False
+                        break
                     self._quiet.wait(left)
-                return True
+                return {n for n in known - waited.goals.keys() if self._is_here(n)}
             finally:
-                self._machine.flush_ends(flush)
+                self._machine.flush_ends(waited)
+
+    def _is_here(self, name: str) -> bool:
+        query = self._queries.get(name)
+        return query is not None and query.elsewhere is None
 
     def close(self) -> None:
         """Ends after the firings under way."""

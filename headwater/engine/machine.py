@@ -236,11 +236,11 @@ class QueryMachine:
             entry.parked = False
             self._line_up(entry)
 
-    def flush_begins(self) -> FlushWait:
-        """Whatever is acknowledged now is looked at, in the order in which results flow."""
+    def flush_begins(self, names: Collection[str] | None = None) -> FlushWait:
+        """What is acknowledged now for these (or all) is looked at, in the order in which results flow."""
         flush = FlushWait()
         for name, entry in self._entries.items():
-            if entry.here or entry.retries:
+            if (names is None or name in names) and (entry.here or entry.retries):
                 flush.goals[name] = _Goal()
         self._flushes.append(flush)
         self._open_goals(flush)

@@ -1,27 +1,22 @@
-"""Which query lives where: factories are started, queries lent to them, and taken back when one ends.
+"""Which query lives where: queries are lent to factories, and taken back when one ends.
 
-Owns: the seats of the factories, the thread that moves queries, and the one that tells what has changed.
-Queries begin in the driver's own host; as soon as a factory is there they move over, a little after the last
-statement that made or changed one. Whoever needs a query here calls it back.
+Owns: the thread that moves queries, and the one that tells what has changed. Queries begin in the driver's
+own host; as soon as a factory is there they move over, a little after the last statement that made or changed
+one. Whoever needs a query here calls it back. Where each goes is decided by `placement`; the tasks are those
+of `jobs`.
 """
 
 from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import secrets
-import shutil
-import signal
-import socket
-import tempfile
+import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
@@ -29,27 +24,21 @@ from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import signature
 from headwater.engine.view import ContinuousView
 from headwater.execute.context import Context
-from headwater.factories.frames import Frame, received
 from headwater.factories.functions import sendable
+from headwater.factories.jobs import LOOK_S, PULSE_S, FactoryJobs
 from headwater.factories.line import Line
+from headwater.factories.placement import Group, Loads, best, together, worth_moving
 from headwater.factories.plain import schema_to_json
 from headwater.factories.seat import Lent, Seat, flush
-from headwater.factories.task import DriverAddress, run, versions
-from headwater.kernel.factory_job import cancel_factory, run_factory
 from headwater.storage.catalog import CatalogObject
+from headwater.storage.disk import may_pass
 from headwater.storage.streaming.seen import Needs
 
-if TYPE_CHECKING:
-    from headwater.kernel.spark import SparkSession
-
 SETTLE_S = 0.05  # after the last change, before queries move
-LOOK_S = 0.25
-PULSE_S = 1.0
-HELLO_S = 60.0
-LINE_WORKERS = 4
-PAUSES_S = (0.0, 0.1, 0.5, 2.0, 5.0)  # before a factory that ended is started again
+MISSING_S = 5.0  # a factory that has not come by then is not waited for
+AGAIN_S = 30.0  # a query that could not go for a reason that may pass, a full disk, is tried again
+BALANCE_S = 5.0  # between two looks at who does how much
 CLOSE_PATIENCE_S = 30.0
-END_PATIENCE_S = 2.0
 
 log = logging.getLogger("headwater.factories")
 
@@ -59,28 +48,34 @@ class Factories:
 
     def __init__(self, context: Context, count: int) -> None:
         self._context = context
+        self._jobs = FactoryJobs(context, count)
+        self._moving = self._jobs.moving
         self._changed = threading.Condition()
         self._touched = time.monotonic()  # when something last came or changed
+        self._missing_since: float | None = None  # that not every factory is there
         self._dirty: set[int] = set()  # tables whose blocks have changed
         self._staying: Counter[str] = Counter()  # that somebody works with here
-        self._moving = threading.RLock()  # one move at a time
-        self._closing = False
-        self._started = False
-        self.seats = [Seat(number + 1, context) for number in range(count)]
-        self._reasons: dict[str, str] = {}  # by query: why it stays here
+        self._stay_until: dict[str, float] = {}  # those that could not go
+        self._loads = Loads()
+        self._measured = self._balanced = time.monotonic()
         self._threads: list[threading.Thread] = []
+
+    @property
+    def seats(self) -> list[Seat]:
+        """The places of the factories, whether their tasks are there or not."""
+        return self._jobs.seats
 
     # Life
 
     def start(self) -> None:
         """Factories come as soon as Spark runs and a query is there for them."""
-        context = self._context
+        context, jobs = self._context, self._jobs
         context.engine.on_change = self._touch
         context.engine.needs_elsewhere = self._needs
         context.engine.flush_elsewhere = self._flush
-        context.engine.moves = lambda: sum(seat.moves for seat in self.seats)
         context.engine.staying = self.staying
         context.kernel.on_spark.append(self._touch)
+        jobs.on_change, jobs.on_end, jobs.on_pulse = self._touch, self._bury, self._measure
         self._spawn("headwater-coordinator", self._coordinate)
 
     def _spawn(self, name: str, work: Callable[[], None]) -> None:
@@ -88,167 +83,38 @@ class Factories:
         self._threads.append(thread)
         thread.start()
 
-    def _take_seats(self) -> None:
-        """As many factories as there is room for in this Spark."""
-        room = self._context.kernel.take_seats(len(self.seats))
-        if room < len(self.seats):
-            log.warning("%d of %d factories: Spark has no more room", room, len(self.seats))
-            self.seats = self.seats[:room]
-        if self.seats:
-            self._begin()
-        else:
-            self._closing = True
-
     def _begin(self) -> None:
         """The first query is there: tasks are started."""
-        self._started = True
         context = self._context
-        self._folder = tempfile.mkdtemp(prefix="headwater-line-")
-        path = os.path.join(self._folder, "driver")
-        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        listener.bind(path)
-        listener.listen()
-        self._listeners, place = [listener], ("", 0)
-        if not context.kernel.is_local:  # executors on other machines
-            place = (context.kernel.driver_host, 0)
-            self._listeners.append(socket.create_server(place))
-            place = (place[0], self._listeners[-1].getsockname()[1])
-        self._address = DriverAddress(path, *place, secrets.token_hex(16))
+        if not self._jobs.take_room():
+            return
         context.streams.on_group(self._note)
         context.streams.read_from = self._read_from
         context.streams.on_image = self._blocks_changed
         context.catalog.keep_written()
-        context.catalog.on_change = self._touch_told
-        context.settings.on_set = lambda _name: self._touch_told()
-        for one in self._listeners:
-            self._spawn("headwater-hellos", partial(self._accept, one))
+        context.catalog.on_change = self._wake
+        context.settings.on_set = lambda _name: self._wake()
+        self._jobs.begin()
         self._spawn("headwater-news", self._tell_news)
-        self._spawn("headwater-pulses", self._feel_pulses)
-        for seat in self.seats:
-            self._spawn(f"headwater-job-{seat.number}", partial(self._keep_job, seat))
 
     def close(self) -> None:
         """Factories put their state away and end."""
-        with self._changed:
-            self._closing = True
-            self._changed.notify_all()
+        self._jobs.end()
+        self._wake()
         with self._moving:
+            self._jobs.stop()
             for seat in self.seats:
-                if seat.line is not None:
-                    with contextlib.suppress(Exception):
-                        seat.line.ask("stop", timeout_s=CLOSE_PATIENCE_S)
                 for lent in list(seat.lent.values()):
                     lent.end()
                 seat.forget_all()
-        if self._started:
-            context = self._context
-            context.streams.on_group(None)
-            context.streams.read_from = lambda: None
-            context.streams.on_image = None
-            for listener in self._listeners:
-                with contextlib.suppress(OSError):
-                    listener.shutdown(socket.SHUT_RDWR)
-                listener.close()
-            shutil.rmtree(self._folder, ignore_errors=True)
+        if self._jobs.started:
+            streams = self._context.streams
+            streams.on_group(None)
+            streams.read_from = lambda: None
+            streams.on_image = None
+        self._jobs.close()
         for thread in self._threads:
             thread.join(CLOSE_PATIENCE_S)
-        if self._started:
-            self._context.kernel.return_seats(len(self.seats))
-
-    # Tasks
-
-    def _keep_job(self, seat: Seat) -> None:
-        """Runs the factory's job again and again, until the database is closed."""
-        failures = 0
-        while not self._closing:
-            if not self._context.kernel.ready:
-                with self._changed:
-                    self._changed.wait(LOOK_S)
-                continue
-            began = time.monotonic()
-            seat.incarnation += 1
-            work = partial(run, self._address, seat.number, seat.incarnation)
-            try:
-                session, _ = self._context.kernel.stream_session({})
-                self._run_job(session, seat, work)
-            except Exception as error:  # whatever ended it, another one is started
-                if not self._closing:
-                    log.warning("%s ended: %s", seat.name, str(error).splitlines()[0][:200])
-            self._touch()
-            failures = failures + 1 if time.monotonic() - began < 60 else 0
-            with self._changed:
-                pause = PAUSES_S[min(failures, len(PAUSES_S) - 1)]
-                self._changed.wait_for(lambda: self._closing, pause)
-
-    def _run_job(
-        self, session: SparkSession, seat: Seat, work: Callable[[], Iterator[int]]
-    ) -> None:
-        ended = threading.Event()
-
-        def watch() -> None:
-            """A task that does not end with its line is cancelled."""
-            while not ended.wait(LOOK_S):
-                if self._closing and seat.line is None and not ended.wait(CLOSE_PATIENCE_S / 2):
-                    with contextlib.suppress(Exception):
-                        cancel_factory(session, seat.number)
-                    return
-
-        threading.Thread(target=watch, name=f"headwater-watch-{seat.number}", daemon=True).start()
-        try:
-            run_factory(session, seat.number, work)
-        finally:
-            ended.set()
-
-    def _accept(self, listener: socket.socket) -> None:
-        while not self._closing:
-            try:
-                connection, _ = listener.accept()
-            except OSError:
-                return
-            threading.Thread(
-                target=self._greet, args=(connection,), name="headwater-hello", daemon=True
-            ).start()
-
-    def _greet(self, connection: socket.socket) -> None:
-        """A task says hello; whoever does not know the secret is not heard."""
-        connection.settimeout(HELLO_S)
-        try:
-            hello = received(connection)
-        except (OSError, ValueError):
-            hello = None
-        seat = None if hello is None else self._seat_of(hello)
-        if hello is None or seat is None or self._closing:
-            connection.close()
-            return
-        connection.settimeout(None)
-        context = self._context
-        line = Line(connection, seat.name, LINE_WORKERS, self._touch)
-        with self._moving, contextlib.suppress(HostGone):
-            lsn = context.streams.durable_lsn
-            seat.prepare(line, hello.head["pid"], lsn)
-            line.tell(
-                "welcome",
-                folder=str(context.folder.path),
-                settings={n: context.settings[n] for n in sorted(context.settings.explicit)},
-                lsn=lsn,
-                shared_memory=context.kernel.is_local,
-            )
-            line.serve_in_background()
-            seat.line = line  # not before: the welcome is the first that it hears
-            line.note(context.streams.durable_lsn)
-        self._touch()
-
-    def _seat_of(self, hello: Frame) -> Seat | None:
-        head = hello.head
-        if not secrets.compare_digest(str(head.get("secret")), self._address.secret):
-            return None
-        if head["versions"] != versions():
-            log.warning("a factory has other versions: %s, here %s", head["versions"], versions())
-            return None
-        for seat in self.seats:
-            if seat.number == head["number"] and seat.incarnation == head["incarnation"]:
-                return None if seat.line is not None else seat
-        return None
 
     # News
 
@@ -273,13 +139,13 @@ class Factories:
             self._touched = time.monotonic()
             self._changed.notify_all()
 
-    def _touch_told(self) -> None:
+    def _wake(self) -> None:
         with self._changed:
             self._changed.notify_all()
 
     def _tell_news(self) -> None:
         """Blocks, the catalog, settings and functions, as they change."""
-        while not self._closing:
+        while not self._jobs.closing:
             with self._changed:
                 self._changed.wait(LOOK_S)
                 dirty, self._dirty = self._dirty, set()
@@ -289,14 +155,6 @@ class Factories:
                     assert table is not None
                     seat.tell_image(table)
             self.tell_news()
-
-    def _feel_pulses(self) -> None:
-        """In a thread of its own: whoever tells a factory that hangs something may wait for it."""
-        while not self._closing:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closing, PULSE_S)
-            for seat in self.seats:
-                self._feel(seat)
 
     def tell_news(self) -> None:
         """What queries elsewhere depend on, besides rows."""
@@ -326,32 +184,10 @@ class Factories:
             seat.told["functions"] = functions
             line.tell("functions", data=sendable(context.functions)[0])
 
-    def _feel(self, seat: Seat) -> None:
-        """A factory that does not answer is ended: Spark does not notice that it hangs."""
-        line, pulse = seat.line, seat.pulse
-        if line is None or line.ended.is_set():
-            return
-        if pulse is not None and pulse[0] is line:
-            if time.monotonic() - pulse[1] > self._context.settings.number("factory_timeout_s"):
-                log.warning("%s does not answer and is started again", seat.name)
-                with contextlib.suppress(OSError):
-                    os.kill(seat.pid, signal.SIGKILL)
-                line.close()
-            return
-
-        def ask() -> None:
-            with contextlib.suppress(HostGone):
-                line.ask("pulse")
-            if seat.pulse is mine:
-                seat.pulse = None
-
-        seat.pulse = mine = (line, time.monotonic())
-        threading.Thread(target=ask, name=f"headwater-pulse-{seat.number}", daemon=True).start()
-
     # Moves
 
     def _coordinate(self) -> None:
-        while not self._closing:
+        while not self._jobs.closing:
             with self._changed:
                 self._changed.wait(self._wait_s())
             try:
@@ -359,7 +195,9 @@ class Factories:
                     for seat in self.seats:
                         self._bury(seat)
                     if time.monotonic() - self._touched >= SETTLE_S:
+                        self._measure_here()
                         self._place()
+                        self._balance()
             except Exception:
                 log.exception("queries could not be moved")
                 time.sleep(LOOK_S)
@@ -370,13 +208,12 @@ class Factories:
 
     def _bury(self, seat: Seat) -> None:
         """A factory whose line has ended: what it had is answered here."""
-        line = seat.line
-        if line is None or not line.ended.is_set():
+        if seat.line is None or seat.is_there:
             return
         lent, seat.lent = list(seat.lent.values()), {}
         for one in lent:
             one.end()
-        _wait_for_end(seat.pid)
+        self._jobs.wait_for_end(seat)
         with seat.moving([one.query for one in lent]):
             for one in lent:
                 self._take_back(one)
@@ -393,25 +230,40 @@ class Factories:
 
     def _place(self) -> None:
         """Lends to the factories what can go and is still here."""
-        if self._closing:
+        if self._jobs.closing:
             return
         found = [q for q in self._context.engine.all_hosted() if self._may_go(q)]
         if not found:
             return
-        if not self._started:
+        if not self._jobs.started:
             if self._context.kernel.ready:
-                self._take_seats()
+                self._begin()
             return
-        seats = [seat for seat in self.seats if seat.line is not None]
-        if len(seats) < len(self.seats):
-            return  # all of them come soon: then the load is spread
-        for group in _groups(found):
-            self._lend(_best(seats, group), group)
+        seats = self._seats_to_fill()
+        places = [self._groups(seat) for seat in seats]
+        by_name = {query.name.casefold(): query for query in found}
+        for names in together({name: _pipelines(query) for name, query in by_name.items()}):
+            if seats:
+                group = self._group(names, {n: shared_folds(by_name[n]) for n in names})
+                place = best(places, group)
+                self._lend(seats[place], [by_name[name] for name in names])
+                places[place].append(group)
+
+    def _seats_to_fill(self) -> list[Seat]:
+        """All factories, so that the load is spread; those that are there, if some stay away."""
+        there = self._jobs.there()
+        if len(there) == len(self.seats):
+            self._missing_since = None
+            return there
+        now = time.monotonic()
+        self._missing_since = self._missing_since or now
+        return there if now - self._missing_since >= MISSING_S else []
 
     def _may_go(self, query: Hosted) -> bool:
         if query.elsewhere is not None or query.state != "running":
             return False
-        if query.name.casefold() in self._staying.keys() | self._reasons.keys():
+        name = query.name.casefold()
+        if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
             return bool(query.specs) and query.maintenance != "deferred"
@@ -426,7 +278,7 @@ class Factories:
         kernel = self._context.kernel
         while (
             self.seats
-            and not self._closing
+            and not self._jobs.closing
             and any(map(self._may_go, self._context.engine.all_hosted()))
         ):
             if time.monotonic() > until or (kernel.settled and not kernel.ready):
@@ -447,54 +299,56 @@ class Factories:
             return
         numbers = [item.id for item in items if item is not None]
         passing = [asdict(item) for item in items if item is not None and item.passes]
+        lent = [Lent(seat, line, *one) for one in zip(group, numbers, strict=True)]
         with seat.moving(group):
-            self._lend_all(seat, line, group, numbers, passing)
-
-    def _lend_all(
-        self,
-        seat: Seat,
-        line: Line,
-        group: Sequence[Hosted],
-        numbers: Sequence[int],
-        passing: Sequence[dict[str, Any]],
-    ) -> None:
-        engine, lent = self._context.engine, list[Lent]()
-        try:
-            with seat.telling:
-                self._tell_rest(seat)
-            for query in group:
-                for table in query.tables:
-                    found = self._context.streams.find(table.definition.id)
-                    assert found is not None
-                    seat.follow(found)
-            for query, number in zip(group, numbers, strict=True):
-                one = Lent(seat, query, number)
-                engine.lend(query, one)
-                lent.append(one)
-                seat.lent[query.name.casefold()] = one
-            line.ask("open", numbers=numbers, passing=passing)
-            for one in lent:
-                one.came()
-        except Exception as error:
-            for query in group:
+            try:
+                self._lend_all(seat, line, lent)
+                line.ask("open", numbers=numbers, passing=passing)
+                for one in lent:
+                    one.came()
+            except Exception as error:
                 if not isinstance(error, HostGone):
-                    self._reasons[query.name.casefold()] = str(error)
-                    log.warning("%s stays here: %s", query.name, error)
-            self._bring_back(seat, lent)
+                    until = time.monotonic() + AGAIN_S if may_pass(error) else math.inf
+                    self._stay_until |= {query.name.casefold(): until for query in group}
+                    log.warning("%s stays here: %s", ", ".join(q.name for q in group), error)
+                self._bring_back(seat, [one for one in lent if one.query.elsewhere is one])
+            finally:
+                for one in lent:  # who has seen one that was not lent after all looks again
+                    if one.query.elsewhere is not one:
+                        one.end()
+                        one.went()
+
+    def _lend_all(self, seat: Seat, line: Line, lent: Sequence[Lent]) -> None:
+        """The factory gets what it needs for queries, and they are let go of here."""
+        with seat.telling:
+            self._tell_rest(seat)
+        for table in (table for one in lent for table in one.query.tables):
+            found = self._context.streams.find(table.definition.id)
+            assert found is not None
+            seat.follow(found)
+        if seat.line is not line:
+            raise HostGone(f"{seat.name} has ended")
+        for one in lent:
+            self._context.engine.lend(one.query, one)
+            seat.lent[one.query.name.casefold()] = one
 
     def recall(self, queries: Iterable[Hosted]) -> None:
         """Brings queries back: what is done with them next is done here."""
-        wanted = list(queries)
-        if not any(query.elsewhere is not None for query in wanted):
+        wanted = {id(query): query for query in queries}
+        if not any(query.elsewhere is not None for query in wanted.values()):
             return
         with self._moving:
             for seat in self.seats:
-                mine = [one for one in seat.lent.values() if one.query in wanted]
+                mine = [one for one in seat.lent.values() if id(one.query) in wanted]
                 if mine:
                     self._call_back(seat, mine)
 
     def _call_back(self, seat: Seat, mine: Sequence[Lent]) -> None:
-        self._bring_back(seat, _sharing(mine, list(seat.lent.values())))
+        """With them come those that have a pipeline in common with them."""
+        shares = {name: _pipelines(one.query) for name, one in seat.lent.items()}
+        wanted = {one.query.name.casefold() for one in mine}
+        names = [n for group in together(shares) if wanted & set(group) for n in group]
+        self._bring_back(seat, [seat.lent[name] for name in names])
         seat.forget_unread()
         self._touch()
 
@@ -529,8 +383,55 @@ class Factories:
             with self._moving:
                 self._staying -= Counter(names)
                 for name in names:
-                    self._reasons.pop(name, None)
+                    self._stay_until.pop(name, None)
             self._touch()
+
+    # Load
+
+    def _measure(self, seat: Seat, spent: Mapping[str, float], seconds: float) -> None:
+        """What the queries of a factory have cost since its last pulse."""
+        with self._changed:
+            self._loads.note(spent, list(seat.lent), seconds)
+
+    def _measure_here(self) -> None:
+        """The same of those that are in this process."""
+        seconds = time.monotonic() - self._measured
+        if seconds >= PULSE_S:
+            here = [q for q in self._context.engine.all_hosted() if q.elsewhere is None]
+            spent = self._context.engine.take_spent()
+            self._measured += seconds
+            with self._changed:
+                self._loads.note(spent, [query.name.casefold() for query in here], seconds)
+
+    def _balance(self) -> None:
+        """Something moves from the busiest factory to the idlest, if that pays."""
+        now, there = time.monotonic(), self._jobs.there()
+        if now - self._balanced < BALANCE_S or len(there) < len(self.seats):
+            return
+        self._balanced = now
+        known = {query.name.casefold() for query in self._context.engine.all_hosted()}
+        with self._changed:
+            self._loads.keep(known)
+        move = worth_moving([self._groups(seat) for seat in there])
+        if move is None:
+            return
+        origin, target = there[move.origin], there[move.target]
+        lent = [origin.lent[name] for name in move.group.names]
+        log.info("%s moves to %s", ", ".join(move.group.names), target.name)
+        self._bring_back(origin, lent)
+        origin.forget_unread()
+        self._lend(target, [one.query for one in lent if self._may_go(one.query)])
+
+    def _groups(self, seat: Seat) -> list[Group]:
+        """What a factory has; queries that share state are one."""
+        folds = {name: shared_folds(one.query) for name, one in seat.lent.items()}
+        shares = {n: {*_pipelines(one.query), *folds[n]} for n, one in seat.lent.items()}
+        return [self._group(names, folds) for names in together(shares)]
+
+    def _group(self, names: tuple[str, ...], folds: Mapping[str, frozenset[Hashable]]) -> Group:
+        every = frozenset[Hashable]().union(*(folds[name] for name in names))
+        with self._changed:
+            return Group(names, self._loads.of(names), every)
 
     # What the engine asks
 
@@ -538,11 +439,11 @@ class Factories:
         found = [seat.needs_of(number) for seat in self.seats]
         return [needs for needs in found if needs is not None]
 
-    def _flush(self, until: float | None) -> bool:
+    def _flush(self, names: Collection[str], until: float | None) -> set[str]:
         left = -1 if until is None else max(until - time.monotonic(), 0.0)
-        if self._moving.acquire(timeout=left):  # a query that is on its way is in neither host
+        if names and self._moving.acquire(timeout=left):  # what is on its way is in neither host
             self._moving.release()
-        return flush(self.seats, until)
+        return flush(self.seats, names, until)
 
     def numbers(self) -> dict[str, int]:
         """What each host has done, for `headwater.metrics`."""
@@ -559,18 +460,7 @@ class Factories:
         return found
 
 
-def _best(seats: Sequence[Seat], group: Sequence[Hosted]) -> Seat:
-    """The factory that has folds which these could share; else the one with the fewest queries."""
-    wanted = set().union(*(shared_folds(query) for query in group))
-
-    def order(seat: Seat) -> tuple[int, int]:
-        known = [shared_folds(lent.query) for lent in seat.lent.values()] if wanted else []
-        return -sum(bool(folds & wanted) for folds in known), len(seat.lent)
-
-    return min(seats, key=order)
-
-
-def shared_folds(query: Hosted) -> frozenset[object]:
+def shared_folds(query: Hosted) -> frozenset[Hashable]:
     """What the folds of a query must have in common with another's to be one."""
     if not isinstance(query, ContinuousQuery):
         return frozenset()
@@ -578,42 +468,6 @@ def shared_folds(query: Hosted) -> frozenset[object]:
     return frozenset(one for one in found if one is not None)
 
 
-def _groups(queries: Sequence[Hosted]) -> list[list[Hosted]]:
-    """Views that have a pipeline in common move together; others alone."""
-    groups: list[list[Hosted]] = []
-    pipelines: dict[str, list[Hosted]] = {}
-    for query in queries:
-        if not isinstance(query, ContinuousView):
-            groups.append([query])
-            continue
-        known = [g for p in query.pipelines if (g := pipelines.get(p.number)) is not None]
-        group = known[0] if known else []
-        for other in known[1:]:
-            if other is not group:
-                group += other
-                groups.remove(other)
-        if not known:
-            groups.append(group)
-        group.append(query)
-        for member in group:
-            assert isinstance(member, ContinuousView)
-            pipelines |= {pipeline.number: group for pipeline in member.pipelines}
-    return groups
-
-
-def _sharing(mine: Sequence[Lent], every: Sequence[Lent]) -> list[Lent]:
-    """What has to come back with them: views whose groups are the same."""
-    for group in _groups([one.query for one in every]):
-        if any(one.query in group for one in mine):
-            mine = [*mine, *(one for one in every if one.query in group and one not in mine)]
-    return list(mine)
-
-
-def _wait_for_end(pid: int) -> None:
-    """Until a process that has lost its line is gone; it must write no snapshot any more."""
-    until = time.monotonic() + END_PATIENCE_S
-    with contextlib.suppress(OSError):
-        while time.monotonic() < until:
-            os.kill(pid, 0)
-            time.sleep(0.01)
-        os.kill(pid, signal.SIGKILL)
+def _pipelines(query: Hosted) -> list[Hashable]:
+    """The pipelines of a view: views that have one in common move together."""
+    return [p.number for p in query.pipelines] if isinstance(query, ContinuousView) else []

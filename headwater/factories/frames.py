@@ -61,17 +61,21 @@ def _stream(table: pa.Table) -> pa.Buffer:
     return sink.getvalue()
 
 
-def received(connection: socket.socket) -> Frame | None:
-    """The next frame; None at the end of the line."""
+def received(connection: socket.socket, most: int | None = None) -> Frame | None:
+    """The next frame; None at the end of the line. ValueError for one that is larger than `most`."""
     lengths = _exactly(connection, _LENGTHS.size)
     if lengths is None:
         return None
     head_length, body_length = _LENGTHS.unpack(lengths)
+    if most is not None and head_length + body_length > most:
+        raise ValueError(f"a frame of {head_length + body_length} bytes")
     text = _exactly(connection, head_length)
     body = _exactly(connection, body_length) if body_length else memoryview(b"")
     if text is None or body is None:
         return None
     head = json.loads(bytes(text))
+    if not isinstance(head, dict):
+        raise ValueError("the head of a frame is no object")
     bodies, start = [], 0
     for size in head.pop("sizes", ()):
         bodies.append(body[start : start + size])

@@ -109,7 +109,7 @@ class FactoryHost:
             "settings": self._settings,
             "functions": self._functions,
             "standard": self._standard,
-            "pulse": lambda _frame: None,
+            "pulse": lambda _frame: Frame({"spent": self.engine.take_spent()}),
         }
 
     # What changes in the database
@@ -202,10 +202,13 @@ class FactoryHost:
 
     def _read(self, frame: Frame) -> Frame:
         """A view over every row up to a place in the log."""
+        began = time.thread_time()
         self.streams.advance(frame.head["lsn"])
         view = self._found(frame)
         assert isinstance(view, ContinuousView)
-        return _version_frame(view.read())
+        version = view.read()
+        self.engine.spend(view.name, time.thread_time() - began)
+        return _version_frame(version)
 
     def _tell_version(self, name: str, version: Version) -> None:
         """An eager view has a new result; the driver has it at hand for its readers."""
@@ -218,8 +221,11 @@ class FactoryHost:
         return Frame({}, [query.newest.shown()])  # type: ignore[attr-defined]
 
     def _flush(self, frame: Frame) -> Frame:
+        """Of some queries, those that have answered every row up to a place in the log."""
         self.streams.advance(frame.head["lsn"])
-        return Frame({"quiet": self.engine.flush(frame.head["patience_s"])})
+        patience = frame.head["patience_s"]
+        until = None if patience is None else time.monotonic() + patience
+        return Frame({"names": sorted(self.engine.flush_here(frame.head["names"], until))})
 
     def _tell_state(self, query: Hosted) -> None:
         """A query has stopped, for a while or for good, or goes on: the driver tells its readers."""

@@ -92,7 +92,8 @@ class Line:
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:
-            job()
+            if not self.ended.is_set():  # whoever asked is gone, and another may be in its place
+                job()
         self._jobs.put(None)
 
     def _do(self, work: Work, frame: Frame) -> None:

@@ -11,7 +11,8 @@ import itertools
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -31,6 +32,7 @@ from headwater.execute.context import Context
 from headwater.factories.frames import Frame, error_from_json
 from headwater.factories.line import Line
 from headwater.factories.plain import relation_to_json, work_from_json
+from headwater.factories.process import TaskProcess
 from headwater.storage.streaming.image import TableImage
 from headwater.storage.streaming.seen import EVERYTHING, Needs
 from headwater.storage.streaming.table import StreamingTable
@@ -40,14 +42,14 @@ if TYPE_CHECKING:
 
 GONE_PATIENCE_S = 60.0
 READ_PATIENCE_S = 600.0
-GONE_LOOK_S = 0.02
 
 
 class Lent:
     """One query or view that a factory has: how the rest of the driver reaches it there."""
 
-    def __init__(self, seat: Seat, query: Hosted, number: int) -> None:
-        self.seat, self.query, self.number = seat, query, number
+    def __init__(self, seat: Seat, line: Line, query: Hosted, number: int) -> None:
+        """`line`: to the life of the factory that it is lent to."""
+        self.seat, self.line, self.query, self.number = seat, line, query, number
         self.name = seat.name
         self.fence = threading.Lock()  # around what is made durable for it
         self.valid = True
@@ -75,11 +77,10 @@ class Lent:
 
     def _ask(self, kind: str, **head: Any) -> Frame:
         self._settled.wait(GONE_PATIENCE_S)
-        line = self.seat.line
-        if line is None or not self.valid:
+        if not self.valid:
             raise HostGone(f"{self.name} has ended")
         lsn = self.seat.context.streams.durable_lsn
-        return line.ask(kind, timeout_s=READ_PATIENCE_S, name=self.query.name, lsn=lsn, **head)
+        return self.line.ask(kind, timeout_s=READ_PATIENCE_S, name=self.query.name, lsn=lsn, **head)
 
     def read_view(self, view: ContinuousView) -> Version:
         """The view over every row acknowledged before the call."""
@@ -108,44 +109,49 @@ class Seat:
         self.number, self.context = number, context
         self.name = f"factory {number}"
         self.line: Line | None = None
-        self.incarnation = 0
-        self.pid = 0
+        self._life: Line | None = None  # whose word counts: the line, from its welcome on
+        self.incarnation = self.came = 0  # the last one that was started, and that said hello
+        self.process = TaskProcess(None)
+        self.cancel: Callable[[], None] = lambda: None  # ends its job
         self.lent: dict[str, Lent] = {}  # by name, in lower case
         self.needs: dict[int, Needs] = {}  # by table
         self._moving: Counter[int] = Counter()  # tables of queries that come or go just now
-        self.moves = 0  # how often one began or ended to come or go
         self._images: dict[int, list[TableImage]] = {}  # by table, the newest last: files stay
-        self._image_lock = threading.Lock()
+        self._lock = threading.Lock()  # nobody sends anything while he holds it
+        self._following = (
+            False  # a table is being joined: rows since its last seal come from the log
+        )
+        self._telling_images = threading.RLock()  # around changes, so that they are told in order
         self._reads_from: int | None = None  # the first record of the log that it may still read
         self._held: dict[int, contextlib.ExitStack] = {}  # standard tables that it reads now
         self._tokens = itertools.count(1)
         self.telling = threading.Lock()
         self.pulse: tuple[Line, float] | None = None  # the one that is under way, and since when
+        self.pulsed = time.monotonic()  # when the last one was answered
         self.told: dict[str, Any] = {}  # the versions of what was told: functions, settings …
+
+    @property
+    def is_there(self) -> bool:
+        """Whether its task has come, and not ended."""
+        line = self.line
+        return line is not None and not line.ended.is_set()
 
     @property
     def reads_from(self) -> int | None:
         """Records of the log from here on stay for it."""
-        with self._image_lock:
+        with self._lock:
             images = [mine[0].sealed.lsn + 1 for mine in self._images.values() if mine]
             marks = [self._reads_from] if self._reads_from is not None else []
             return min([*marks, *(images if self._following else [])], default=None)
 
-    _following = (
-        False  # a table is being joined: its rows since the last seal are read from the log
-    )
-
-    def prepare(self, line: Line, pid: int, lsn: int) -> None:
+    def prepare(self, line: Line, process: TaskProcess, lsn: int) -> None:
         """A task has come: what it asks for is answered from now on; it is told nothing yet."""
         works = {
             "append": self._append,
             "last": self._last,
             "recover": self._recover,
             "results": self._results,
-            "run": self._run,
-            "analyse": self._analyse,
             "hold": self._hold,
-            "tick": self._tick,
         }
         notes = {
             "state": self._state,
@@ -157,10 +163,19 @@ class Seat:
             "reads": self._read_on,
         }
         for kind, work in works.items():
-            line.on(kind, work)
+            line.on(kind, partial(work, line))
+        for kind, ask in {"run": self._run, "analyse": self._analyse, "tick": self._tick}.items():
+            line.on(kind, ask)
         for kind, note in notes.items():
-            line.on(kind, note, here=True)
-        self.pid, self._reads_from, self.told = pid, lsn + 1, {}
+            line.on(kind, partial(self._heard, line, note), here=True)
+        with self._lock:
+            self._life, self._reads_from, self.told = line, lsn + 1, {}
+        self.process, self.pulsed = process, time.monotonic()
+
+    def _heard(self, line: Line, note: Callable[[Frame], None], frame: Frame) -> None:
+        """Takes note of what this life of the factory says; what an older one said is nobody's."""
+        if self._life is line:
+            note(frame)
 
     # What it follows
 
@@ -172,15 +187,13 @@ class Seat:
     def moving(self, queries: Sequence[Hosted]) -> Iterator[None]:
         """While inside, all rows of their tables stay: neither host says yet what it needs of them."""
         tables = {t.definition.id: t for query in queries for t in query.tables}
-        with self._image_lock:
+        with self._lock:
             self._moving.update(tables.keys())
-            self.moves += 1
         try:
             yield
         finally:
-            with self._image_lock:
+            with self._lock:
                 self._moving -= Counter(tables.keys())
-                self.moves += 1
             for number in tables:
                 table = self.context.streams.find(number)
                 if table is not None:
@@ -192,10 +205,19 @@ class Seat:
 
     def follow(self, table: StreamingTable) -> None:
         """The factory follows a table from now on."""
-        line, definition = self.line, table.definition
-        if line is None or self.follows(definition.id):
+        line = self.line
+        if line is None or self.follows(table.definition.id):
             return
-        with self._image_lock:
+        with self._telling_images:
+            self._join(line, table)
+        for number in list(self._images):  # nothing was told meanwhile
+            changed = self.context.streams.find(number)
+            if changed is not None:
+                self.tell_image(changed)
+
+    def _join(self, line: Line, table: StreamingTable) -> None:
+        definition = table.definition
+        with self._lock:
             self._following = True
             image = table.image()
             self._images[definition.id] = [image]
@@ -214,30 +236,33 @@ class Seat:
             raise
         finally:
             self._following = False
-        for number in list(self._images):  # nothing was told meanwhile
-            changed = self.context.streams.find(number)
-            if changed is not None:
-                self.tell_image(changed)
 
     def tell_image(self, table: StreamingTable) -> None:
         """The blocks of a table that it follows have changed."""
-        number, line = table.definition.id, self.line
-        with self._image_lock:
-            known = self._images.get(number)
-            if line is None or not known or self._following:
-                return
+        line = self.line
+        with self._telling_images:
+            change = None if line is None else self._image_change(line, table)
+            if change is not None and line is not None:
+                with contextlib.suppress(HostGone):
+                    line.tell("blocks", table=table.definition.id, change=change)
+
+    def _image_change(self, line: Line, table: StreamingTable) -> dict[str, Any] | None:
+        """What is new since the last image that was told, which is held from now on; None: nothing."""
+        with self._lock:
+            known = self._images.get(table.definition.id)
+            if self.line is not line or not known or self._following:
+                return None
             image = table.image()
             if image.is_as(known[-1]):
                 table.let_image_go(image)
-                return
+                return None
             known.append(image)
-            with contextlib.suppress(HostGone):
-                line.tell("blocks", table=number, change=image.since(known[-2]))
+            return image.since(known[-2])
 
     def forget(self, number: int) -> None:
         """It follows a table no more."""
         table = self.context.streams.find(number)
-        with self._image_lock:
+        with self._lock:
             images = self._images.pop(number, [])
             self.needs.pop(number, None)
         if table is not None:
@@ -249,29 +274,34 @@ class Seat:
     def forget_unread(self) -> None:
         """Tables that none of its queries reads are followed no more."""
         read = {t.definition.id for one in self.lent.values() for t in one.query.tables}
-        for number in [known for known in self._images if known not in read]:
-            if self.line is not None:
-                with contextlib.suppress(HostGone):
-                    self.line.tell("forget", table=number)
-            self.forget(number)
+        for number in [known for known in list(self._images) if known not in read]:
+            line = self.line
+            with self._telling_images:
+                if line is not None:
+                    with contextlib.suppress(HostGone):
+                        line.tell("forget", table=number)
+                self.forget(number)
 
     def forget_all(self) -> None:
         """Its task has ended."""
         line, self.line = self.line, None
+        with self._lock:
+            self._life = None
+            held, self._held = list(self._held.values()), {}
         if line is not None:
             line.close()
         for number in list(self._images):
             self.forget(number)
         self._reads_from = None
-        for stack in list(self._held.values()):
+        for stack in held:
             stack.close()
-        self._held.clear()
+        self.process.close()
 
     def _image_read(self, frame: Frame) -> None:
         """Files of images before a version are not read any more."""
         number, version = frame.head["table"], frame.head["version"]
         table = self.context.streams.find(number)
-        with self._image_lock:
+        with self._lock:
             images = self._images.get(number, [])
             gone = [image for image in images[:-1] if image.version < version]
             del images[: len(gone)]
@@ -296,7 +326,7 @@ class Seat:
         table = self.context.streams.find(number)
         if table is None:
             return
-        with self._image_lock:  # what is said of a table that was forgotten holds nobody back
+        with self._lock:  # what is said of a table that was forgotten holds nobody back
             if sequence is None or not self.follows(number):
                 table.folded_by.pop(self.name, None)
             else:
@@ -306,21 +336,21 @@ class Seat:
     # Results
 
     @contextlib.contextmanager
-    def _of(self, frame: Frame) -> Iterator[ContinuousQuery | UpdateQuery]:
+    def _of(self, line: Line, frame: Frame) -> Iterator[ContinuousQuery | UpdateQuery]:
         """The query that a frame is about, while it is lent to this life of the factory."""
         number = frame.head["query"]
         lent = next((one for one in list(self.lent.values()) if one.number == number), None)
         if lent is None:
             raise HostGone("the query is not lent any more")
         with lent.fence:
-            if not lent.valid:
+            if not lent.valid or lent.line is not line:
                 raise HostGone("the query is not lent any more")
             assert isinstance(lent.query, ContinuousQuery | UpdateQuery)
             yield lent.query
 
-    def _append(self, frame: Frame) -> Frame:
+    def _append(self, line: Line, frame: Frame) -> Frame:
         said = frame.head["results"]
-        with self._of(frame) as query:
+        with self._of(line, frame) as query:
             assert isinstance(query.sink, LogSink)
             log = query.sink.log
             sent = [(one[0], one[4], rows) for one, rows in zip(said, frame.rows(), strict=True)]
@@ -335,16 +365,16 @@ class Seat:
             as_sent = results[-1].rows.schema == log.schema
             return Frame({"since": log.next - 1 if as_sent else None})
 
-    def _last(self, frame: Frame) -> Frame:
-        with self._of(frame) as query:
+    def _last(self, line: Line, frame: Frame) -> Frame:
+        with self._of(line, frame) as query:
             return Frame({"last": query.sink.last()})
 
-    def _recover(self, frame: Frame) -> None:
-        with self._of(frame) as query:
+    def _recover(self, line: Line, frame: Frame) -> None:
+        with self._of(line, frame) as query:
             query.sink.recover()
 
-    def _results(self, frame: Frame) -> Frame:
-        with self._of(frame) as query:
+    def _results(self, line: Line, frame: Frame) -> Frame:
+        with self._of(line, frame) as query:
             assert isinstance(query.sink, LogSink)
             log = query.sink.log
             head: dict[str, Any] = {"first": log.first, "next": log.next}
@@ -379,15 +409,22 @@ class Seat:
     def _analyse(self, frame: Frame) -> Frame:
         return Frame({"columns": self.context.kernel.analyse(work_from_json(frame.head["work"]))})
 
-    def _hold(self, frame: Frame) -> Frame:
+    def _hold(self, line: Line, frame: Frame) -> Frame:
         stack, token = contextlib.ExitStack(), next(self._tokens)
         held = stack.enter_context(self.context.held(frame.head["names"]))
-        self._held[token] = stack
+        with self._lock:
+            counts = self._life is line
+            if counts:
+                self._held[token] = stack
+        if not counts:  # it has ended meanwhile, and lets go of nothing any more
+            stack.close()
+            raise HostGone(f"{self.name} has ended")
         relations = {name: relation_to_json(r) for name, r in held.relations.items()}
         return Frame({"token": token, "relations": relations, "versions": dict(held.versions)})
 
     def _let_go(self, frame: Frame) -> None:
-        stack = self._held.pop(frame.head["token"], None)
+        with self._lock:
+            stack = self._held.pop(frame.head["token"], None)
         if stack is not None:
             stack.close()
 
@@ -406,21 +443,16 @@ def _kept(view: ContinuousView, frame: Frame) -> Version:
     return view.versions.add(frame.rows()[0], key, frame.head["instant"])
 
 
-def flush(seats: Iterable[Seat], until: float | None) -> bool:
-    """Everything complete is answered in all factories; whether that brought something new."""
-    moved = False
+def flush(seats: Iterable[Seat], names: Collection[str], until: float | None) -> set[str]:
+    """Of these, the queries that a factory has answered, with everything that is durable now."""
+    done = set[str]()
     for seat in seats:
-        line = seat.line
-        if line is None or not seat.lent:
+        line, mine = seat.line, sorted(seat.lent.keys() & names)
+        if line is None or not mine:
             continue
-        streams = seat.context.streams
-        before = streams.durable_lsn
+        lsn = seat.context.streams.durable_lsn
         left = None if until is None else max(until - time.monotonic(), 0.0)
-        try:
-            line.ask("flush", lsn=before, timeout_s=left, patience_s=left)
-        except HostGone:
-            moved = True
-            while seat.line is line and (until is None or time.monotonic() < until):
-                time.sleep(GONE_LOOK_S)  # until others have what it had
-        moved |= streams.durable_lsn != before
-    return moved
+        with contextlib.suppress(HostGone):  # others have them soon
+            said = line.ask("flush", lsn=lsn, timeout_s=left, patience_s=left, names=mine)
+            done.update(said.head["names"])
+    return done

@@ -12,6 +12,7 @@ SMALLEST_MEMORY_MB = 1024
 LARGEST_MEMORY_MB = 8192
 NEVER = "2147483647"
 TASK_FAILURES = 4  # Spark's own number on clusters
+FACTORY_DAEMON = "headwater.kernel.factory_daemon"  # has a factory's modules loaded
 
 
 def default_memory_mb() -> int:
@@ -82,7 +83,8 @@ def spark_settings(settings: Settings) -> dict[str, str]:
     }
     if master.startswith("local"):
         cores = {"spark.default.parallelism": str(core_count(master))}
-        confs = {**confs, **LOCAL, **cores}
+        daemon = {"spark.python.daemon.module": FACTORY_DAEMON} if factory_slots(settings) else {}
+        confs = {**confs, **LOCAL, **cores, **daemon}
     return {**confs, **settings.spark}
 
 

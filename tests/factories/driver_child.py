@@ -9,6 +9,7 @@ token, its time and its rows; `compare` inserts no more, and checks the log and 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -55,16 +56,16 @@ def compare(db: headwater.Database, log: Path, seconds: Path) -> dict[str, objec
 def main(folder: str, log: str, act: str) -> None:
     """One life."""
     lives, seconds = Path(log).with_suffix(".lives"), Path(log).with_suffix(".seconds")
-    number = int(lives.read_text()) if lives.exists() else 0
+    killed = [int(pid) for pid in lives.read_text().split()] if lives.exists() else []
     if act == "feed":
-        lives.write_text(str(number + 1))
+        lives.write_text(" ".join(map(str, [*killed, os.getpid()])))
         with load.connected(folder) as db:
             load.create(db)
             feed(db, Path(log), seconds)
         return
-    with nothing_left(), load.connected(folder) as db:
+    with nothing_left(*killed), load.connected(folder) as db:
         results = compare(db, Path(log), seconds)
-    print(json.dumps({"kills": number, "results": results}))
+    print(json.dumps({"kills": len(killed), "results": results}))
 
 
 if __name__ == "__main__":

@@ -87,12 +87,16 @@ def finish(db: headwater.Database, end: int) -> None:
 
 
 class Feeder:
-    """Inserts second after second in a thread, until it is told to stop."""
+    """Inserts second after second in a thread, until it is told to stop; at most up to a bound, if set.
+
+    Whoever disturbs it moves the bound on, so that a slow machine does not get more to compare in the end.
+    """
 
     def __init__(self, db: headwater.Database, first: int = 0, written: Path | None = None) -> None:
         """`written`: where the second is noted before it is inserted."""
         self._db, self._written = db, written
         self.second = first
+        self.until: int | None = None
         self.error: BaseException | None = None
         self.turn = threading.Lock()  # held by who wants no rows to come
         self._stop = threading.Event()
@@ -108,6 +112,8 @@ class Feeder:
     def _run(self) -> None:
         try:
             while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+                if self.until is not None and self.second >= self.until:
+                    continue
                 if self._written is not None:
                     self._written.with_suffix(".new").write_text(str(self.second))
                     self._written.with_suffix(".new").rename(self._written)
@@ -129,6 +135,45 @@ class Feeder:
         if self.error is not None:
             raise self.error
         return self.second
+
+
+class Witness:
+    """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3)."""
+
+    VIEWS = ("seen_rows", "seen_keys")
+
+    def __init__(self, db: headwater.Database) -> None:
+        self._db = db
+        self.rows = self.reads = 0
+        self.error: BaseException | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="witness")
+
+    def __enter__(self) -> Witness:
+        self._db.sql("CREATE STREAMING TABLE seen (ts INT, k INT) TIMESTAMP BY ts")
+        self._db.sql("CREATE VIEW seen_rows AS SELECT count(*) n, max(ts) last FROM seen")
+        self._db.sql("CREATE VIEW seen_keys AS SELECT k, count(*) n FROM seen GROUP BY k")
+        self._thread.start()
+        return self
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+                self._db.insert("seen", [(self.rows, self.rows % 3)])
+                self.rows += 1
+                ((count, last),) = self._db.sql("SELECT n, last FROM seen_rows").rows()
+                keys = sum(row[0] for row in self._db.sql("SELECT n FROM seen_keys").rows())
+                assert (count, last, keys) == (self.rows, self.rows - 1, self.rows)
+                self.reads += 2
+        except BaseException as error:
+            self.error = error
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(PATIENCE_S)
+        if self.error is not None:
+            raise self.error
+        assert not self._thread.is_alive(), "a read hangs"
 
 
 def results_of(db: headwater.Database, name: str) -> Results:
@@ -184,11 +229,11 @@ def _difference(name: str, found: list[Any], wanted: list[Any]) -> str:
 
 def _check_window(found: Results, end: int) -> None:
     """By brute force: what both databases have in common is not wrong in both."""
-    rows = [row for second in range(end) for row in rows_of("a", second)]
     assert [time for time, _, _ in found] == list(range(2, end + 1, 2))
     for time, _, shown in found:
         groups: dict[str, list[int]] = {}
-        for _, key, value in (row for row in rows if time - 5 <= row[0] <= time):
+        seconds = range(max(time - 5, 0), min(time + 1, end))
+        for _, key, value in (row for second in seconds for row in rows_of("a", second)):
             groups.setdefault(key, []).append(value)
         made = [(k, len(v), sum(v), max(v), time) for k, v in groups.items()]
         assert shown == sorted(map(str, made)), time
@@ -197,6 +242,7 @@ def _check_window(found: Results, end: int) -> None:
 def _check_updates(db: headwater.Database, end: int) -> None:
     """A row gives a result at most once, no key goes back, each ends with its newest row."""
     rows = [row for second in range(end) for row in rows_of("p", second)]
+    there = set(rows)
     every = [
         row for out in db.subscribe("every", after="earliest", timeout=0.3) for row in out.rows()
     ]
@@ -204,7 +250,7 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     last: dict[str, int] = {}
     for out in db.subscribe("newest", after="earliest", timeout=0.3):
         for key, ts, value, time in out.rows():
-            assert (ts, key, value) in rows
+            assert (ts, key, value) in there
             assert time == ts > last.get(key, -1)
             last[key] = ts
     newest = {k: (k, ts, v, ts) for ts, k, v in rows}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -84,3 +85,16 @@ def test_an_error_of_python_is_named() -> None:
     assert type(again) is errors.Error
     assert again.message == "ZeroDivisionError: division by zero"
     assert type(error_from_json({"type": "socket", "message": "m"})) is errors.Error
+
+
+def test_a_stranger_cannot_make_room_for_as_much_as_he_likes() -> None:
+    """A hello has a bound: its length is read before anybody knows who sent it."""
+    near, far = socket.socketpair()
+    with near, far:
+        for head, body in ((1 << 31, 0), (10, 1 << 62)):
+            far.sendall(struct.pack("<IQ", head, body))
+            with pytest.raises(ValueError, match="a frame of"):
+                received(near, 1 << 16)
+        far.sendall(struct.pack("<IQ", 2, 0) + b"[]")
+        with pytest.raises(ValueError, match="no object"):
+            received(near, 1 << 16)

@@ -105,6 +105,33 @@ def test_the_end_is_told_once_also_if_both_ends_notice() -> None:
     assert ends == [1]
 
 
+def test_what_waits_for_a_worker_is_not_done_after_the_end() -> None:
+    """Another life of the factory may be in its place by then."""
+    near, far = socket.socketpair()
+    asker, line = Line(near, "far", 1, lambda: None), Line(far, "near", 1, lambda: None)
+    busy, free = threading.Event(), threading.Event()
+    done: list[str] = []
+
+    def append(frame: Frame) -> None:
+        busy.set()
+        assert free.wait(PATIENCE_S)
+        done.append(frame.head["what"])
+
+    line.on("append", append)
+    _serve(line)
+    asker.tell("append", what="under way")
+    asker.tell("append", what="waiting")
+    assert busy.wait(PATIENCE_S)
+    until(lambda: line._jobs.qsize() == 1)
+    workers = [t for t in threading.enumerate() if t.name == "headwater-near-0"]
+    line.close()
+    free.set()
+    for worker in workers:
+        worker.join(PATIENCE_S)
+    asker.close()
+    assert done == ["under way"]
+
+
 def test_a_question_that_takes_too_long_is_given_up(ends: tuple[Line, Line]) -> None:
     near, far = ends
     free = threading.Event()

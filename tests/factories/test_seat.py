@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,12 +11,16 @@ from typing import Any, cast
 
 import pytest
 
+from headwater.engine.elsewhere import HostGone
+from headwater.engine.query import ContinuousQuery
 from headwater.factories.frames import Frame
 from headwater.factories.line import Line
-from headwater.factories.seat import Seat
+from headwater.factories.process import TaskProcess
+from headwater.factories.seat import Lent, Seat
 from headwater.storage.streaming.seen import EVERYTHING, Needs
 from headwater.storage.streaming.table import StreamingTable
 from tests.crash.stream_store import Opened, rows_of
+from tests.harness.patience import PATIENCE_S
 
 
 class FactoryLine:
@@ -23,9 +29,11 @@ class FactoryLine:
     def __init__(self) -> None:
         self.told: list[str] = []
         self.meanwhile = lambda: None
+        self.works: dict[str, Any] = {}
+        self.ended = threading.Event()
 
-    def on(self, *_arguments: object, **_keywords: object) -> None:
-        pass
+    def on(self, kind: str, work: Any, **_keywords: object) -> None:
+        self.works[kind] = work
 
     def tell(self, kind: str, **_head: Any) -> None:
         self.told.append(kind)
@@ -51,7 +59,7 @@ def seated(opened: Opened) -> tuple[Seat, FactoryLine, StreamingTable]:
     engine = SimpleNamespace(let_go_of=lambda _table: None)
     context = cast(Any, SimpleNamespace(streams=opened.store, engine=engine))
     seat, line, table = Seat(1, context), FactoryLine(), opened.create("s")
-    seat.prepare(cast(Line, line), 1, opened.store.durable_lsn)
+    seat.prepare(cast(Line, line), TaskProcess(None), opened.store.durable_lsn)
     seat.line = cast(Line, line)
     seat.follow(table)
     return seat, line, table
@@ -68,7 +76,6 @@ def test_all_rows_stay_while_a_query_moves(opened: Opened) -> None:
         seat._need(told)
         assert seat.needs_of(number) == EVERYTHING
     assert seat.needs_of(number) == Needs(50, None, None)
-    assert seat.moves == 2
     seat.forget_all()
     assert seat.needs_of(number) is None
 
@@ -107,4 +114,100 @@ def test_what_is_said_of_a_forgotten_table_does_nothing(opened: Opened) -> None:
     seat._folded(Frame({"kind": "folded", "table": number, "sequence": 5}))
     seat._folded(Frame({"kind": "folded", "table": number, "sequence": None}))
     assert table.folded_by == {}  # its last view has left
+    seat.forget_all()
+
+
+def lent_query(seat: Seat, line: FactoryLine) -> tuple[Lent, list[str]]:
+    """A query that is lent to a life of the factory, and what was done with its results."""
+    done: list[str] = []
+    sink = SimpleNamespace(recover=lambda: done.append("recover"), last=lambda: None)
+    query = ContinuousQuery.__new__(ContinuousQuery)
+    query.name, query.sink, query.tables = "q", cast(Any, sink), []
+    lent = seat.lent["q"] = Lent(seat, cast(Line, line), query, 7)
+    return lent, done
+
+
+def test_an_older_life_of_a_factory_is_not_heard(opened: Opened) -> None:
+    """What it had sent before it ended may be served after another life has taken the query over."""
+    seat, old, table = seated(opened)
+    asked = Frame({"kind": "recover", "query": 7})
+    _, done = lent_query(seat, old)
+    old.works["recover"](asked)
+    assert done == ["recover"]
+    seat.forget_all()
+    new = FactoryLine()
+    seat.prepare(cast(Line, new), TaskProcess(None), opened.store.durable_lsn)
+    seat.line = cast(Line, new)
+    seat.follow(table)
+    lent, done = lent_query(seat, new)
+    for kind in ("recover", "last", "append", "results"):
+        with pytest.raises(HostGone):
+            old.works[kind](Frame({"kind": kind, "query": 7, "results": [], "since": None}))
+    assert done == []
+    new.works["recover"](asked)
+    assert done == ["recover"]
+    lent.end()
+    with pytest.raises(HostGone):
+        new.works["recover"](asked)
+    number = table.definition.id
+    old.works["needs"](Frame({"kind": "needs", "table": number, "needs": [9, None, None]}))
+    old.works["reads"](Frame({"kind": "reads", "lsn": 1 << 40}))
+    assert seat.needs_of(number) == EVERYTHING
+    assert (seat.reads_from or 0) < 1 << 40
+    seat.forget_all()
+
+
+def test_an_older_life_holds_no_table(opened: Opened) -> None:
+    seat, line, _ = seated(opened)
+    held: list[str] = []
+
+    @contextlib.contextmanager
+    def hold(_names: object) -> Iterator[Any]:
+        held.append("taken")
+        if len(held) > 2:
+            seat.forget_all()  # it ends while it waits for the table
+        yield SimpleNamespace(relations={}, versions={})
+        held.append("let go")
+
+    cast(Any, seat.context).held = hold
+    token = line.works["hold"](Frame({"kind": "hold", "names": ["t"]})).head["token"]
+    line.works["let_go"](Frame({"kind": "let_go", "token": token}))
+    assert held == ["taken", "let go"]
+    with pytest.raises(HostGone):
+        line.works["hold"](Frame({"kind": "hold", "names": ["t"]}))
+    assert held == ["taken", "let go", "taken", "let go"]
+    assert seat._held == {}
+
+
+def test_who_hears_the_factory_never_waits_for_who_tells_it_something(opened: Opened) -> None:
+    """A factory may be too busy telling to listen: both would wait for ever."""
+    seat, line, table = seated(opened)
+    number = table.definition.id
+    telling, free = threading.Event(), threading.Event()
+
+    def full(kind: str, **_head: Any) -> None:
+        telling.set()
+        assert free.wait(PATIENCE_S)
+
+    line.tell = full  # type: ignore[method-assign]
+    table.insert(rows_of([1]).to_batches()[0])  # type: ignore[union-attr]
+    table.seal()
+    teller = threading.Thread(target=seat.tell_image, args=(table,))
+    teller.start()
+    assert telling.wait(PATIENCE_S)
+    heard = threading.Event()
+
+    def hear() -> None:
+        line.works["needs"](Frame({"kind": "needs", "table": number, "needs": [9, None, None]}))
+        line.works["folded"](Frame({"kind": "folded", "table": number, "sequence": 1}))
+        line.works["image"](Frame({"kind": "image", "table": number, "version": 0}))
+        heard.set()
+
+    hearer = threading.Thread(target=hear)
+    hearer.start()
+    was_heard = heard.wait(PATIENCE_S / 4)
+    free.set()
+    for thread in (teller, hearer):
+        thread.join(PATIENCE_S)
+    assert was_heard
     seat.forget_all()

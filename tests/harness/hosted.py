@@ -1,7 +1,7 @@
 """Where the queries of a test live: in this process, or in a factory, which is a Spark task.
 
 Most tests that are about what queries say have them in a factory (HOSTED), and a statement that makes a query
-returns once a task has it: else the tests would end before Spark has started one, and never see it. The others
+returns once a task has it: else the tests would end before Spark has started one, and never see it. Others
 have them in this process, and so do tests marked `here`, which look inside them. HEADWATER_FACTORIES in the
 environment decides for all tests that are not marked; `make test-hosted` and `make test-here` set it.
 

@@ -1,4 +1,4 @@
-"""The oracle of circuits (4/10): random queries over tables whose rows come and go equal DuckDB after each step.
+"""The oracle of circuits: random queries over tables whose rows come and go equal DuckDB after each step.
 
 No Spark and no database: the planner, the compiler and the operators alone. What Spark makes of the same
 views, with restarts and in factories, is in test_kept_views.py.

@@ -141,7 +141,9 @@ class QueryMaker:
         shown += [f"{b}.{name}" for name, _ in right.columns]
         items = ", ".join(f"{c} AS {n}" for c, n in zip(shown, names, strict=True))
         types = [type_ for _, type_ in (*left.columns, *right.columns)]
-        text = f"SELECT {items} FROM ({left.text}) {a} {kind} ({right.text}) {b} ON {' AND '.join(on)}"
+        text = (
+            f"SELECT {items} FROM ({left.text}) {a} {kind} ({right.text}) {b} ON {' AND '.join(on)}"
+        )
         return Part(text, tuple(zip(names, types, strict=True)))
 
     def _keys(self, left: Part, a: str, right: Part, b: str) -> list[str]:
@@ -240,7 +242,11 @@ class QueryMaker:
     def _over(self, depth: int) -> Part:
         self._used("window function")
         part, alias = self.query(depth), self._alias()
-        by, order, number = self.random.choice(part.columns)[0], self._total_order(part), self._name()
+        by, order, number = (
+            self.random.choice(part.columns)[0],
+            self._total_order(part),
+            self._name(),
+        )
         over = f"(PARTITION BY {by} ORDER BY {order})"
         calls = [(f"row_number() OVER {over}", INT), (f"rank() OVER {over}", INT)]
         calls += [(f"count(*) OVER (PARTITION BY {by})", INT)]
