@@ -2,30 +2,35 @@
 
 Owns: the rows, the slot of each key, and which live rows have it. A row that is taken back is found by a hash
 of all its columns and compared bit for bit. Keys are equal as Spark groups them: NULL equals NULL, NaN equals
-NaN, −0.0 equals 0.0; an operator that means otherwise leaves such rows out. Must never: promise an order of
-the rows of a key other than that in which they came.
+NaN, −0.0 equals 0.0; an operator that means otherwise leaves such rows out. Without keys all have one slot.
+A row may bear a mark, a number for its operator to use. Must never: promise an order of the rows of
+a key other than that in which they came.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.errors import NotSupportedError
-from headwater.fold.columns import Column, Slots, kind_of, size_of
+from headwater.fold.codes import IntegerCodes
+from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector, size_of
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes
-from headwater.operators.equality import same_rows
+from headwater.operators.flat import flat, flat_type
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
-from headwater.operators.vectors import Growing
+from headwater.operators.vectors import Growing, distinct
 
 LEAST_DEAD = 1 << 12  # so many dead rows are left in any case
+FEW = 1 << 10  # rows of the same keys that are compared in any case to find those that go …
+FEW_EACH = 4  # … and so many for each of them; beyond it rows are found by a hash
 
 
 @dataclass(frozen=True)
@@ -36,20 +41,42 @@ class Arranged:
     went: (
         Slots  # numbers of the rows that were taken back; they are dead now, and can still be taken
     )
-    touched: Slots  # the slots of the keys of both, each once
+    slots: Slots  # of both
+
+    @cached_property
+    def touched(self) -> Slots:
+        """The slots of the keys of both, each once."""
+        return distinct(self.slots)
 
 
 class Arrangement:
     """Rows of one schema by key."""
 
-    def __init__(self, schema: pa.Schema, keys: Sequence[str]) -> None:
+    def __init__(
+        self,
+        schema: pa.Schema,
+        keys: Sequence[str],
+        marked: bool = False,
+        forgets_keys: bool = False,
+        hashed: bool = False,
+    ) -> None:
+        """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew;
+        `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell."""
         self.schema, self.keys = schema, tuple(keys)
-        self.rows = RowStore(schema)
-        self.lookup = Lookup([schema.field(name).type for name in keys])
-        self._slots = Growing(np.int64)  # by row number
-        self._by_key = Index()
-        self._by_hash: Index | None = None  # made when the first row is taken back
+        self._marked, self._forgets_keys, self._hashed = marked, forgets_keys, hashed
+        self.generation = 0  # rises when rows get other numbers
         self._beside: list[Growing] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self.rows = RowStore(self.schema)
+        self.lookup = Lookup([flat_type(self.schema.field(name).type) for name in self.keys])
+        self._slots = Growing(np.int64)  # by row number
+        self._marks = Growing(np.int64)  # by row number
+        self._by_key = Index()  # stays empty without keys
+        self._by_hash = (
+            _ByHash() if self._hashed else None
+        )  # or made when keys do not tell rows apart
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -58,89 +85,161 @@ class Arrangement:
     def nbytes(self) -> int:
         """How much memory is held."""
         hashed = 0 if self._by_hash is None else self._by_hash.nbytes
-        index = self._by_key.nbytes + hashed + self._slots.nbytes
+        index = self._by_key.nbytes + hashed + self._slots.nbytes + self._marks.nbytes
         beside = sum(size_of(vector.values) for vector in self._beside)
         return self.rows.nbytes + self.lookup.nbytes + index + beside
 
     def beside(self, dtype: Any) -> Growing:
         """A vector of one value per row number, for its owner to set; a row begins with 0."""
         vector = Growing(dtype)
-        vector.append(np.zeros(self.rows.next, dtype))
+        vector.filled(self.rows.next, 0)
         self._beside.append(vector)
         return vector
 
+    @property
+    def marks(self) -> Vector:
+        """The marks by row number, 0 at first; to be written to."""
+        return self._marks.values
+
     def slot_of(self, numbers: Slots) -> Slots:
         """The slots of rows."""
-        return self._slots.values[numbers]
+        return self._slots.values[numbers] if self.keys else np.zeros(len(numbers), np.int64)
 
-    def apply(self, changes: Changes) -> Arranged:
-        """Takes in a batch of changes; raises if a row is taken back that is not there."""
-        self._make_room()
-        came = self._add(changes.coming)
-        went = self._remove(changes.going) if not changes.only_come else _NONE
+    def apply(self, changes: Changes, marks: Slots | None = None) -> Arranged:
+        """Takes in a batch of changes; raises if a row is taken back that is not there.
+
+        `marks`: one for each of the changes; those of rows that go are not looked at.
+        """
+        self.make_room()
+        came = self.add(changes.coming)
+        if marks is not None:
+            self.marks[came] = marks[changes.signs > 0]
+        went = self._remove(changes.going) if not changes.only_come else NO_ROWS
         slots = np.concatenate([self.slot_of(came), self.slot_of(went)])
-        return Arranged(came[self.rows.alive[came]] if len(went) else came, went, np.unique(slots))
+        return Arranged(came[self.rows.alive[came]] if len(went) else came, went, slots)
 
-    def _add(self, rows: pa.Table) -> Slots:
-        slots = self.lookup.slots(_columns(rows, self.keys), rows.num_rows)
+    def add(self, rows: pa.Table) -> Slots:
+        """Rows come; gives their numbers."""
         numbers = self.rows.append(rows)
-        self._slots.append(slots)
+        self._place(rows, numbers)
+        if self._marked:
+            self._marks.filled(self.rows.next, 0)
         for vector in self._beside:
-            vector.append(np.zeros(len(numbers), vector.values.dtype))
-        self._by_key.add(slots, numbers)
+            vector.filled(self.rows.next, 0)
         if self._by_hash is not None:
-            self._by_hash.add(_hashes(rows), numbers)
+            self._by_hash.add(rows, numbers, self.rows.alive)
         return numbers
 
+    def _place(self, rows: pa.Table, numbers: Slots) -> None:
+        """New rows get their slots."""
+        if self.keys:
+            slots = self.lookup.slots(_columns(rows, self.keys), rows.num_rows)
+            self._slots.append(slots)
+            self._by_key.add(slots, numbers, self.rows.alive)
+
     def _remove(self, rows: pa.Table) -> Slots:
-        if self._by_hash is None:
-            self._by_hash = Index()
-            everything = np.flatnonzero(self.rows.alive)
-            self._by_hash.add(_hashes(self.rows.take(everything)), everything)
-        places, numbers = self._by_hash.find(_hashes(rows))
-        alive = self.rows.alive[numbers]
-        places, numbers = places[alive], numbers[alive]
-        same = same_rows(rows.take(pa.array(places)), self.rows.take(numbers))
-        found = _paired(places[same], numbers[same], rows.num_rows)
-        self.rows.kill(found)
+        found = self.remove(rows)
+        assert (found >= 0).all(), "a row is taken back that is not there"
         return found
 
-    def _make_room(self) -> None:
+    def remove(self, rows: pa.Table) -> Slots:
+        """Rows go; gives their numbers, −1 for those that are not there."""
+        found = self._found_by_key(rows) if self._by_hash is None else None
+        if found is None:
+            found = self._found_by_hash(rows)
+        self.kill(found[found >= 0])
+        return found
+
+    def _found_by_key(self, rows: pa.Table) -> Slots | None:
+        """Live rows that equal these, if so few rows have their keys that all of them can be compared."""
+        if not self.keys:
+            return None
+        slots = self.lookup.find(_columns(rows, self.keys), rows.num_rows)
+        if self._by_key.count(slots) > FEW + FEW_EACH * rows.num_rows:
+            return None
+        return self._compared(rows, *self.matches(slots))
+
+    def _found_by_hash(self, rows: pa.Table) -> Slots:
+        """Live rows that equal these: no more are looked at, however many equal ones there are."""
+        alive = self.rows.alive
+        if self._by_hash is None:
+            self._by_hash = _ByHash()
+            self._by_hash.add(self.rows.table(), np.flatnonzero(alive), alive)
+        places, numbers = self._by_hash.pop(rows, alive)
+        given = self.rows.take(numbers)
+        if len(numbers) == rows.num_rows and same_rows(rows.take(pa.array(places)), given).all():
+            return numbers
+        self._by_hash.add(given, numbers, alive)  # different rows have one hash
+        return self._compared(rows, *self._by_hash.find(rows, alive))
+
+    def _compared(self, rows: pa.Table, places: Slots, numbers: Slots) -> Slots:
+        """Of pairs of a place among the rows and a live row, one that is equal for each place."""
+        same = same_rows(rows.take(pa.array(places)), self.rows.take(numbers))
+        return _paired(places[same], numbers[same], rows.num_rows)
+
+    def kill(self, numbers: Slots) -> None:
+        """Live rows go, by their numbers."""
+        self.rows.kill(numbers)
+
+    def make_room(self) -> None:
         """Dead rows go once they are the most."""
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
         alive = self.rows.alive.copy()
-        new = self.rows.compact()
-        for vector in (self._slots, *self._beside):
+        self.generation += 1
+        self.rows.compact()
+        numbers = np.arange(len(self.rows))
+        if self._marked:
+            self._marks = Growing(np.int64, self._marks.values[alive])
+        for vector in self._beside:
             vector.keep(alive)
-        self._by_key.renumber(new)
         if self._by_hash is not None:
-            self._by_hash.renumber(new)
+            self._by_hash = _ByHash()
+            self._by_hash.add(self.rows.table(), numbers, self.rows.alive)
+        if not self.keys:
+            return
+        slots = self._slots.values[alive]
+        if self._forgets_keys:
+            kept, slots = np.unique(slots, return_inverse=True)
+            self.lookup.keep(kept)
+        self._slots, self._by_key = Growing(np.int64, slots), Index()
+        self._by_key.add(slots, numbers, self.rows.alive)
 
     def forget(self) -> Slots | None:
         """Keys without rows go once they are the most; by old slot the new one, −1 if it is gone."""
-        if len(self.lookup) <= 2 * len(self.rows) + LEAST_DEAD:
+        if not self.keys or len(self.lookup) <= 2 * len(self.rows) + LEAST_DEAD:
             return None
-        live = np.unique(self._slots.values[self.rows.alive])
+        numbers = np.flatnonzero(self.rows.alive)
+        live = distinct(self._slots.values[numbers])
         new = np.full(len(self.lookup), -1, np.int64)
         new[live] = np.arange(len(live))
         self.lookup.keep(live)
         slots = new[self._slots.values]
-        self._slots.values[:] = slots
-        self._by_key = Index()
-        numbers = np.flatnonzero(self.rows.alive)
-        self._by_key.add(slots[numbers], numbers)
+        self._slots, self._by_key = Growing(np.int64, slots), Index()
+        self._by_key.add(slots[numbers], numbers, self.rows.alive)
         return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
         """The slots of keys, −1 for those that never came."""
-        return self.lookup.find([Column(key) for key in keys], row_count)
+        return self.lookup.find([flat(key, exact=False) for key in keys], row_count)
 
     def matches(self, slots: Slots) -> tuple[Slots, Slots]:
         """Pairs of a place among the given slots and the number of a live row that has that key."""
-        places, numbers = self._by_key.find(slots)
-        alive = self.rows.alive[numbers]
-        return (places, numbers) if alive.all() else (places[alive], numbers[alive])
+        for places, numbers in self.matches_in_pieces(slots, None):
+            return places, numbers
+        return NO_ROWS, NO_ROWS
+
+    def matches_in_pieces(self, slots: Slots, most: int | None) -> Iterator[tuple[Slots, Slots]]:
+        """The same, so many pairs at once at most."""
+        if self.keys:
+            yield from self._by_key.find(slots, self.rows.alive, most)
+            return
+        asking, numbers = np.flatnonzero(slots >= 0), np.flatnonzero(self.rows.alive)
+        count = len(asking) * len(numbers)
+        for start in range(0, count, max(count if most is None else most, 1)):
+            end = count if most is None else min(start + most, count)
+            places, inside = np.divmod(np.arange(start, end), len(numbers))
+            yield asking[places], numbers[inside]
 
     def of_slots(self, slots: Slots) -> Slots:
         """The numbers of the live rows that have one of these keys, in the order they came."""
@@ -148,63 +247,116 @@ class Arrangement:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        alive = self.rows.alive
-        return {
-            "rows": self.rows.state(),
-            "beside": [vector.values[alive] for vector in self._beside],
-        }
+        marks = self._marks.values[self.rows.alive] if self._marked else None
+        beside = [vector.values[self.rows.alive] for vector in self._beside]
+        return {"rows": self.rows.state(), "marks": marks, "beside": beside}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; rows and slots are numbered anew."""
-        beside = self._beside
-        self.__init__(self.schema, self.keys)  # type: ignore[misc]
-        store = RowStore(self.schema)
-        store.restore(state["rows"])
-        self._add(store.table())
-        self._beside = beside
-        for vector, values in zip(beside, state["beside"], strict=True):
-            vector.keep(slice(0, 0))
+        self._clear()
+        self.rows.restore(state["rows"])
+        rows, numbers = self.rows.table(), np.arange(len(self.rows))
+        self._place(rows, numbers)
+        if self._by_hash is not None:
+            self._by_hash.add(rows, numbers, self.rows.alive)
+        if self._marked:
+            self._marks = Growing(np.int64, state["marks"])
+        for vector, values in zip(self._beside, state["beside"], strict=True):
+            vector.keep(NO_ROWS)
             vector.append(values)
 
 
-_NONE: Slots = np.empty(0, np.int64)
+class _ByHash:
+    """Which rows have a hash."""
+
+    def __init__(self) -> None:
+        self._codes = IntegerCodes()
+        self._index = Index()
+
+    @property
+    def nbytes(self) -> int:
+        return self._codes.nbytes + self._index.nbytes
+
+    def add(self, rows: pa.Table, numbers: Slots, alive: Vector) -> None:
+        self._index.add(self._codes.codes(_hashes(rows)), numbers, alive)
+
+    def pop(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
+        """Pairs of a place among the rows and the number of a live row of the same hash, which leaves."""
+        codes = self._codes.find(_hashes(rows))
+        slots, places, counts = np.unique(codes[codes >= 0], return_index=True, return_counts=True)
+        which, numbers = self._index.pop(slots, counts, alive)
+        return np.flatnonzero(codes >= 0)[places[which]], numbers
+
+    def find(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
+        """The same pairs, all of them; the rows stay."""
+        for places, numbers in self._index.find(self._codes.find(_hashes(rows)), alive):
+            return places, numbers
+        return NO_ROWS, NO_ROWS
+
+
+NO_ROWS: Slots = np.empty(0, np.int64)
 
 
 def _columns(rows: pa.Table, names: Sequence[str]) -> list[Column]:
-    return [Column(rows.column(name)) for name in names]
+    return [flat(rows.column(name), exact=False) for name in names]
 
 
-def is_hashed(type_: pa.DataType) -> bool:
-    """Whether a column of a type has its say in the hash of a row."""
-    try:
-        kind_of(type_)
-    except NotSupportedError:
-        return False
-    return True
+def _hashes(rows: pa.Table) -> Vector:
+    columns = [_exact(flat(column, exact=True)) for column in rows.columns]
+    return hashes_of(columns, rows.num_rows).view(np.int64)
 
 
-def _hashes(rows: pa.Table) -> Slots:
-    hashed = [column for column in rows.columns if is_hashed(column.type)]
-    return hashes_of([_array(column) for column in hashed], rows.num_rows).view(np.int64)
+def _exact(column: Column) -> pa.Array:
+    """Floats as their bits: −0.0 is not hashed as 0.0."""
+    if column.kind != FLOAT:
+        return column.array
+    return column.array.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
 
 
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    return Column(column).array
+def same_rows(left: pa.Table, right: pa.Table) -> Vector:
+    """Which rows are equal, bit for bit."""
+    same = np.ones(left.num_rows, np.bool_)
+    for mine, theirs in zip(left.columns, right.columns, strict=True):
+        one, other = flat(mine, exact=True), flat(theirs, exact=True)
+        values = _same_values(one, other)
+        if one.valid is not None or other.valid is not None:
+            nulls, others = _nulls(one), _nulls(other)
+            values = np.where(nulls | others, nulls == others, values)
+        same &= values
+    return same
+
+
+def _same_values(one: Column, other: Column) -> Vector:
+    """Which values are the same; what stands at a NULL is arbitrary."""
+    if one.kind == OBJECT:
+        return pc.equal(one.array, other.array).fill_null(False).to_numpy(zero_copy_only=False)
+    if one.kind == FLOAT:
+        return one.values.view(np.int64) == other.values.view(np.int64)
+    return one.values == other.values
+
+
+def _nulls(column: Column) -> Vector:
+    return np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
 
 
 def _paired(places: Slots, numbers: Slots, count: int) -> Slots:
-    """One row for each place, none twice: equal rows get their candidates in turn."""
+    """One row for each place, none twice: equal rows get their candidates in turn; −1 if none is left."""
+    found = np.full(count, -1, np.int64)
+    if not len(places):
+        return found
     order = np.lexsort((numbers, places))
     places, numbers = places[order], numbers[order]
     counts = np.bincount(places, minlength=count)
-    assert counts.all(), "a row is taken back that is not there"
+    asking = np.flatnonzero(counts)
+    counts = counts[asking]
     starts = np.cumsum(counts) - counts
     classes = numbers[starts]  # equal rows have the same candidates, so the same first one
     by_class = np.argsort(classes, kind="stable")
     sorted_classes = classes[by_class]
     first = np.concatenate([[True], sorted_classes[1:] != sorted_classes[:-1]])
-    begins = np.maximum.accumulate(np.where(first, np.arange(count), 0))
-    turns = np.empty(count, np.int64)
-    turns[by_class] = np.arange(count) - begins
-    assert (turns < counts).all(), "a row is taken back that is not there"
-    return numbers[starts + turns]
+    begins = np.maximum.accumulate(np.where(first, np.arange(len(asking)), 0))
+    turns = np.empty(len(asking), np.int64)
+    turns[by_class] = np.arange(len(asking)) - begins
+    there = turns < counts
+    found[asking[there]] = numbers[(starts + turns)[there]]
+    return found

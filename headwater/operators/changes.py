@@ -54,6 +54,17 @@ class Changes:
         """The same signs over other columns of the same rows."""
         return Changes(rows, self.signs)
 
+    def in_one_piece(self) -> Changes:
+        """The same, each column in one piece: rows are taken from it fast."""
+        pieces = max((column.num_chunks for column in self.rows.columns), default=1)
+        return self if pieces == 1 else self.with_rows(self.rows.combine_chunks())
+
+    def renamed(self, schema: pa.Schema) -> Changes:
+        """The same columns under the names of a schema."""
+        if self.rows.schema.equals(schema):
+            return self
+        return self.with_rows(pa.Table.from_arrays(self.rows.columns, schema=schema))
+
     def taken(self, places: Slots) -> Changes:
         """Some of them, by their places."""
         return Changes(self.rows.take(pa.array(places)), self.signs[places])

@@ -29,10 +29,10 @@ from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Grouper
 from headwater.fold.columns import Column, Slots, Vector, columns_of
 from headwater.fold.lookup import Lookup
-from headwater.operators.arrangement import LEAST_DEAD, Arrangement
+from headwater.operators.arrangement import LEAST_DEAD, Arrangement, same_rows
 from headwater.operators.changes import Changes, Signs, come, go, nothing, together
 from headwater.operators.distinct_pairs import DistinctPairs
-from headwater.operators.equality import one_array, same_rows
+from headwater.operators.flat import whole
 from headwater.operators.folded import FoldedGroups, MomentPart
 from headwater.operators.group_aggregates import GroupAggregate, RowFunction, row_function_of
 from headwater.operators.grouped_rows import GroupedRows
@@ -277,7 +277,7 @@ class GroupRows(Operator):
                 columns[number] = column
         for place, (number, _, _) in enumerate(plan.by_rows):
             assert by_rows is not None
-            columns[number] = one_array(by_rows.column(place))
+            columns[number] = whole(by_rows.column(place))
         every = [*self._lookup.keys(slots), *columns]
         return pa.Table.from_arrays(
             [_cast(column, field.type) for column, field in zip(every, self.schema, strict=True)],
@@ -402,7 +402,7 @@ class GroupRows(Operator):
             "owed": {
                 "slots": places[self._owed.slots],
                 "there": self._owed.there,
-                "columns": [one_array(column) for column in self._owed.rows.columns],
+                "columns": [whole(column) for column in self._owed.rows.columns],
             },
         }
 

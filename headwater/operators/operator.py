@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.operators.changes import Changes
+from headwater.operators.changes import Changes, nothing
 
 
 class Operator(ABC):
@@ -25,6 +25,10 @@ class Operator(ABC):
     @abstractmethod
     def apply(self, *inputs: Changes) -> Changes:
         """The changes of the output that changes of the inputs make; all inputs at once."""
+
+    def begin(self) -> Changes:
+        """What comes out before anything came in: the row of a grouping without keys, say."""
+        return nothing(self.schema)
 
     @property
     def nbytes(self) -> int:

@@ -8,6 +8,7 @@ Must never: change a row, or a number except in `compact`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from headwater.fold.columns import Slots, Vector
 from headwater.operators.vectors import Growing
 
 PIECE_ROWS = 1 << 16  # pieces are not put together beyond it
+MOST_SHORT = 1 << 16  # so many pieces are numbered by 16 bits
 
 
 class RowStore:
@@ -85,24 +87,36 @@ class RowStore:
         if not len(numbers):
             rows = self.schema.empty_table()
             return rows if names is None else rows.select(names)
-        places = np.searchsorted(self._starts, numbers, side="right") - 1
-        first = int(places[0])
-        if (places == first).all():
-            return self._piece(first, names).take(pa.array(numbers - self._starts[first]))
-        order = np.argsort(places, kind="stable")
-        ends = np.flatnonzero(np.diff(places[order])) + 1
-        parts = []
-        for run in np.split(order, ends):
-            piece = int(places[run[0]])
-            inside = pa.array(numbers[run] - self._starts[piece])
-            parts.append(self._piece(piece, names).take(inside))
+        pieces = self._pieces_of(numbers)
+        if (pieces[1:] >= pieces[:-1]).all():
+            return self._take_in_turn(numbers, pieces, names)
+        order = np.argsort(pieces, kind="stable")
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
-        return pa.concat_tables(parts).combine_chunks().take(pa.array(back))
+        taken = self._take_in_turn(numbers[order], pieces[order], names)
+        return taken.take(pa.array(back))
 
-    def _piece(self, number: int, names: Sequence[str] | None) -> pa.Table:
-        piece = self._pieces[number]
-        return piece if names is None else piece.select(names)
+    def order_of(self, numbers: Slots) -> Slots:
+        """An order in which these rows are taken with the least work."""
+        return np.argsort(self._pieces_of(numbers), kind="stable")
+
+    def _pieces_of(self, numbers: Slots) -> Vector:
+        """In which pieces rows stand, as integers so short that sorting them takes linear time."""
+        pieces = np.searchsorted(np.array(self._starts), numbers, side="right") - 1
+        return pieces.astype(np.uint16) if len(self._starts) < MOST_SHORT else pieces
+
+    def _take_in_turn(
+        self, numbers: Slots, pieces: Vector, names: Sequence[str] | None
+    ) -> pa.Table:
+        """Rows that stand one piece after the other."""
+        bounds = [0, *(np.flatnonzero(pieces[1:] != pieces[:-1]) + 1).tolist(), len(numbers)]
+        parts = []
+        for low, high in pairwise(bounds):
+            number = int(pieces[low])
+            inside = pa.array(numbers[low:high] - self._starts[number])
+            piece = self._pieces[number] if names is None else self._pieces[number].select(names)
+            parts.append(piece.take(inside))
+        return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
     def kill(self, numbers: Slots) -> None:
         """Rows die."""

@@ -72,7 +72,7 @@ class TopRows(Operator):
         arrived = moved[new[moved] > 0]
         minus = go(self._given_rows(gone, given[gone]))
         plus = come(self._given_rows(numbers[arrived], new[arrived]))
-        given[numbers], given[gone[len(left) :]] = new, 0
+        given[numbers] = new
         self._prune(numbers, new)
         return together([minus, plus], self.schema)
 

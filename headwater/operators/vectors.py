@@ -1,4 +1,4 @@
-"""Vectors that grow at their end."""
+"""Vectors that grow at their end, and the distinct values of short ones."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ LEAST_ROOM = 256
 class Growing:
     """A NumPy vector with room at its end."""
 
-    def __init__(self, dtype: Any) -> None:
-        self._room: Vector = np.empty(0, dtype)
-        self._count = 0
+    def __init__(self, dtype: Any, values: Vector | None = None) -> None:
+        """With the given values in it, which are its own from now on."""
+        self._room: Vector = np.empty(0, dtype) if values is None else values
+        self._count = len(self._room)
 
     def __len__(self) -> int:
         return self._count
@@ -36,6 +37,19 @@ class Growing:
         self.grow(self._count + len(values))
         self._room[self._count - len(values) : self._count] = values
 
+    def keep(self, kept: Vector) -> None:
+        """Only the values of these places stay, in their order."""
+        self._room = self.values[kept]
+        self._count = len(self._room)
+
+    def filled(self, count: int, value: Any) -> Vector:
+        """So many values at least, new ones being this one; what is in it then."""
+        before = self._count
+        if count > before:
+            self.grow(count)
+            self._room[before:count] = value
+        return self.values
+
     def grow(self, count: int) -> None:
         """So many values at least; what stands in new ones is arbitrary."""
         if count > len(self._room):
@@ -44,7 +58,10 @@ class Growing:
             self._room = wider
         self._count = max(self._count, count)
 
-    def keep(self, kept: Vector | slice) -> None:
-        """Only the values for which a condition holds stay."""
-        values = self.values[kept].copy()
-        self._room, self._count = values, len(values)
+
+def distinct(values: Vector) -> Vector:
+    """Each value once, in order; `np.unique` without an index hashes, which costs several times as much."""
+    ordered = np.sort(values)
+    return (
+        ordered[np.concatenate([[True], ordered[1:] != ordered[:-1]])] if len(values) else ordered
+    )

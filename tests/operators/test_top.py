@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections import defaultdict
@@ -38,13 +39,17 @@ def numbered(rows: list[Row], by: list[tuple[int, bool, bool]]) -> list[tuple[Ro
 def check_top(seed: int) -> None:
     rng = random.Random(seed)
     types = [rng.choice([pa.int64(), pa.string(), pa.float64()]), *rng.choices(ALL_TYPES, k=3)]
-    schema = pa.schema(list(zip("kabc", types, strict=True)))
+    schema = pa.schema([*zip("kabc", types, strict=True), ("u", pa.int64())])
     partition = rng.choice([[], ["k"], ["k", "c"]])
-    names = rng.sample(schema.names, rng.choice([0, 1, 1, 2]))
+    names = rng.sample("kabc", rng.choice([0, 1, 1, 2]))
     order = [(name, rng.random() < 0.5, rng.random() < 0.5) for name in names]
     limit, offset = rng.choice([None, 0, 1, 3, 10]), rng.choice([0, 0, 1, 4])
-    ties, number = rng.choice(TIES), rng.choice([None, "n"])
-    takes_back = rng.random() < 0.6
+    takes_back, duplicates = rng.random() < 0.6, rng.random() < 0.5
+    ties, number = rng.choice(TIES[duplicates:]), rng.choice([None, "n"])
+    unique = itertools.count()
+
+    def draw() -> Row:
+        return (*random_row(rng, schema)[:-1], 0 if duplicates else next(unique))
 
     def expected(rows: list[Row]) -> list[Row]:
         parts: dict[Any, list[Row]] = defaultdict(list)
@@ -62,7 +67,7 @@ def check_top(seed: int) -> None:
     def make() -> TopRows:
         return TopRows(schema, partition, order, limit, offset, ties, number, takes_back)
 
-    run(rng, make, schema, expected, takes_back, lambda: random_row(rng, schema))
+    run(rng, make, schema, expected, takes_back, draw, duplicates)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

@@ -1,0 +1,138 @@
+"""Rows that are equal as SQL groups them: how many of them each input has, and which one is shown.
+
+Owns: the slots of rows (NULL equals NULL, NaN equals NaN, −0.0 equals 0.0), counts by slot and input, and for
+each slot the row of the first input that came first, until its last equal has gone. Slots that nobody counts
+are forgotten once they are the most. Must never: be asked about slots of an earlier batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from headwater.fold.columns import Slots
+from headwater.fold.lookup import Lookup
+from headwater.operators.changes import Changes, Signs
+from headwater.operators.flat import flat, flat_type
+from headwater.operators.row_store import RowStore
+from headwater.operators.vectors import Growing
+
+LEAST_EMPTY = 1 << 12  # so many slots that nobody counts are left in any case
+
+
+@dataclass(frozen=True)
+class Touched:
+    """The slots that a batch of one input touched, each once."""
+
+    slots: Slots
+    which: Slots  # by row of the batch, the place of its slot among them
+    places: Slots  # of one row of each in the batch
+    before: Slots  # how many the input had
+    after: Slots
+
+
+class EqualRows:
+    """Counts of equal rows; columns go by their place."""
+
+    def __init__(self, schema: pa.Schema, input_count: int, shows: bool) -> None:
+        """`shows`: whether rows are kept to be shown."""
+        self.schema, self._shows = schema, shows
+        self.lookup = Lookup([flat_type(field.type) for field in schema])
+        self._counts = [Growing(np.int64) for _ in range(input_count)]  # by slot
+        self._shown = RowStore(schema)
+        self._numbers = Growing(np.int64)  # by slot: the row that is shown, −1 if none is
+        self._due = LEAST_EMPTY
+
+    @property
+    def nbytes(self) -> int:
+        """How much memory is held."""
+        counts = sum(count.nbytes for count in self._counts)
+        return self.lookup.nbytes + counts + self._shown.nbytes + self._numbers.nbytes
+
+    def make_room(self) -> None:
+        """To be called before a batch: slots may be numbered anew."""
+        if self._shown.dead_count >= max(len(self._shown), LEAST_EMPTY):
+            new = self._shown.compact()
+            numbers = self._numbers.values
+            self._numbers = Growing(np.int64, np.where(numbers < 0, -1, new[numbers]))
+        if len(self.lookup) < self._due or not len(self.schema):
+            return
+        size = len(self.lookup)
+        counts = [count.filled(size, 0) for count in self._counts]
+        kept = np.flatnonzero(np.logical_or.reduce([count > 0 for count in counts]))
+        if 2 * len(kept) <= size:
+            self.lookup.keep(kept)
+            self._counts = [Growing(np.int64, count[kept]) for count in counts]
+            if self._shows:
+                numbers = self._numbers.filled(size, -1)
+                self._numbers = Growing(np.int64, numbers[kept])
+        self._due = 2 * len(kept) + LEAST_EMPTY
+
+    def counts(self, number: int, slots: Slots) -> Slots:
+        """How many rows an input has of slots, 0 for those below 0."""
+        counts = self._counts[number].filled(len(self.lookup), 0)
+        return np.where(slots < 0, 0, counts[slots]) if len(counts) else np.zeros_like(slots)
+
+    def find(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
+        """The slots of rows, −1 for those that never came."""
+        return self.lookup.find([flat(column, exact=False) for column in columns], row_count)
+
+    def slots(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
+        """The slots of rows; those that never came get the next ones."""
+        return self.lookup.slots([flat(column, exact=False) for column in columns], row_count)
+
+    def change(
+        self, number: int, columns: Sequence[pa.Array | pa.ChunkedArray], signs: Signs
+    ) -> Touched:
+        """Takes in changes of an input."""
+        every = self.slots(columns, len(signs))
+        slots, places, which = np.unique(every, return_index=True, return_inverse=True)
+        counts = self._counts[number].filled(len(self.lookup), 0)
+        before = counts[slots]
+        after = before + np.bincount(which, weights=signs, minlength=len(slots)).astype(np.int64)
+        assert (after >= 0).all(), "a row is taken back that is not there"
+        counts[slots] = after
+        return Touched(slots, which, places, before, after)
+
+    def show(self, touched: Touched, changes: Changes) -> None:
+        """Slots of the first input that had no row show the first of those that came."""
+        numbers = self._numbers.filled(len(self.lookup), -1)
+        fresh = (touched.before == 0) & (touched.after > 0)
+        coming = np.flatnonzero(fresh[touched.which] & (changes.signs > 0))
+        which, first = np.unique(touched.which[coming], return_index=True)
+        rows = changes.rows.take(pa.array(coming[first]))
+        numbers[touched.slots[which]] = self._shown.append(rows)
+
+    def hide(self, touched: Touched) -> None:
+        """Slots of the first input that have no row any more show none."""
+        numbers = self._numbers.values
+        gone = touched.slots[(touched.before > 0) & (touched.after == 0)]
+        self._shown.kill(numbers[gone])
+        numbers[gone] = -1
+
+    def shown(self, slots: Slots) -> pa.Table:
+        """The rows that slots show, or showed until `hide`."""
+        return self._shown.take(self._numbers.values[slots])
+
+    def state(self) -> dict[str, Any]:
+        """What a snapshot needs."""
+        new = np.cumsum(self._shown.alive) - 1
+        numbers = self._numbers.values
+        shown = np.where(numbers < 0, -1, new[numbers]) if len(new) else numbers
+        return {
+            "keys": self.lookup.state(),
+            "counts": [count.filled(len(self.lookup), 0) for count in self._counts],
+            "shown": self._shown.state(),
+            "numbers": shown,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self.lookup.restore(state["keys"])
+        self._counts = [Growing(np.int64, count) for count in state["counts"]]
+        self._shown.restore(state["shown"])
+        self._numbers = Growing(np.int64, state["numbers"])

@@ -1,0 +1,50 @@
+"""INTERSECT and EXCEPT against counters."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+from headwater.operators import equal_rows
+from headwater.operators.set_operation import SetOperationRows
+from tests.operators.bags import FLOATS, INTEGERS, Input, Row, run
+from tests.operators.test_distinct import grouped
+
+LEFT = pa.schema([("a", pa.int64()), ("b", pa.float64())])
+RIGHT = pa.schema([("c", pa.int64()), ("d", pa.float64())])
+
+
+def expected(kind: str, keeps_all: bool, left: list[Row], right: list[Row]) -> list[Row]:
+    mine, theirs = (
+        Counter(repr(row).replace("-0.0", "0.0") for row in side) for side in (left, right)
+    )
+    shown = {repr(row).replace("-0.0", "0.0"): row for row in left}
+    if keeps_all:
+        counts = mine & theirs if kind == "intersect" else mine - theirs
+    else:
+        both = {row for row in mine if (row in theirs) == (kind == "intersect")}
+        counts = Counter(both)
+    return [shown[row] for row in counts.elements()]
+
+
+@pytest.mark.parametrize("keeps_all", [True, False], ids=["all", "once"])
+@pytest.mark.parametrize("kind", ["intersect", "except"])
+@pytest.mark.parametrize("seed", range(8))
+def test_set_operations(
+    seed: int, kind: str, keeps_all: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(equal_rows, "LEAST_EMPTY", 3)
+    takes_back = (seed % 2 == 0, seed % 3 == 0)
+    operator = run(
+        lambda: SetOperationRows(kind, keeps_all, LEFT, takes_back),
+        [
+            Input(LEFT, [INTEGERS, FLOATS], 2 * seed, takes_back[0]),
+            Input(RIGHT, [INTEGERS, FLOATS], 2 * seed + 1, takes_back[1]),
+        ],
+        lambda left, right: expected(kind, keeps_all, left, right),
+        batches=12,
+        same=grouped,
+    )
+    assert operator.takes_back == (kind == "except" or any(takes_back))
