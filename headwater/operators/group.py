@@ -27,7 +27,7 @@ from headwater.fold.aggregates import (
 )
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Grouper
-from headwater.fold.columns import Column, Slots, Vector, columns_of
+from headwater.fold.columns import Column, Slots, Vector, columns_of, kind_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.arrangement import LEAST_DEAD, Arrangement, same_rows
 from headwater.operators.changes import Changes, Signs, come, go, nothing, together
@@ -120,6 +120,10 @@ class GroupRows(Operator):
     ) -> None:
         self.input_schema, self.keys, self.aggregates = schema, tuple(keys), tuple(aggregates)
         self._taken_back, self._plan, self._keeps_rows = takes_back, _Plan(), False
+        for key in self.keys:
+            kind_of(
+                schema.field(key).type
+            )  # a nested key has no slot that its value comes back from
         types = [self._placed(number, one) for number, one in enumerate(self.aggregates)]
         pairs = zip(self.aggregates, types, strict=True)
         outputs = [pa.field(one.name, one.type or type_) for one, type_ in pairs]

@@ -429,6 +429,13 @@ def test_what_is_not_kept_is_refused() -> None:
             GroupRows(SCHEMA, ["k"], [GroupAggregate(function, arguments, "a")], True)
 
 
+def test_nested_keys_are_refused() -> None:
+    schema = pa.schema([("k", pa.list_(pa.int64())), ("v", pa.int64())])
+    for function in ("count", "median"):
+        with pytest.raises(NotSupportedError):
+            GroupRows(schema, ["k"], [GroupAggregate(function, ("v",), "a")], True)
+
+
 def test_where_rows_only_come_the_best_row_of_a_group_is_enough() -> None:
     aggregates = [
         GroupAggregate("max_by", ("k", "v"), "a"),
