@@ -44,7 +44,7 @@ def _ranks(table: pa.Table, key: OrderKey) -> list[Vector]:
 
 
 def ranks_of(column: Column, descending: bool, nulls_first: bool) -> list[Vector]:
-    """Integers in the order of a key: first whether it is NULL, if any is, then the value."""
+    """Integers in the order of a column's rows: first whether it is NULL, if any is, then the value."""
     values = ordered(column)
     if descending:
         values = ~values

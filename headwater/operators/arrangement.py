@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.fold.codes import IntegerCodes
-from headwater.fold.columns import FLOAT, Column, Slots, Vector, size_of
+from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector, size_of
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes
-from headwater.operators.equality import same_rows
 from headwater.operators.flat import flat, flat_type
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
@@ -63,16 +63,16 @@ class Arrangement:
         """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew;
         `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell."""
         self.schema, self.keys = schema, tuple(keys)
-        self._forgets_keys, self._hashed = forgets_keys, hashed
+        self._marked, self._forgets_keys, self._hashed = marked, forgets_keys, hashed
         self.generation = 0  # rises when rows get other numbers
         self._beside: list[Growing] = []
         self._clear()
-        self._marks = self.beside(np.int64) if marked else None
 
     def _clear(self) -> None:
         self.rows = RowStore(self.schema)
         self.lookup = Lookup([flat_type(self.schema.field(name).type) for name in self.keys])
         self._slots = Growing(np.int64)  # by row number
+        self._marks = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
         self._by_hash = (
             _ByHash() if self._hashed else None
@@ -85,7 +85,7 @@ class Arrangement:
     def nbytes(self) -> int:
         """How much memory is held."""
         hashed = 0 if self._by_hash is None else self._by_hash.nbytes
-        index = self._by_key.nbytes + hashed + self._slots.nbytes
+        index = self._by_key.nbytes + hashed + self._slots.nbytes + self._marks.nbytes
         beside = sum(size_of(vector.values) for vector in self._beside)
         return self.rows.nbytes + self.lookup.nbytes + index + beside
 
@@ -99,7 +99,6 @@ class Arrangement:
     @property
     def marks(self) -> Vector:
         """The marks by row number, 0 at first; to be written to."""
-        assert self._marks is not None
         return self._marks.values
 
     def slot_of(self, numbers: Slots) -> Slots:
@@ -111,17 +110,20 @@ class Arrangement:
 
         `marks`: one for each of the changes; those of rows that go are not looked at.
         """
-        self._make_room()
-        came = self._add(changes.coming)
+        self.make_room()
+        came = self.add(changes.coming)
         if marks is not None:
             self.marks[came] = marks[changes.signs > 0]
         went = self._remove(changes.going) if not changes.only_come else NO_ROWS
         slots = np.concatenate([self.slot_of(came), self.slot_of(went)])
         return Arranged(came[self.rows.alive[came]] if len(went) else came, went, slots)
 
-    def _add(self, rows: pa.Table) -> Slots:
+    def add(self, rows: pa.Table) -> Slots:
+        """Rows come; gives their numbers."""
         numbers = self.rows.append(rows)
         self._place(rows, numbers)
+        if self._marked:
+            self._marks.filled(self.rows.next, 0)
         for vector in self._beside:
             vector.filled(self.rows.next, 0)
         if self._by_hash is not None:
@@ -136,10 +138,16 @@ class Arrangement:
             self._by_key.add(slots, numbers, self.rows.alive)
 
     def _remove(self, rows: pa.Table) -> Slots:
+        found = self.remove(rows)
+        assert (found >= 0).all(), "a row is taken back that is not there"
+        return found
+
+    def remove(self, rows: pa.Table) -> Slots:
+        """Rows go; gives their numbers, −1 for those that are not there."""
         found = self._found_by_key(rows) if self._by_hash is None else None
         if found is None:
             found = self._found_by_hash(rows)
-        self.rows.kill(found)
+        self.kill(found[found >= 0])
         return found
 
     def _found_by_key(self, rows: pa.Table) -> Slots | None:
@@ -173,7 +181,7 @@ class Arrangement:
         """Live rows go, by their numbers."""
         self.rows.kill(numbers)
 
-    def _make_room(self) -> None:
+    def make_room(self) -> None:
         """Dead rows go once they are the most."""
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
@@ -181,6 +189,8 @@ class Arrangement:
         self.generation += 1
         self.rows.compact()
         numbers = np.arange(len(self.rows))
+        if self._marked:
+            self._marks = Growing(np.int64, self._marks.values[alive])
         for vector in self._beside:
             vector.keep(alive)
         if self._by_hash is not None:
@@ -204,9 +214,9 @@ class Arrangement:
         new = np.full(len(self.lookup), -1, np.int64)
         new[live] = np.arange(len(live))
         self.lookup.keep(live)
-        self._slots.values[:] = new[self._slots.values]
-        self._by_key = Index()
-        self._by_key.add(self._slots.values[numbers], numbers, self.rows.alive)
+        slots = new[self._slots.values]
+        self._slots, self._by_key = Growing(np.int64, slots), Index()
+        self._by_key.add(slots[numbers], numbers, self.rows.alive)
         return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
@@ -237,9 +247,9 @@ class Arrangement:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        alive = self.rows.alive
-        beside = [vector.values[alive] for vector in self._beside]
-        return {"rows": self.rows.state(), "beside": beside}
+        marks = self._marks.values[self.rows.alive] if self._marked else None
+        beside = [vector.values[self.rows.alive] for vector in self._beside]
+        return {"rows": self.rows.state(), "marks": marks, "beside": beside}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; rows and slots are numbered anew."""
@@ -249,8 +259,10 @@ class Arrangement:
         self._place(rows, numbers)
         if self._by_hash is not None:
             self._by_hash.add(rows, numbers, self.rows.alive)
+        if self._marked:
+            self._marks = Growing(np.int64, state["marks"])
         for vector, values in zip(self._beside, state["beside"], strict=True):
-            vector.keep(slice(0, 0))
+            vector.keep(NO_ROWS)
             vector.append(values)
 
 
@@ -301,19 +313,50 @@ def _exact(column: Column) -> pa.Array:
     return column.array.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
 
 
+def same_rows(left: pa.Table, right: pa.Table) -> Vector:
+    """Which rows are equal, bit for bit."""
+    same = np.ones(left.num_rows, np.bool_)
+    for mine, theirs in zip(left.columns, right.columns, strict=True):
+        one, other = flat(mine, exact=True), flat(theirs, exact=True)
+        values = _same_values(one, other)
+        if one.valid is not None or other.valid is not None:
+            nulls, others = _nulls(one), _nulls(other)
+            values = np.where(nulls | others, nulls == others, values)
+        same &= values
+    return same
+
+
+def _same_values(one: Column, other: Column) -> Vector:
+    """Which values are the same; what stands at a NULL is arbitrary."""
+    if one.kind == OBJECT:
+        return pc.equal(one.array, other.array).fill_null(False).to_numpy(zero_copy_only=False)
+    if one.kind == FLOAT:
+        return one.values.view(np.int64) == other.values.view(np.int64)
+    return one.values == other.values
+
+
+def _nulls(column: Column) -> Vector:
+    return np.zeros(len(column), np.bool_) if column.valid is None else ~column.valid
+
+
 def _paired(places: Slots, numbers: Slots, count: int) -> Slots:
-    """One row for each place, none twice: equal rows get their candidates in turn."""
+    """One row for each place, none twice: equal rows get their candidates in turn; −1 if none is left."""
+    found = np.full(count, -1, np.int64)
+    if not len(places):
+        return found
     order = np.lexsort((numbers, places))
     places, numbers = places[order], numbers[order]
     counts = np.bincount(places, minlength=count)
-    assert counts.all(), "a row is taken back that is not there"
+    asking = np.flatnonzero(counts)
+    counts = counts[asking]
     starts = np.cumsum(counts) - counts
     classes = numbers[starts]  # equal rows have the same candidates, so the same first one
     by_class = np.argsort(classes, kind="stable")
     sorted_classes = classes[by_class]
     first = np.concatenate([[True], sorted_classes[1:] != sorted_classes[:-1]])
-    begins = np.maximum.accumulate(np.where(first, np.arange(count), 0))
-    turns = np.empty(count, np.int64)
-    turns[by_class] = np.arange(count) - begins
-    assert (turns < counts).all(), "a row is taken back that is not there"
-    return numbers[starts + turns]
+    begins = np.maximum.accumulate(np.where(first, np.arange(len(asking)), 0))
+    turns = np.empty(len(asking), np.int64)
+    turns[by_class] = np.arange(len(asking)) - begins
+    there = turns < counts
+    found[asking[there]] = numbers[(starts + turns)[there]]
+    return found

@@ -27,12 +27,12 @@ from headwater.fold.aggregates import (
 )
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Grouper
-from headwater.fold.columns import Column, Slots, Vector, columns_of
+from headwater.fold.columns import Column, Slots, Vector, columns_of, kind_of
 from headwater.fold.lookup import Lookup
-from headwater.operators.arrangement import LEAST_DEAD, Arrangement
+from headwater.operators.arrangement import LEAST_DEAD, Arrangement, same_rows
 from headwater.operators.changes import Changes, Signs, come, go, nothing, together
 from headwater.operators.distinct_pairs import DistinctPairs
-from headwater.operators.equality import one_array, same_rows
+from headwater.operators.flat import whole
 from headwater.operators.folded import FoldedGroups, MomentPart
 from headwater.operators.group_aggregates import GroupAggregate, RowFunction, row_function_of
 from headwater.operators.grouped_rows import GroupedRows
@@ -120,6 +120,10 @@ class GroupRows(Operator):
     ) -> None:
         self.input_schema, self.keys, self.aggregates = schema, tuple(keys), tuple(aggregates)
         self._taken_back, self._plan, self._keeps_rows = takes_back, _Plan(), False
+        for key in self.keys:
+            kind_of(
+                schema.field(key).type
+            )  # a nested key has no slot that its value comes back from
         types = [self._placed(number, one) for number, one in enumerate(self.aggregates)]
         pairs = zip(self.aggregates, types, strict=True)
         outputs = [pa.field(one.name, one.type or type_) for one, type_ in pairs]
@@ -277,7 +281,7 @@ class GroupRows(Operator):
                 columns[number] = column
         for place, (number, _, _) in enumerate(plan.by_rows):
             assert by_rows is not None
-            columns[number] = one_array(by_rows.column(place))
+            columns[number] = whole(by_rows.column(place))
         every = [*self._lookup.keys(slots), *columns]
         return pa.Table.from_arrays(
             [_cast(column, field.type) for column, field in zip(every, self.schema, strict=True)],
@@ -402,7 +406,7 @@ class GroupRows(Operator):
             "owed": {
                 "slots": places[self._owed.slots],
                 "there": self._owed.there,
-                "columns": [one_array(column) for column in self._owed.rows.columns],
+                "columns": [whole(column) for column in self._owed.rows.columns],
             },
         }
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from headwater.fold.columns import Column, Slots, Vector
 from headwater.fold.order import ordered, ranks_of
-from headwater.operators.equality import one_array
+from headwater.operators.flat import whole
 
 LEAST = np.iinfo(np.int64).min
 
@@ -40,7 +40,7 @@ class GroupedRows:
 
     def array(self, name: str) -> pa.Array:
         """A column, of any type."""
-        return one_array(self.rows.column(name))
+        return whole(self.rows.column(name))
 
     def column(self, name: str) -> Column:
         """A column with its vector."""

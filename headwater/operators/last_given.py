@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.fold.columns import Slots
-from headwater.operators.equality import one_array
+from headwater.operators.flat import whole
 from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing
 
@@ -74,7 +74,7 @@ class LastGiven:
         self._grow(int(slots.max()) + 1 if len(slots) else 0)
         there = self._numbers.values[slots] != NONE
         rows = self.take(slots[there])
-        return {"there": there, "columns": [one_array(column) for column in rows.columns]}
+        return {"there": there, "columns": [whole(column) for column in rows.columns]}
 
     def restore(self, slots: Slots, state: dict[str, Any]) -> None:
         """Slots have the rows of a snapshot, all others none."""

@@ -21,7 +21,7 @@ from headwater.fold.columns import Column, Slots, Vector, columns_of, decode, ve
 from headwater.fold.order import ranks_of
 from headwater.operators.arrangement import Arrangement
 from headwater.operators.changes import Changes, come, go, nothing, together
-from headwater.operators.equality import one_array
+from headwater.operators.flat import whole
 from headwater.operators.frames import Eligible, aggregated
 from headwater.operators.grouped_rows import OrderColumn, Partitions
 from headwater.operators.operator import Operator
@@ -153,12 +153,12 @@ class OverRows(Operator):
         if name in FRAMED:
             column = Column(rows.column(one.arguments[0])) if one.arguments else None
             return aggregated(name, column, one.name, starts, ends)
-        array = one_array(rows.column(one.arguments[0]))
+        array = whole(rows.column(one.arguments[0]))
         places = _picked(one, partitions, Eligible(array, one.ignore_nulls), starts, ends)
         picked = array.take(pa.array(places, mask=places < 0))
         if len(one.arguments) == 1:
             return picked
-        default = one_array(rows.column(one.arguments[1])).cast(array.type)
+        default = whole(rows.column(one.arguments[1])).cast(array.type)
         both = pa.concat_arrays([array, default])
         return both.take(pa.array(np.where(places < 0, len(array) + partitions.places, places)))
 
@@ -170,7 +170,7 @@ class OverRows(Operator):
             return first, ends if frame.end is None else partitions.peer_ends
         first = starts if frame.start is None else np.clip(places + frame.start, starts, ends)
         last = ends if frame.end is None else np.clip(places + frame.end + 1, starts, ends)
-        return first, np.maximum(first, last)
+        return first, last
 
     def _settled(self, numbers: Slots, columns: Sequence[Column]) -> Changes:
         given = self._given.values[numbers]
@@ -189,7 +189,7 @@ class OverRows(Operator):
 
     def _given_rows(self, numbers: Slots) -> pa.Table:
         """Rows with the values that they were given with."""
-        arrays = [one_array(column) for column in self._rows.rows.take(numbers).columns]
+        arrays = [whole(column) for column in self._rows.rows.take(numbers).columns]
         for type_, values, valid in zip(self._types, self._values, self._valid, strict=True):
             there = valid.values[numbers]
             arrays.append(decode(values.values[numbers], None if there.all() else there, type_))
@@ -197,7 +197,7 @@ class OverRows(Operator):
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        minus = [one_array(column) for column in self._minus.columns]
+        minus = [whole(column) for column in self._minus.columns]
         return {"rows": self._rows.state(), "owes": len(self._owed), "minus": minus}
 
     def restore(self, state: dict[str, Any]) -> None:

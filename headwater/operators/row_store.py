@@ -93,7 +93,8 @@ class RowStore:
         order = np.argsort(pieces, kind="stable")
         back = np.empty(len(order), np.int64)
         back[order] = np.arange(len(order))
-        return self._take_in_turn(numbers[order], pieces[order], names).take(pa.array(back))
+        taken = self._take_in_turn(numbers[order], pieces[order], names)
+        return taken.take(pa.array(back))
 
     def order_of(self, numbers: Slots) -> Slots:
         """An order in which these rows are taken with the least work."""
@@ -111,10 +112,10 @@ class RowStore:
         bounds = [0, *(np.flatnonzero(pieces[1:] != pieces[:-1]) + 1).tolist(), len(numbers)]
         parts = []
         for low, high in pairwise(bounds):
-            piece = int(pieces[low])
-            inside = pa.array(numbers[low:high] - self._starts[piece])
-            rows = self._pieces[piece] if names is None else self._pieces[piece].select(names)
-            parts.append(rows.take(inside))
+            number = int(pieces[low])
+            inside = pa.array(numbers[low:high] - self._starts[number])
+            piece = self._pieces[number] if names is None else self._pieces[number].select(names)
+            parts.append(piece.take(inside))
         return parts[0] if len(parts) == 1 else pa.concat_tables(parts).combine_chunks()
 
     def kill(self, numbers: Slots) -> None:

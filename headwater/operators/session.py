@@ -18,7 +18,7 @@ from headwater.errors import NotSupportedError
 from headwater.fold.columns import Column, Slots, Vector, decode
 from headwater.operators.arrangement import Arrangement
 from headwater.operators.changes import Changes, come, go, nothing, together
-from headwater.operators.equality import one_array
+from headwater.operators.flat import whole
 from headwater.operators.grouped_rows import Partitions
 from headwater.operators.operator import Operator
 
@@ -111,7 +111,7 @@ class SessionRows(Operator):
         return np.repeat(times[begins], lengths), np.repeat(last, lengths)
 
     def _given_rows(self, numbers: Slots) -> pa.Table:
-        arrays = [one_array(column) for column in self._rows.rows.take(numbers).columns]
+        arrays = [whole(column) for column in self._rows.rows.take(numbers).columns]
         for vector in (self._starts, self._ends):
             arrays.append(decode(vector.values[numbers], None, self._type))
         return pa.Table.from_arrays(arrays, schema=self.schema)

@@ -37,6 +37,11 @@ class Growing:
         self.grow(self._count + len(values))
         self._room[self._count - len(values) : self._count] = values
 
+    def keep(self, kept: Vector) -> None:
+        """Only the values of these places stay, in their order."""
+        self._room = self.values[kept]
+        self._count = len(self._room)
+
     def filled(self, count: int, value: Any) -> Vector:
         """So many values at least, new ones being this one; what is in it then."""
         before = self._count
@@ -52,11 +57,6 @@ class Growing:
             wider[: self._count] = self._room[: self._count]
             self._room = wider
         self._count = max(self._count, count)
-
-    def keep(self, kept: Vector | slice) -> None:
-        """Only the values for which a condition holds stay."""
-        self._room = self.values[kept].copy()
-        self._count = len(self._room)
 
 
 def distinct(values: Vector) -> Vector:

@@ -125,10 +125,11 @@ def test_values_beside_the_rows_stay_with_them(monkeypatch: pytest.MonkeyPatch) 
     kept = Arrangement(SCHEMA, ["k"])
     beside = kept.beside(np.int64)
     rows = table([(number, "a", 0.0, None) for number in range(20)])
-    numbers = kept.apply(Changes(rows, np.ones(20, np.int8))).came
+    numbers = kept.apply(come(rows)).came
     beside.values[numbers] = np.arange(20) + 100
-    kept.apply(Changes(rows.slice(0, 15), -np.ones(15, np.int8)))
-    kept.apply(Changes(table([(50, "b", 0.0, None)]), np.ones(1, np.int8)))
+    kept.apply(go(rows.slice(0, 15)))
+    kept.apply(come(table([(50, "b", 0.0, None)])))
+    assert kept.rows.dead_count == 0
     again = Arrangement(SCHEMA, ["k"])
     copied = again.beside(np.int64)
     load(again, dump(kept))
@@ -143,12 +144,29 @@ def test_keys_without_rows_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(module, "LEAST_DEAD", 2)
     kept = Arrangement(SCHEMA, ["k"])
     rows = table([(number, "a", 0.0, None) for number in range(20)])
-    kept.apply(Changes(rows, np.ones(20, np.int8)))
+    kept.apply(come(rows))
     assert kept.forget() is None
-    kept.apply(Changes(rows.slice(0, 17), -np.ones(17, np.int8)))
+    kept.apply(go(rows.slice(0, 17)))
     new = kept.forget()
     assert new is not None
     assert new.tolist() == [-1] * 17 + [0, 1, 2]
     assert kept.find([pa.array([16, 18])], 2).tolist() == [-1, 1]
     _, numbers = kept.matches(np.array([1]))
     assert kept.rows.take(numbers).column("k").to_pylist() == [18]
+
+
+@pytest.mark.parametrize("few", [1000, 1])
+def test_rows_that_are_not_there_can_be_asked_for(
+    few: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "FEW", few)
+    monkeypatch.setattr(module, "FEW_EACH", 0)
+    kept = Arrangement(SCHEMA, ["k"])
+    one, other = (1, "a", 0.0, None), (1, "b", 0.0, None)
+    numbers = kept.add(table([one, other, one]))
+    assert numbers.tolist() == [0, 1, 2]
+    found = kept.remove(table([(2, "a", 0.0, None), one, (1, "c", 0.0, None), one, other, one]))
+    assert found[[0, 2, 5]].tolist() == [-1, -1, -1]
+    assert sorted(found[[1, 3, 4]].tolist()) == [0, 1, 2]
+    assert len(kept) == 0
+    assert kept.remove(table([one])).tolist() == [-1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections import defaultdict
 from typing import Any
@@ -97,41 +98,56 @@ def shifted(one: WindowFunction, part: Part, values: list[Any], place: int) -> A
     return part.column(one.arguments[1])[place] if len(one.arguments) > 1 else None
 
 
-def all_functions(rng: random.Random, type_: pa.DataType) -> list[WindowFunction]:
-    found = [WindowFunction(f, (), f) for f in ("row_number", "rank", "dense_rank")]
-    found += [WindowFunction(f, (), f) for f in ("percent_rank", "cume_dist")]
-    found += [WindowFunction("ntile", (), "t", number=n) for n in (1, 3)]
-    names = ["count", "min", "max", "first_value", "last_value"]
-    names += ["sum", "avg"] if type_ in NUMBERS or type_ in DECIMALS else []
-    names += ["bool_and"] if pa.types.is_boolean(type_) else []
-    for frame in FRAMES:
-        found += [WindowFunction(name, ("v",), name, frame=frame) for name in names]
-        found.append(WindowFunction("count", (), "c", frame=frame))
-        for ignore in (False, True):
-            given = {"frame": frame, "ignore_nulls": ignore}
-            found.append(WindowFunction("nth_value", ("v",), "n", number=2, **given))
-            found.append(WindowFunction("first_value", ("v",), "f", **given))
-            found.append(WindowFunction("last_value", ("v",), "l", **given))
-    for number in (-1, 0, 1, 2):
-        for name in ("lag", "lead"):
-            arguments = rng.choice([("v",), ("v", "d")])
-            ignore = rng.random() < 0.5
-            found.append(WindowFunction(name, arguments, name, number=number, ignore_nulls=ignore))
-    return found
+PEERS = ["rank", "dense_rank", "percent_rank", "cume_dist"]  # equal for rows of equal order
+SINGLE = ["row_number", "ntile", "lag", "lead", "first_value", "last_value", "nth_value"]
+
+
+def random_function(
+    rng: random.Random, type_: pa.DataType, in_order: bool, name: str
+) -> WindowFunction:
+    """One function; `in_order`: perhaps one that depends on the order of rows that are equal in it."""
+    framed = ["count", "count", "min", "max"]
+    framed += ["sum", "avg"] if type_ in NUMBERS or type_ in DECIMALS else []
+    framed += ["bool_and", "bool_or"] if pa.types.is_boolean(type_) else []
+    function = rng.choice([*PEERS, *framed, *(SINGLE if in_order else [])])
+    arguments: tuple[str, ...] = ("v",)
+    if function in ("row_number", "ntile", *PEERS) or (function == "count" and rng.random() < 0.5):
+        arguments = ()
+    elif function in ("lag", "lead") and rng.random() < 0.5:
+        arguments = ("v", "d")
+    numbers = {
+        "ntile": [1, 3, 4],
+        "nth_value": [1, 2, 3],
+        "lag": [-1, 0, 1, 2],
+        "lead": [-1, 0, 1, 2],
+    }
+    return WindowFunction(
+        function,
+        arguments,
+        name,
+        frame=rng.choice([f for f in FRAMES if in_order or f is None or f.unit == "range"]),
+        number=rng.choice(numbers.get(function, [1])),
+        ignore_nulls=rng.random() < 0.5,
+    )
 
 
 def check_over(seed: int) -> None:
     rng = random.Random(seed)
     type_ = rng.choice(ALL_TYPES)
     fields = [("k", rng.choice([pa.int64(), pa.string()])), ("a", rng.choice(ALL_TYPES))]
-    schema = pa.schema([*fields, ("v", type_), ("d", type_)])
+    schema = pa.schema([*fields, ("v", type_), ("d", type_), ("u", pa.int64())])
     partition = rng.choice([[], ["k"], ["k"]])
     names = rng.sample(["a", "v", "d"], rng.choice([0, 1, 1, 2]))
     order = [(name, rng.random() < 0.5, rng.random() < 0.5) for name in names]
-    every = all_functions(rng, type_)
-    chosen = rng.sample(every, rng.choice([1, 2, 12]))
-    functions = [WindowFunction(**{**f.__dict__, "name": f"f{n}"}) for n, f in enumerate(chosen)]
-    takes_back = rng.random() < 0.7
+    takes_back, duplicates = rng.random() < 0.7, rng.random() < 0.4
+    functions = [
+        random_function(rng, type_, not duplicates, f"f{number}")
+        for number in range(rng.choice([1, 3, 12]))
+    ]
+    unique = itertools.count()
+
+    def draw() -> Row:
+        return (*random_row(rng, schema)[:-1], 0 if duplicates else next(unique))
 
     def expected(rows: list[Row]) -> list[Row]:
         parts: dict[Any, list[Row]] = defaultdict(list)
@@ -147,7 +163,7 @@ def check_over(seed: int) -> None:
     def make() -> OverRows:
         return OverRows(schema, partition, order, functions, takes_back)
 
-    run(rng, make, schema, expected, takes_back, lambda: random_row(rng, schema), batches=8)
+    run(rng, make, schema, expected, takes_back, draw, duplicates, batches=8)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

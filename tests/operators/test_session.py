@@ -65,6 +65,7 @@ def test_sessions_equal_all_rows_merged(first: int, monkeypatch: pytest.MonkeyPa
             lambda rows, partition=partition: expected(rows, bool(partition)),
             takes_back,
             draw,
+            duplicates=True,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections import defaultdict
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from headwater.operators import arrangement
+from headwater.operators import top as module
 from headwater.operators.changes import come
 from headwater.operators.top import TopRows
 from tests.fold.brute import ALL_TYPES, key
@@ -38,13 +40,17 @@ def numbered(rows: list[Row], by: list[tuple[int, bool, bool]]) -> list[tuple[Ro
 def check_top(seed: int) -> None:
     rng = random.Random(seed)
     types = [rng.choice([pa.int64(), pa.string(), pa.float64()]), *rng.choices(ALL_TYPES, k=3)]
-    schema = pa.schema(list(zip("kabc", types, strict=True)))
+    schema = pa.schema([*zip("kabc", types, strict=True), ("u", pa.int64())])
     partition = rng.choice([[], ["k"], ["k", "c"]])
-    names = rng.sample(schema.names, rng.choice([0, 1, 1, 2]))
+    names = rng.sample("kabc", rng.choice([0, 1, 1, 2]))
     order = [(name, rng.random() < 0.5, rng.random() < 0.5) for name in names]
     limit, offset = rng.choice([None, 0, 1, 3, 10]), rng.choice([0, 0, 1, 4])
-    ties, number = rng.choice(TIES), rng.choice([None, "n"])
-    takes_back = rng.random() < 0.6
+    takes_back, duplicates = rng.random() < 0.6, rng.random() < 0.5
+    ties, number = rng.choice(TIES[duplicates:]), rng.choice([None, "n"])
+    unique = itertools.count()
+
+    def draw() -> Row:
+        return (*random_row(rng, schema)[:-1], 0 if duplicates else next(unique))
 
     def expected(rows: list[Row]) -> list[Row]:
         parts: dict[Any, list[Row]] = defaultdict(list)
@@ -62,12 +68,13 @@ def check_top(seed: int) -> None:
     def make() -> TopRows:
         return TopRows(schema, partition, order, limit, offset, ties, number, takes_back)
 
-    run(rng, make, schema, expected, takes_back, lambda: random_row(rng, schema))
+    run(rng, make, schema, expected, takes_back, draw, duplicates)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))
 def test_tops_equal_all_rows_sorted(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(arrangement, "LEAST_DEAD", 2)
+    monkeypatch.setattr(module, "SPARE", 0)
     for seed in range(first, first + 20):
         check_top(seed)
 
@@ -97,7 +104,7 @@ def test_rows_beyond_the_limit_are_forgotten_where_rows_only_come() -> None:
     for _ in range(20):
         values = [pa.array(rng.integers(0, high, 2_000)) for high in (10, 10**9)]
         top.apply(come(pa.Table.from_arrays(values, schema=SCHEMA)))
-    assert len(top._rows) == 30
+    assert len(top._near.rows) == 30
     assert top.nbytes < 500_000
 
 
@@ -116,3 +123,28 @@ def test_a_row_costs_its_partition_and_not_the_others() -> None:
         return best
 
     assert seconds(20_000) < 5 * seconds(200)
+
+
+def test_far_rows_are_looked_at_only_when_too_few_are_near() -> None:
+    top = TopRows(SCHEMA, [], [("v", False, True)], 5)
+    top.apply(changes_of([(0, number) for number in range(5_000)], [], SCHEMA))
+    seen: list[int] = []
+    of_slots = top._far.of_slots
+    top._far.of_slots = lambda slots: seen.append(len(slots)) or of_slots(slots)  # type: ignore[method-assign]
+    for number in range(100):
+        out = top.apply(changes_of([], [(0, number)], SCHEMA))
+        found = list(zip(out.signs.tolist(), tuples(out.rows), strict=True))
+        assert found == [(-1, (0, number)), (1, (0, number + 5))]
+    assert 2 < len(seen) < 10
+    assert len(top.apply(changes_of([(0, 4_000)], [(0, 4_500)], SCHEMA))) == 0
+    assert len(top._near.rows) < 100
+
+
+def test_rows_that_came_first_stay_first_when_they_were_far() -> None:
+    schema = SCHEMA.append(pa.field("s", pa.int64()))
+    top = TopRows(schema, [], [("v", False, True)], 1, number="n")
+    rows = [(0, 1, number) for number in range(200)]
+    top.apply(changes_of(rows, [], schema))
+    for number in range(199):
+        out = top.apply(changes_of([], [rows[number]], schema))
+        assert tuples(out.rows)[-1] == (*rows[number + 1], 1)
