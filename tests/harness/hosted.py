@@ -1,9 +1,10 @@
 """Where the queries of a test live: in this process, or in a factory, which is a Spark task.
 
-Most tests that are about what queries say have them in a factory (HOSTED), and a statement that makes a query
-returns once a task has it: else the tests would end before Spark has started one, and never see it. The others
-have them in this process, and so do tests marked `here`, which look inside them. HEADWATER_FACTORIES in the
-environment decides for all tests that are not marked; `make test-hosted` and `make test-here` set it.
+Most tests that are about what queries say have them in a factory (HOSTED), and a statement that makes a
+query returns once a task has it: else the tests would end before Spark has started one, and never see it.
+The others have them in this process, and so do tests marked `here`, which look inside them.
+HEADWATER_FACTORIES in the environment decides for all tests that are not marked; `make test-hosted` and
+`make test-here` set it.
 
 Owns the choice and the waiting. Must never: change what a test asks or expects.
 """
