@@ -32,7 +32,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
-from tests.harness import hosted, quick
+from tests.harness import hosted, order, quick
 from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
@@ -51,6 +51,12 @@ LASTING_THREADS = (
 # Threads without names of their own, by the module that runs them: PySpark's and py4j's daemons
 # (gateway connections, the accumulator server) live as long as Spark.
 LASTING_MODULES = ("py4j", "pyspark", "socketserver")
+# A database that a whole file shares, by the thread that it has as long as it is open; and the threads of its
+# lines to factories, which come when a factory has started, or was started again.
+OPEN_DATABASE = "headwater-coordinator"
+LINE_THREADS = tuple(
+    f"headwater-{part}" for part in ("line-", "watch-", "hello", "pulse-", "factory ")
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -67,8 +73,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Quick: leaves the quick tests, and from here on nothing may start a process, as Java would be.
 
-    Where several processes share the files, those with most tests that are not quick come first, and those
-    with quick ones fill the end, so that all end together.
+    Where several processes share the files, those that take longest come first, and those with quick tests
+    fill the end, so that all end together.
     """
     only_quick, shared = config.getoption("quick"), hasattr(config, "workerinput")
     if not only_quick and not shared:
@@ -83,7 +89,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         quick.forbid_processes()
     else:
         work = Counter(item.path for item in parts[False])
-        items.sort(key=lambda item: -work[item.path])
+        items.sort(key=lambda item: -order.work_s(item.path, work[item.path]))
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -148,7 +154,11 @@ class _Traces:
 
     def left(self) -> list[str]:
         """What is there now and was not before; threads and children get a moment to end."""
-        threads = [t for t in threading.enumerate() if t not in self.threads and not _lasts(t)]
+        lasting = LASTING_THREADS
+        if any(thread.name == OPEN_DATABASE and thread.is_alive() for thread in self.threads):
+            lasting += LINE_THREADS
+        new = set(threading.enumerate()) - self.threads
+        threads = [thread for thread in new if not _lasts(thread, lasting)]
         more = self._more()
         if not threads and not more:
             return []
@@ -183,8 +193,8 @@ def spark_settled() -> None:
     settle_spark()
 
 
-def _lasts(thread: threading.Thread) -> bool:
-    if thread.name.startswith(LASTING_THREADS):
+def _lasts(thread: threading.Thread, names: tuple[str, ...]) -> bool:
+    if thread.name.startswith(names):
         return True
     run = getattr(thread, "_target", None) or type(thread).run
     module = getattr(run, "__module__", "") or ""

@@ -9,6 +9,8 @@ import pytest
 import headwater
 from headwater.engine.view_pipeline import ViewPipeline
 
+pytestmark = pytest.mark.here  # the tests set a fold's clock
+
 MICROSECONDS = 1_000_000
 VIEW = (
     "CREATE VIEW v WITH (volatile = 'at insert') AS "

@@ -102,6 +102,7 @@ def runs(db: headwater.Database) -> int:
     return sum(query.counters.in_line_runs for query in db._context.engine.all())
 
 
+@pytest.mark.here
 def test_rows_go_through_equal_pipelines_once(table: headwater.Database) -> None:
     """Three queries with equal filters and keys fold a slide's rows once, whatever they aggregate."""
     for name, select in (("a", SUM), ("b", MAX), ("c", SUM + " EMIT CHANGES")):
@@ -175,6 +176,7 @@ def test_an_error_stays_with_its_query(table: headwater.Database) -> None:
     assert results(table, "b") == results(table, "judge")
 
 
+@pytest.mark.here
 def test_pipelines_that_only_spark_can_run_are_shared(
     connect: Callable[..., headwater.Database], folder: Path
 ) -> None:
