@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headwater.engine.feed import FeedCursor
 from headwater.engine.places import Chunk
-from headwater.engine.result_changes import Changes
+from headwater.engine.result_changes import SequenceChanges
 from headwater.engine.sampling import Instant
 from headwater.storage.streaming.table import StreamingTable
 
@@ -23,7 +23,7 @@ class Evaluated:
     rows: pa.Table
     note: dict[str, Any]
     epoch: int | None = None
-    changes: Changes | None = None  # since the result before, where they are known
+    changes: SequenceChanges | None = None  # since the result before, where they are known
 
 
 class Sink(Protocol):

@@ -14,7 +14,7 @@ from headwater.plan.relational.building import Building, Known
 from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.names import KnownRelation, Names
 from headwater.plan.relational.nodes import Node
-from headwater.plan.relational.sources import Sources, conjuncts_of, has_query
+from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def correlated(building: Building, known: Known, select: exp.Select) -> Correlat
         raise refuse("a subquery without FROM", select)
     where = select.args.get("where")
     conditions = [] if where is None else conjuncts_of(where.this)
-    _, inside = Sources(building, known).joined(select, [])
+    _, inside = JoinedSources(building, known).joined(select, [])
     own = [one for one in conditions if _is_own(one, inside)]
     ties = tuple(one for one in conditions if one not in own)
     for tie in ties:
@@ -51,7 +51,7 @@ def correlated(building: Building, known: Known, select: exp.Select) -> Correlat
             raise refuse("a subquery in a condition about rows outside", tie)
     if any(has_query(one) for one in own):
         raise refuse("a subquery in a subquery", select)
-    node, names = Sources(building, known).joined(select, own)
+    node, names = JoinedSources(building, known).joined(select, own)
     return Correlated(node, names, ties)
 
 

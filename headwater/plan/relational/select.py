@@ -29,7 +29,7 @@ from headwater.plan.relational.nodes import (
     scans_of,
 )
 from headwater.plan.relational.scalars import with_scalars
-from headwater.plan.relational.sources import Sources, conjuncts_of, has_query
+from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
 from headwater.plan.relational.trees import (
     check_arguments,
     limits_of,
@@ -55,7 +55,7 @@ class SelectBuilder:
         if select.args.get("from_") is None:
             raise refuse("a SELECT without FROM", select)
         where = select.args.get("where")
-        sources = Sources(self._building, self._known)
+        sources = JoinedSources(self._building, self._known)
         conditions = [] if where is None else conjuncts_of(where.this)
         node, names = sources.joined(select, [one for one in conditions if not has_query(one)])
         items = self._items(select, names)

@@ -50,7 +50,7 @@ class _Part:
     using: tuple[str, ...]
 
 
-class Sources:
+class JoinedSources:
     """Joins the relations of one SELECT."""
 
     def __init__(self, building: Building, known: Known) -> None:

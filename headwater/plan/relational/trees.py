@@ -13,7 +13,7 @@ def check_arguments(node: exp.Expr, known: str) -> None:
     """Refuses a node with an argument that is not understood."""
     for name, value in node.args.items():
         if value not in (None, False, []) and name not in known.split():
-            raise refuse(f"{name.strip('_').upper()} of {node.key}", node)
+            raise refuse(f"{name.strip('_')} of {node.key}", node)
 
 
 def ordinal(node: exp.Expr) -> int | None:

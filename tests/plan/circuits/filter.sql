@@ -52,7 +52,7 @@ SELECT 1 AS one;
 Spark: a SELECT without FROM
 
 SELECT k FROM s TABLESAMPLE (10 PERCENT);
-Spark: SAMPLE of table
+Spark: sample of table
 
 SELECT x FROM (SELECT v + 1 AS x, k FROM s WHERE v > 1) q WHERE k = 'b';
 filter (k = 'b')
