@@ -20,6 +20,7 @@ from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
 from headwater.operators.circuit import Circuit, CircuitNode, CircuitSource
 from headwater.operators.distinct import DistinctRows
+from headwater.operators.explode import ExplodeRows
 from headwater.operators.filter import FilterRows
 from headwater.operators.group import GroupRows
 from headwater.operators.group_aggregates import GroupAggregate
@@ -39,6 +40,7 @@ from headwater.plan.relational.describe import described
 from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import (
     DistinctNode,
+    ExplodeNode,
     FilterNode,
     GroupCall,
     GroupNode,
@@ -163,6 +165,10 @@ def _operator(node: Node) -> Operator:
         return SetOperationRows(
             node.kind, node.all, schema, (node.left.changes, node.right.changes)
         )
+    if isinstance(node, ExplodeNode):
+        names = [name for name, _ in node.outputs]
+        below = pa.schema(node.below.columns)
+        return ExplodeRows(below, node.column, names, node.position, node.outer, node.changes)
     assert isinstance(node, TopNode | OverNode)
     below = pa.schema(node.below.columns)
     order = [(one.name, one.descending, one.nulls_first) for one in node.order]

@@ -14,6 +14,7 @@ STREAMS = {
     "r": "ts TIMESTAMP, k STRING, b BIGINT",
     "n": "at BIGINT, k STRING, v INT",
     "short": "ts TIMESTAMP, k STRING, v INT",
+    "nested": "ts TIMESTAMP, k STRING, a ARRAY<INT>, m MAP<STRING, INT>",
 }
 RANGED = "short"
 STANDARD = {
@@ -30,7 +31,7 @@ def schema(columns: str) -> pa.Schema:
 
 
 class FixedTables:
-    """Streams s, r, n (whose time is a number) and short (with RANGE); tables t, u and f; two functions."""
+    """Streams s, r, n (whose time is a number), short (with RANGE) and nested; tables t, u and f; two functions."""
 
     def stream(self, name: str) -> StreamColumns | None:
         """A streaming table."""

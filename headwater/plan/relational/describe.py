@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
     DistinctNode,
+    ExplodeNode,
     FilterNode,
     GroupCall,
     GroupNode,
@@ -73,6 +74,9 @@ def line_of(node: Node) -> str:
         return "distinct"
     if isinstance(node, TopNode):
         return _top(node)
+    if isinstance(node, ExplodeNode):
+        word = "posexplode" if node.position else "explode"
+        return f"{word}{' outer' if node.outer else ''} {_short(node.column)}"
     calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
     return f"{', '.join(calls)} over {_partition(node)}"
 

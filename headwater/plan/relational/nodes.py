@@ -234,6 +234,27 @@ class OverNode:
     changes = True
 
 
+@dataclass(frozen=True)
+class ExplodeNode:
+    """One row for each element of a list or map column, with the element in columns of its own."""
+
+    below: Node
+    column: str
+    outputs: Columns  # the position if asked for; the element, or the key and the value
+    position: bool
+    outer: bool  # a row without elements stays
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, then those of the element."""
+        return (*self.below.columns, *self.outputs)
+
+    @property
+    def changes(self) -> bool:
+        """As below."""
+        return self.below.changes
+
+
 Node = (
     ScanNode
     | FilterNode
@@ -245,6 +266,7 @@ Node = (
     | SetNode
     | TopNode
     | OverNode
+    | ExplodeNode
 )
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from headwater.expression.nodes import BoundColumn, columns_of
 from headwater.plan.relational.nodes import (
     DistinctNode,
+    ExplodeNode,
     FilterNode,
     GroupNode,
     JoinNode,
@@ -105,6 +106,8 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         return [(below, frozenset(node.keys) | arguments)]
     if isinstance(node, DistinctNode):
         return [(below, _all(below))]
+    if isinstance(node, ExplodeNode):
+        return [(below, (needed & _all(below)) | {node.column})]
     kept_columns = (needed & _all(below)) | {*node.partition, *(sort.name for sort in node.order)}
     if isinstance(node, OverNode):
         kept_columns |= {name for call in node.calls for name in call.arguments}

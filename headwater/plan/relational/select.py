@@ -12,6 +12,7 @@ from sqlglot import exp
 
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.plan.relational.building import Building, Built, Known
+from headwater.plan.relational.explode import with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
@@ -40,7 +41,9 @@ from headwater.plan.relational.trees import (
 from headwater.plan.relational.windows import OverClauses
 
 SEQUENCE = "_seq"
-CLAUSES = "expressions from_ joins where group having order limit offset distinct qualify with_"
+CLAUSES = (
+    "expressions from_ joins laterals where group having order limit offset distinct qualify with_"
+)
 
 
 class SelectBuilder:
@@ -57,11 +60,17 @@ class SelectBuilder:
         where = select.args.get("where")
         sources = JoinedSources(self._building, self._known)
         conditions = [] if where is None else conjuncts_of(where.this)
-        node, names = sources.joined(select, [one for one in conditions if not has_query(one)])
+        laterals = select.args.get("laterals") or []
+        plain = [] if laterals else [one for one in conditions if not has_query(one)]
+        node, names = sources.joined(select, plain)
+        node, names = with_laterals(self._building, node, names, laterals)
         items = self._items(select, names)
         layer = Layer(self._building, node, Expressions(names, self._building.terms))
-        for condition in [one for one in conditions if has_query(one)]:
-            layer = self._asked(layer, condition)
+        for condition in [one for one in conditions if one not in plain]:
+            layer = (
+                self._asked(layer, condition) if has_query(condition) else layer.filtered(condition)
+            )
+        layer, items = with_generator(layer, items)
         layer = self._grouped(layer, select, items)
         order, qualify = ordered_items(select), select.args.get("qualify")
         windowed = [*items, *(item.this for item in order)]
