@@ -24,7 +24,6 @@ PROBE_BYTES = 4 << 20
 SMALL_SYNCS = 5
 SLOW_SYNC_S = 0.05
 GOOD_JUMP_S = 60.0
-LOCAL_DISK = "choose a folder on a local disk"
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "fuse.sshfs", "glusterfs", "afs"}
 )

@@ -216,34 +216,24 @@ def _swap_in(
     """A new view, ready before the old one of its name goes."""
     known = context.engine.find_view(str(name))
     with context.engine.staying([] if known is None else [known]):
-        _swap(context, name, definition, made, old)
-
-
-def _swap(
-    context: Context,
-    name: Name,
-    definition: dict[str, Any],
-    made: MadeView,
-    old: CatalogObject | None,
-) -> None:
-    definition["incarnation"] = uuid.uuid4().hex[:12]
-    view = _new_view(context, str(name), definition, made)
-    definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
-    try:
-        if old is not None:
-            view.catch_up()
-        item = _put(context, name, definition, old)
-    except BaseException:
-        view.end()
-        raise
-    view.number, view.name = item.id, item.name
-    before = context.engine.find_view(item.name)
-    context.engine.add(view)
-    if before is not None:
-        before.end()
-    if old is not None and old.definition["continuous"]:
-        forget_static(context)
-        release_streams(context, old.definition["reads"])
+        definition["incarnation"] = uuid.uuid4().hex[:12]
+        view = _new_view(context, str(name), definition, made)
+        definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
+        try:
+            if old is not None:
+                view.catch_up()
+            item = _put(context, name, definition, old)
+        except BaseException:
+            view.end()
+            raise
+        view.number, view.name = item.id, item.name
+        before = context.engine.find_view(item.name)
+        context.engine.add(view)
+        if before is not None:
+            before.end()
+        if old is not None and old.definition["continuous"]:
+            forget_static(context)
+            release_streams(context, old.definition["reads"])
 
 
 def _is_view(context: Context, name: str) -> bool:

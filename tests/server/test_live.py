@@ -15,7 +15,8 @@ import pytest
 
 import headwater
 from headwater.server.wire.scram import make_verifier
-from headwater.server.wire.users import FixedUsers, Login
+from headwater.server.wire.users import Login
+from headwater.sql.statements.user import Role
 from tests.harness.patience import PATIENCE_S
 from tests.server.live import LiveServer
 
@@ -216,9 +217,25 @@ def test_copy_errors_leave_nothing(live: LiveServer) -> None:
         assert client.execute("SELECT a FROM t").fetchall() == []
 
 
+class OneUser:
+    """The one user that a server is given."""
+
+    def __init__(self, user: str, login: Login) -> None:
+        self._user, self._login = user, login
+
+    def verifier_of(self, user: str) -> Login | None:
+        return self._login if user == self._user else None
+
+    def role_of(self, user: str) -> Role | None:
+        return self._login.role if user == self._user else None
+
+    def __len__(self) -> int:
+        return 1
+
+
 def test_passwords() -> None:
     """With users, a password is needed and the right one; who exists is not told."""
-    users = FixedUsers({"me": Login(make_verifier("secret", b"0123456789abcdef"))})
+    users = OneUser("me", Login(make_verifier("secret", b"0123456789abcdef")))
     settings = {"eager_spark": False}
     with headwater.connect(":memory:", settings=settings) as db, LiveServer(db, users) as live:
 

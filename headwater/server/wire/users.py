@@ -7,7 +7,7 @@ from typing import Protocol
 from headwater.execute.users import Login
 from headwater.sql.statements.user import Role
 
-__all__ = ["FixedUsers", "Login", "NoUsers", "WireUsers"]
+__all__ = ["Login", "NoUsers", "WireUsers"]
 
 
 class WireUsers(Protocol):
@@ -36,22 +36,3 @@ class NoUsers:
 
     def __len__(self) -> int:
         return 0
-
-
-class FixedUsers:
-    """Users that are given when the server starts."""
-
-    def __init__(self, logins: dict[str, Login]) -> None:
-        self._logins = dict(logins)
-
-    def verifier_of(self, user: str) -> Login | None:
-        """The verifier and role of a user, or None."""
-        return self._logins.get(user)
-
-    def role_of(self, user: str) -> Role | None:
-        """The role of a user, or None."""
-        found = self._logins.get(user)
-        return None if found is None else found.role
-
-    def __len__(self) -> int:
-        return len(self._logins)

@@ -206,7 +206,6 @@ COLUMNS: Mapping[str, Mapping[str, str]] = {
 }
 TYPES = {name: type_ for table in COLUMNS.values() for name, type_ in table.items()}
 _DEFAULTS = {"bool": 0, "oid": 0, "int2": 0, "int4": 0, "int8": 0, "float4": 0.0}
-_NULL_BY_DEFAULT = frozenset({"client_addr"})
 
 
 def row(table: str, **given: Any) -> Row:
