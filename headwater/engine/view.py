@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar
 
 import pyarrow as pa
@@ -30,7 +31,22 @@ from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.seen import Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
-FOLDED_AT_INSERT = ("split", "eager")
+
+class ViewCut(IntEnum):
+    """How much of a view's circuit is done at the commit; the rest is done at the read."""
+
+    STORED = 0  # nothing is kept: each read begins with the stored rows
+    READ = 1  # groups are kept, and a read folds what came
+    GROUPS = 2  # rows are folded into groups as they come
+    RESULT = 3  # the result is made as they come
+
+
+STRATEGIES = {
+    "split": ViewCut.GROUPS,
+    "eager": ViewCut.RESULT,
+    "deferred": ViewCut.STORED,
+    "incremental": ViewCut.READ,
+}
 
 
 @dataclass(kw_only=True)
@@ -73,9 +89,9 @@ class ContinuousView(Hosted):
             pipeline.lend()
 
     @property
-    def folds_at_insert(self) -> bool:
-        """Whether rows are folded as they come."""
-        return bool(self.specs) and self.maintenance in FOLDED_AT_INSERT
+    def cut(self) -> ViewCut:
+        """Where its circuit is cut between commit and read."""
+        return STRATEGIES[self.maintenance] if self.specs else ViewCut.STORED
 
     @property
     def waiting(self) -> int:
@@ -93,7 +109,8 @@ class ContinuousView(Hosted):
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        return self.folds_at_insert and any(p.is_behind or p.changed for p in self.pipelines)
+        behind = any(p.is_behind or p.changed for p in self.pipelines)
+        return behind and self.cut >= ViewCut.GROUPS
 
     def due_until(self) -> float:
         """A firing folds all that was there when it began."""
@@ -109,7 +126,7 @@ class ContinuousView(Hosted):
         self._fired += 1
         for pipeline in self.pipelines:
             pipeline.catch_up()
-        if self.maintenance == "eager":
+        if self.cut is ViewCut.RESULT:
             self.on_version(self.read())
         return 0
 
@@ -165,7 +182,7 @@ class ContinuousView(Hosted):
             self.world.held(self.plan.identifiers) as held,
             contextlib.ExitStack() as reading,
         ):
-            if not self.specs or self.maintenance == "deferred":
+            if self.cut is ViewCut.STORED:
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
                 for pipeline in sorted(self.pipelines, key=lambda p: p.number):
@@ -197,7 +214,7 @@ class ContinuousView(Hosted):
     @property
     def _read_tables(self) -> list[StreamingTable]:
         """The tables whose sequence numbers a version goes by."""
-        if not self.specs or self.maintenance == "deferred":
+        if self.cut is ViewCut.STORED:
             return list(self.tables)
         return [pipeline.place.table for pipeline in self.pipelines]
 

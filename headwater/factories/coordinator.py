@@ -27,7 +27,7 @@ from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import signature
-from headwater.engine.view import ContinuousView
+from headwater.engine.view import ContinuousView, ViewCut
 from headwater.execute.context import Context
 from headwater.factories.frames import Frame, received
 from headwater.factories.functions import sendable
@@ -414,7 +414,7 @@ class Factories:
         if query.name.casefold() in self._staying.keys() | self._reasons.keys():
             return False
         if isinstance(query, ContinuousView):
-            return bool(query.specs) and query.maintenance != "deferred"
+            return query.cut is not ViewCut.STORED
         item = self._item(query)
         if isinstance(query, ContinuousQuery) and query.functions:
             return item is not None and not item.passes  # only this process has its state
