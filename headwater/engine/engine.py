@@ -17,7 +17,7 @@ from functools import partial
 from headwater.engine.arrivals import Arrivals
 from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.flush import flush
-from headwater.engine.hosted import Hosted
+from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.machine import Found, Pull, QueryMachine, Retry, State, Task, Trouble, Wait
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import Sharing
@@ -173,24 +173,17 @@ class Engine:
 
     def find(self, name: str) -> ContinuousQuery | None:
         """The query of that name."""
-        with self._lock:
-            found = self._queries.get(name.casefold())
+        found = self.hosted(name)
         return found if isinstance(found, ContinuousQuery) else None
 
-    def find_update(self, name: str) -> UpdateQuery | None:
-        """The update query of that name."""
-        with self._lock:
-            found = self._queries.get(name.casefold())
-        return found if isinstance(found, UpdateQuery) else None
-
-    def find_named(self, name: str) -> ContinuousQuery | UpdateQuery | None:
+    def find_named(self, name: str) -> LoggedQuery | None:
         """The query of that name, of either kind."""
-        return self.find(name) or self.find_update(name)
+        found = self.hosted(name)
+        return found if isinstance(found, LoggedQuery) else None
 
     def find_view(self, name: str) -> ContinuousView | None:
         """The view of that name."""
-        with self._lock:
-            found = self._queries.get(name.casefold())
+        found = self.hosted(name)
         return found if isinstance(found, ContinuousView) else None
 
     def all(self) -> list[ContinuousQuery]:
@@ -201,9 +194,9 @@ class Engine:
         """All update queries, by name."""
         return [query for query in self.all_hosted() if isinstance(query, UpdateQuery)]
 
-    def named(self) -> list[ContinuousQuery | UpdateQuery]:
-        """All queries of either kind."""
-        return [*self.all(), *self.updates()]
+    def named(self) -> list[LoggedQuery]:
+        """All queries of either kind, by name."""
+        return [query for query in self.all_hosted() if isinstance(query, LoggedQuery)]
 
     def views(self) -> list[ContinuousView]:
         """All views, by name."""
@@ -366,7 +359,9 @@ class Engine:
 
     def _stalest(self, first: str, others: Sequence[str]) -> str:
         """Keys of all update queries compete: the one whose turn it is may give way (US10)."""
-        due = [(name, self._queries[name]) for name in (first, *others)]
+        if not isinstance(self._queries[first], UpdateQuery):
+            return first
+        due = [(name, self._queries[name]) for name in (first, *sorted(others))]
         rivals = {n: query for n, query in due if isinstance(query, UpdateQuery) and query.competes}
         if first not in rivals or len(rivals) < 2:
             return first

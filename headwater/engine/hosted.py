@@ -13,13 +13,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+import pyarrow as pa
+
 from headwater.engine.elsewhere import Elsewhere
 from headwater.engine.fold_run import Counters
 from headwater.engine.machine import State
-from headwater.engine.query_parts import Timings
+from headwater.engine.query_parts import Beginning, Timings
+from headwater.engine.query_sinks import LogSink
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.world import World
+from headwater.sql.extensions import Emit
 from headwater.storage.streaming.seen import NO_TICK_BEFORE, Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
@@ -131,6 +135,31 @@ class Hosted(ABC):
 
     def rows_will_change(self, table: SeenTable) -> None:  # noqa: B027
         """Before stored rows of a table are deleted or replaced."""
+
+
+@dataclass(kw_only=True)
+class LoggedQuery(Hosted):
+    """One whose results are a log: others read them, and it goes on from what was decided there."""
+
+    statement: str
+    beginning: Beginning
+    sink: LogSink
+    emit: Emit = "all"
+
+    @property
+    def writes(self) -> SeenTable | None:
+        """The table of a materialized view."""
+        return self.sink.table
+
+    @property
+    @abstractmethod
+    def output(self) -> pa.Schema:
+        """The columns of its result."""
+
+    @property
+    @abstractmethod
+    def reached(self) -> int | None:
+        """The furthest tick that it has gone beyond."""
 
 
 def held_from(after: int | None, table: SeenTable) -> int | None:

@@ -137,6 +137,7 @@ class QueryMachine:
         self._readers: dict[int, dict[str, None]] = {}  # by table, in the order they came
         self._dirty: dict[int, float] = {}  # tables with something new, and since when
         self._to_pull: dict[str, None] = {}  # in the order in which they became stale
+        self._due: dict[str, None] = {}
         self._flushes: list[FlushWait] = []
         self._wall_next: float = math.inf  # no query waits for an earlier wall clock
 
@@ -384,11 +385,12 @@ class QueryMachine:
         return None
 
     def _preferred(self, entry: _Entry, choose: Chooser) -> _Entry:
-        others = sorted(e.name for e in self._entries.values() if e.due and e is not entry)
+        others = [name for name in self._due if name != entry.name]
         chosen = choose(entry.name, others) if others else entry.name
         if chosen != entry.name:
             self._scheduler.give_way(entry.name, chosen)
             entry.due = True
+            self._line_up(entry)
         return self._entries[chosen]
 
     def _patience(self, now: float, wall_us: int) -> float:
@@ -473,7 +475,11 @@ class QueryMachine:
         self._line_up(entry)
 
     def _line_up(self, entry: _Entry) -> None:
-        """It is in line to be pulled exactly if it should and can be."""
+        """It is in line to be pulled exactly if it should and can be, and among the due if it is."""
+        if entry.due:
+            self._due.setdefault(entry.name)
+        else:
+            self._due.pop(entry.name, None)
         if entry.stale and entry.pullable:
             self._to_pull.setdefault(entry.name)
         else:
@@ -537,7 +543,8 @@ class QueryMachine:
 
     def _answered(self, flush: FlushWait, name: str) -> None:
         del flush.goals[name]
-        self._open_goals(flush)
+        if self._entries[name].writes is not None:
+            self._open_goals(flush)
 
     # Tests
 
@@ -555,6 +562,8 @@ class QueryMachine:
         assert set(self._to_pull) == {
             e.name for e in self._entries.values() if e.stale and e.pullable
         }, "a query is not in line, or wrongly"
+        due = {entry.name for entry in self._entries.values() if entry.due}
+        assert set(self._due) == due, "who is due is not known"
         for flush in self._flushes:
             for name, goal in flush.goals.items():
                 self._validate_goal(self._entries[name], goal)

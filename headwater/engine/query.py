@@ -25,7 +25,7 @@ from headwater.engine.early_chunks import EarlyChunks
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import FoldRun
-from headwater.engine.hosted import Hosted, held_from
+from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
     Chunk,
@@ -41,7 +41,7 @@ from headwater.engine.places import (
 from headwater.engine.progress import Progress
 from headwater.engine.query_folds import QueryFolds
 from headwater.engine.query_functions import QueryFunctions
-from headwater.engine.query_parts import Beginning, Evaluated, Firing, Sink
+from headwater.engine.query_parts import Beginning, Evaluated, Firing
 from headwater.engine.reader import LeafReader, read_columns
 from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
@@ -51,7 +51,6 @@ from headwater.errors import DataError, Error
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan, Leaf
-from headwater.sql.extensions import Emit
 from headwater.storage.streaming.seen import NO_TICK_BEFORE, Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
@@ -63,17 +62,13 @@ EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
 
 @dataclass(kw_only=True)
-class ContinuousQuery(Hosted):
+class ContinuousQuery(LoggedQuery):
     """One registered query."""
 
-    statement: str
     plan: ContinuousPlan
     specs: Sequence[FoldSpec]
     evaluation: Evaluation
     sampling: Sampling
-    beginning: Beginning
-    sink: Sink
-    emit: Emit = "all"
     wish: str = "auto"
     readers: list[LeafReader] = field(default_factory=list)
     folds: QueryFolds = field(default_factory=QueryFolds)
@@ -199,9 +194,9 @@ class ContinuousQuery(Hosted):
         return due
 
     @property
-    def writes(self) -> StreamingTable | None:
-        """The table of a materialized view."""
-        return self.sink.table
+    def output(self) -> pa.Schema:
+        """The columns of its result."""
+        return self.evaluation.output.schema
 
     def due_until(self) -> float:
         """The last complete instant, or how many are answered then."""

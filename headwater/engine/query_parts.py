@@ -1,10 +1,10 @@
-"""What a continuous query is made of besides its state: results, sinks, beginnings, firings, timings."""
+"""What a continuous query is made of besides its state: results, beginnings, firings, timings."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +12,6 @@ from headwater.engine.feed import FeedCursor
 from headwater.engine.places import Chunk
 from headwater.engine.result_changes import SequenceChanges
 from headwater.engine.sampling import Instant
-from headwater.storage.streaming.table import StreamingTable
 
 
 @dataclass(frozen=True)
@@ -24,23 +23,6 @@ class Evaluated:
     note: dict[str, Any]
     epoch: int | None = None
     changes: SequenceChanges | None = None  # since the result before, where they are known
-
-
-class Sink(Protocol):
-    """Where a query's results go, durably and in order."""
-
-    @property
-    def table(self) -> StreamingTable | None:
-        """Where others read them as rows."""
-
-    def last(self) -> tuple[int, dict[str, Any]] | None:
-        """The tick and the note of the newest result that is durable."""
-
-    def recover(self) -> None:
-        """Finds its place again after an append that failed."""
-
-    def append(self, results: Sequence[Evaluated]) -> None:
-        """Stores results; they are visible when this returns."""
 
 
 @dataclass(frozen=True)

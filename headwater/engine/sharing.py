@@ -13,23 +13,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from headwater.compile.fold import FoldSpec, make_spec
+from headwater.compile.fold import FoldSpec
 from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.reader import LeafReader
 from headwater.engine.sampling import Sampling
+from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
 from headwater.errors import Error
-from headwater.expression.terms import Terms
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
-from headwater.plan.folds import AggregateCall
-from headwater.plan.pieces import Piece
-from headwater.plan.text import RowsSlot
 from headwater.storage.streaming.table import StreamingTable
 
 MOST_KEPT = 1024  # instants whose relations wait for members that are behind
@@ -38,7 +35,6 @@ FAR_BEHIND_ROWS = 1_000_000  # that a fold which nobody asked for long would hav
 READER = "shared"
 
 Signature = tuple[object, ...]
-AggregateKey = tuple[str, Piece | None]
 
 
 def signature(
@@ -66,39 +62,8 @@ def signature(
         frozenset(t.definition.id for t in tables) if realtime else None,
         (leaf.window.duration.microseconds, leaf.window.before),
         (sampling.kind, sampling.step),
-        plan.from_text.replaced({RowsSlot("stream", leaf.number): RowsSlot("stream", 0)}),
-        plan.where,
-        plan.keys,
-        spec.tier,
+        pipeline_signature(spec),
     )
-
-
-def aggregate_keys(spec: FoldSpec) -> tuple[AggregateKey, ...]:
-    """The aggregates of a fold, in order."""
-    return tuple((a.function, a.argument) for a in spec.plan.aggregates)
-
-
-def united(specs: Sequence[FoldSpec], functions: Terms) -> FoldSpec:
-    """One fold with the aggregates of several that have the same signature."""
-    first = specs[0]
-    aggregates: dict[AggregateKey, AggregateCall] = {}
-    types: dict[Piece, pa.DataType] = {}
-    needed: dict[str, None] = {}
-    for spec in specs:
-        assert spec.aggregation is not None
-        aggregates |= zip(aggregate_keys(spec), spec.plan.aggregates, strict=True)
-        types |= {p: spec.aggregation.types[n] for n, p in enumerate(spec.argument_pieces)}
-        needed |= dict.fromkeys(spec.plan.leaves[0].needed)
-    plan = replace(
-        first.plan,
-        leaves=(replace(first.plan.leaves[0], needed=tuple(needed)),),
-        aggregates=tuple(aggregates.values()),
-        finish=None,
-    )
-    assert first.aggregation is not None
-    arguments = dict.fromkeys(a.argument for a in plan.aggregates if a.argument is not None)
-    known = [*first.aggregation.key_types, *(types[piece] for piece in arguments)]
-    return make_spec(plan, functions, lambda _text: known)
 
 
 @dataclass(frozen=True)

@@ -23,11 +23,10 @@ from headwater.engine.arrivals import Arrivals
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
-from headwater.engine.hosted import Hosted, held_from
+from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
-from headwater.engine.query_parts import Beginning, Evaluated
-from headwater.engine.query_sinks import LogSink
+from headwater.engine.query_parts import Evaluated
 from headwater.engine.sampling import Instant
 from headwater.engine.update_evaluation import WindowResults, results_of_rows
 from headwater.engine.update_join import results_of_join
@@ -45,7 +44,6 @@ from headwater.engine.update_source import Cursors, UpdateRows, UpdateSource
 from headwater.engine.update_spec import TICK, Mode, UpdateSpec
 from headwater.errors import OverloadError
 from headwater.fold.columns import Column, Slots
-from headwater.sql.extensions import Emit
 from headwater.storage.streaming.seen import Needs, SeenTable
 
 LEAST_RESULTS = 64  # between two snapshots, where bytes decide
@@ -58,17 +56,13 @@ def monotonic_us() -> int:
 
 
 @dataclass(kw_only=True)
-class UpdateQuery(Hosted):
+class UpdateQuery(LoggedQuery):
     """One registered update query."""
 
-    statement: str
     spec: UpdateSpec
     identifiers: frozenset[str]  # names that may mean standard tables
-    beginning: Beginning
-    sink: LogSink
     wanted: int | None = None  # how many keys the next firing takes, where queries compete
     clock: Callable[[], int] = monotonic_us
-    emit: Emit = "all"
 
     def __post_init__(self) -> None:
         super().__post_init__()

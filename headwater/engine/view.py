@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import ClassVar
 
 import pyarrow as pa
@@ -31,7 +32,22 @@ from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.seen import Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
-FOLDED_AT_INSERT = ("split", "eager")
+
+class ViewCut(IntEnum):
+    """How much of a view's circuit is done at the commit; the rest is done at the read."""
+
+    STORED = 0  # nothing is kept: each read begins with the stored rows
+    READ = 1  # groups are kept, and a read folds what came
+    GROUPS = 2  # rows are folded into groups as they come
+    RESULT = 3  # the result is made as they come
+
+
+STRATEGIES = {
+    "split": ViewCut.GROUPS,
+    "eager": ViewCut.RESULT,
+    "deferred": ViewCut.STORED,
+    "incremental": ViewCut.READ,
+}
 
 
 @dataclass(kw_only=True)
@@ -86,10 +102,10 @@ class ContinuousView(Hosted):
         return self.circuit if operators else None
 
     @property
-    def folds_at_insert(self) -> bool:
-        """Whether rows are taken in as they come."""
+    def cut(self) -> ViewCut:
+        """Where its circuit is cut between commit and read."""
         held = bool(self.specs) or self.kept is not None
-        return held and self.maintenance in FOLDED_AT_INSERT
+        return STRATEGIES[self.maintenance] if held else ViewCut.STORED
 
     @property
     def waiting(self) -> int:
@@ -114,7 +130,8 @@ class ContinuousView(Hosted):
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        return self.folds_at_insert and any(p.is_behind or p.changed for p in self._parts)
+        behind = any(part.is_behind or part.changed for part in self._parts)
+        return behind and self.cut >= ViewCut.GROUPS
 
     def due_until(self) -> float:
         """A firing folds all that was there when it began."""
@@ -132,7 +149,7 @@ class ContinuousView(Hosted):
             self._go_through(self.kept)
         for pipeline in self.pipelines:
             pipeline.catch_up()
-        if self.maintenance == "eager":
+        if self.cut is ViewCut.RESULT:
             self.on_version(self.read())
         return 0
 
@@ -200,7 +217,7 @@ class ContinuousView(Hosted):
         ):
             if self.kept is not None:
                 return self._read_kept(self.kept, held)
-            if not self.specs or self.maintenance == "deferred":
+            if self.cut is ViewCut.STORED:
                 return self._read_stored(held)
             with contextlib.ExitStack() as stack:
                 for pipeline in sorted(self.pipelines, key=lambda p: p.number):
@@ -252,7 +269,7 @@ class ContinuousView(Hosted):
         """The tables whose sequence numbers a version goes by."""
         if self.kept is not None:
             return [source.table for source in self.kept.streams]
-        if not self.specs or self.maintenance == "deferred":
+        if self.cut is ViewCut.STORED:
             return list(self.tables)
         return [pipeline.place.table for pipeline in self.pipelines]
 

@@ -23,16 +23,15 @@ from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.merges import LandmarkMerge
 from headwater.engine.query_parts import Timings
-from headwater.engine.sharing import AggregateKey, aggregate_keys, united
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.state_runs import StateRuns
+from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
 from headwater.errors import StorageError
 from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
-from headwater.plan.text import RowsSlot
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
@@ -67,7 +66,7 @@ class PipelinePlace:
 
 def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
     """What folds must have in common to be one pipeline; what may fail is part of it."""
-    plan, leaf = spec.plan, spec.plan.leaves[0]
+    plan = spec.plan
     files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
     return (
         place.table.definition.id,
@@ -75,10 +74,7 @@ def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
         place.at_insert,
         place.owner,
         place.time_zone,
-        plan.from_text.replaced({RowsSlot("stream", leaf.number): RowsSlot("stream", 0)}),
-        plan.where,
-        plan.keys,
-        spec.tier,
+        pipeline_signature(spec),
         frozenset(piece for piece in spec.argument_pieces if not piece.is_name),
         files if plan.statics or plan.where else (),
     )

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from headwater.engine import results
 from headwater.engine.feed import FeedCursor
-from headwater.engine.hosted import Hosted
+from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.query import ContinuousQuery
-from headwater.engine.query_parts import Beginning, Sink
+from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink, ViewSink
 from headwater.engine.results import ResultLog
 from headwater.engine.sampling import MOST_INSTANTS
@@ -269,7 +269,7 @@ def emit_of(made: Made) -> Emit:
     return made.query.emit.what if made.query.emit is not None else "all"
 
 
-def _query(context: Context, item: CatalogObject, made: Made, sink: Sink) -> ContinuousQuery:
+def _query(context: Context, item: CatalogObject, made: Made, sink: LogSink) -> ContinuousQuery:
     """The query of a catalog object, attached to its tables."""
     saved = item.definition
     sampling = made.sampling()
@@ -392,15 +392,13 @@ def _read_by_dormant(context: Context) -> list[StreamingTable]:
 
 def _tell_readers(query: Hosted) -> None:
     """Readers of a query that failed get its error."""
-    if query.error is None or not isinstance(query, ContinuousQuery | UpdateQuery):
-        return
-    if isinstance(query.sink, LogSink):
+    if query.error is not None and isinstance(query, LoggedQuery):
         query.sink.log.fail(query.error)
 
 
 def query_of(
     context: Context, item: CatalogObject, made: Made | MadeUpdate, sink: LogSink
-) -> ContinuousQuery | UpdateQuery:
+) -> LoggedQuery:
     """The query of an object, attached to its tables."""
     if isinstance(made, MadeUpdate):
         return _update_query(context, item, made, sink)
@@ -468,8 +466,7 @@ def close_queries(context: Context) -> None:
     """Ends after the firings under way."""
     context.engine.close()
     for query in context.engine.named():
-        if isinstance(query.sink, LogSink):
-            query.sink.log.close()
+        query.sink.log.close()
 
 
 # Control
@@ -520,8 +517,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
             start(context, item)
             context.engine.miss(_read_by_dormant(context))
         elif query.state != "running":
-            if isinstance(query.sink, LogSink):
-                query.sink.log.recover()
+            query.sink.log.recover()
             context.engine.resume(query)
     return Result("RESUME QUERY")
 
@@ -543,7 +539,7 @@ def _forget(context: Context, item: CatalogObject) -> None:
     query = context.engine.remove(item.name)
     if context.dormant.pop(item.key, None) is not None:
         context.engine.miss(_read_by_dormant(context))
-    if isinstance(query, ContinuousQuery | UpdateQuery) and isinstance(query.sink, LogSink):
+    if isinstance(query, LoggedQuery):
         query.sink.log.close()
     with contextlib.suppress(OSError):  # nobody reads what is left: its number never comes again
         if query is not None:

@@ -9,9 +9,9 @@ from functools import partial
 import pyarrow as pa
 
 from headwater.engine.conflation import Conflation
+from headwater.engine.hosted import LoggedQuery
 from headwater.engine.newest_results import shown_rows
 from headwater.engine.query import ContinuousQuery
-from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog, Told
 from headwater.engine.subscription import Out, Pusher, Subscription, start_position
 from headwater.engine.token import decode, encode
@@ -36,21 +36,20 @@ def last_result(context: Context, name: str, numbered: bool = False) -> pa.Table
     if isinstance(query, UpdateQuery):
         return query.shown()
     found = log_of(query).last()
-    rows = query.evaluation.output.schema.empty_table() if found is None else found.rows
-    if not numbered or not query.sampling.cut:
+    rows = query.output.empty_table() if found is None else found.rows
+    if not numbered or not isinstance(query, ContinuousQuery) or not query.sampling.cut:
         return rows
     epoch = None if found is None else found.epoch
     return rows.append_column(EPOCH_NUMBER, pa.repeat(pa.scalar(epoch, pa.int64()), len(rows)))
 
 
-def log_of(query: ContinuousQuery | UpdateQuery) -> ResultLog:
+def log_of(query: LoggedQuery) -> ResultLog:
     """The log of a query's results."""
-    assert isinstance(query.sink, LogSink)
     return query.sink.log
 
 
 def open_subscription(
-    query: ContinuousQuery | UpdateQuery,
+    query: LoggedQuery,
     incarnation: str,
     emit: Emit | None,
     after: str | None,
@@ -91,9 +90,9 @@ def open_subscription(
     )
 
 
-def output_of(query: ContinuousQuery | UpdateQuery) -> pa.Schema:
+def output_of(query: LoggedQuery) -> pa.Schema:
     """The columns of a query's result."""
-    return query.output if isinstance(query, UpdateQuery) else query.evaluation.output.schema
+    return query.output
 
 
 def remove_later(

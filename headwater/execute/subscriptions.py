@@ -7,10 +7,9 @@ from functools import partial
 
 import pyarrow as pa
 
-from headwater.engine.query import ContinuousQuery
+from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
-from headwater.engine.update_query import UpdateQuery
 from headwater.errors import DataError, NotSupportedError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
@@ -73,13 +72,13 @@ def subscribe(
         raise
 
 
-def _passing(context: Context, target: Query) -> ContinuousQuery | UpdateQuery:
+def _passing(context: Context, target: Query) -> LoggedQuery:
     """A query that is in no catalog."""
     with expanding_continuous(context, target, target.text) as (query, text):
         return _passing_expanded(context, query, text)
 
 
-def _passing_expanded(context: Context, target: Query, text: str) -> ContinuousQuery | UpdateQuery:
+def _passing_expanded(context: Context, target: Query, text: str) -> LoggedQuery:
     made: Made | MadeUpdate
     if is_update_query(target):
         made = MadeUpdate(context, target, text)

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.elsewhere import HostGone, host_of
-from headwater.engine.hosted import Hosted
+from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
@@ -379,7 +379,7 @@ def queries(context: Context) -> pa.Table:
     return _rows(rows, QUERIES)
 
 
-def _known_here(query: ContinuousQuery | UpdateQuery) -> dict[str, Any]:
+def _known_here(query: LoggedQuery) -> dict[str, Any]:
     """What this process knows of a query, whoever answers it."""
     return {
         "name": query.name.removeprefix("_"),

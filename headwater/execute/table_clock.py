@@ -11,16 +11,13 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from headwater.engine.query import ContinuousQuery
-from headwater.engine.update_query import UpdateQuery
+from headwater.engine.hosted import LoggedQuery
 from headwater.errors import BindError, DataError, SettingError
 from headwater.execute.context import Context, Running
 from headwater.result import Result
 from headwater.sql.statements.alter import AlterTableSetClock, AlterTableSetMaxClockAhead
 from headwater.storage.streaming import set_clock as clocks
 from headwater.storage.streaming.table import StreamingTable
-
-AnyQuery = ContinuousQuery | UpdateQuery
 
 
 def set_clock(running: Running, statement: AlterTableSetClock) -> Result:
@@ -52,7 +49,7 @@ def _check_kind(table: StreamingTable) -> None:
 
 
 def _check_places(
-    context: Context, table: StreamingTable, readers: list[AnyQuery], tick: int
+    context: Context, table: StreamingTable, readers: list[LoggedQuery], tick: int
 ) -> None:
     """Refuses a clock behind what was answered, or what nobody can tell."""
     number = table.definition.id

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
-from headwater.engine.view import FOLDED_AT_INSERT, ContinuousView, member_name
+from headwater.engine.view import STRATEGIES, ContinuousView, ViewCut, member_name
 from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.view_pipeline import PipelinePlace, Start, ViewPipeline
 from headwater.engine.view_versions import Versions
@@ -44,7 +44,6 @@ from headwater.storage.streaming.table import StreamingTable
 
 OPTIONS = ("maintenance", "volatile")
 AT_INSERT = "WITH (volatile = 'at insert'): the time at which a row is folded"
-STRATEGIES = ("split", "eager", "deferred", "incremental")
 
 
 def create_view(running: Running, statement: CreateView) -> Result:
@@ -309,7 +308,7 @@ def _place(
         made.tables[leaf],
         Start(*saved["starts"][leaf]),
         static,
-        saved["maintenance"] in FOLDED_AT_INSERT,
+        STRATEGIES[saved["maintenance"]] >= ViewCut.GROUPS,
         saved["incarnation"] if calls else None,
         made.world.time_zone,
     )

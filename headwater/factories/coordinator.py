@@ -22,7 +22,7 @@ from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import signature
-from headwater.engine.view import ContinuousView
+from headwater.engine.view import ContinuousView, ViewCut
 from headwater.execute.context import Context
 from headwater.factories.functions import sendable
 from headwater.factories.jobs import LOOK_S, PULSE_S, FactoryJobs
@@ -266,7 +266,7 @@ class Factories:
         if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
-            return bool(query.specs) and query.maintenance != "deferred"
+            return query.cut is not ViewCut.STORED
         item = self._item(query)
         if isinstance(query, ContinuousQuery) and query.functions:
             return item is not None and not item.passes  # only this process has its state
