@@ -25,7 +25,7 @@ from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes
 from headwater.operators.flat import flat, flat_type
 from headwater.operators.index import Index
-from headwater.operators.numbered_rows import NumberedRows
+from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing, distinct
 
 LEAST_DEAD = 1 << 12  # so many dead rows are left in any case
@@ -69,7 +69,7 @@ class Arrangement:
         self._clear()
 
     def _clear(self) -> None:
-        self.rows = NumberedRows(self.schema)
+        self.rows = RowStore(self.schema)
         self.lookup = Lookup([flat_type(self.schema.field(name).type) for name in self.keys])
         self._slots = Growing(np.int64)  # by row number
         self._marks = Growing(np.int64)  # by row number

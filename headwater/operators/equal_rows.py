@@ -18,7 +18,7 @@ from headwater.fold.columns import Slots
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes, Signs
 from headwater.operators.flat import flat, flat_type
-from headwater.operators.numbered_rows import NumberedRows
+from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing
 
 LEAST_EMPTY = 1 << 12  # so many slots that nobody counts are left in any case
@@ -43,7 +43,7 @@ class EqualRows:
         self.schema, self._shows = schema, shows
         self.lookup = Lookup([flat_type(field.type) for field in schema])
         self._counts = [Growing(np.int64) for _ in range(input_count)]  # by slot
-        self._shown = NumberedRows(schema)
+        self._shown = RowStore(schema)
         self._numbers = Growing(np.int64)  # by slot: the row that is shown, −1 if none is
         self._due = LEAST_EMPTY
 

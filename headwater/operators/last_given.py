@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.fold.columns import Slots
 from headwater.operators.flat import whole
-from headwater.operators.numbered_rows import NumberedRows
+from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing
 
 NONE = -1
@@ -26,7 +26,7 @@ class LastGiven:
 
     def __init__(self, schema: pa.Schema) -> None:
         self.schema = schema
-        self._rows = NumberedRows(schema)
+        self._rows = RowStore(schema)
         self._numbers = Growing(np.int64)
         self._bytes = self._bytes_then = 0  # given out since, and held after, the last clean-up
 

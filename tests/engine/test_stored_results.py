@@ -166,7 +166,7 @@ def told_of(new: NewResult) -> tuple[int, str, dict[str, Any]]:
 
 
 def test_one_changed_row_costs_little(opened: Opened) -> None:
-    """SequenceChanges are stored, not results; an image comes when they add up to one."""
+    """PlacedChanges are stored, not results; an image comes when they add up to one."""
     table = create(opened)
     log = log_of(table)
     groups = Groups(count=5000)
@@ -274,7 +274,7 @@ def test_bytes_count_from_the_image(opened: Opened) -> None:
 def test_after_a_failed_insert_changes_are_of_what_is_there(
     opened: Opened, monkeypatch: pytest.MonkeyPatch, durable: int
 ) -> None:
-    """SequenceChanges are against the result that the table has, not the one that was meant to be there."""
+    """PlacedChanges are against the result that the table has, not the one that was meant to be there."""
     monkeypatch.setattr(results, "RECENT_RESULTS", 1)
     table = create(opened)
     log = log_of(table)

@@ -21,7 +21,7 @@ PIECE_ROWS = 1 << 16  # pieces are not put together beyond it
 MOST_SHORT = 1 << 16  # so many pieces are numbered by 16 bits
 
 
-class NumberedRows:
+class RowStore:
     """Rows of one schema."""
 
     def __init__(self, schema: pa.Schema) -> None:
