@@ -101,7 +101,7 @@ class Arrangement:
 
         `marks`: one for each of the changes; those of rows that go are not looked at.
         """
-        self._make_room()
+        self.make_room()
         came = self._add(changes.coming)
         if marks is not None:
             self.marks[came] = marks[changes.signs > 0]
@@ -163,8 +163,8 @@ class Arrangement:
         """Live rows go, by their numbers."""
         self.rows.kill(numbers)
 
-    def _make_room(self) -> None:
-        """Dead rows go once they are the most."""
+    def make_room(self) -> None:
+        """Dead rows go once they are the most; each batch asks for it first."""
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
         alive = self.rows.alive.copy()
