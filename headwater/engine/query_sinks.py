@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.query_parts import Evaluated
-from headwater.engine.result_changes import Changes, find_changes
+from headwater.engine.result_changes import PlacedChanges, find_changes
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.definition import EPOCH_NUMBER
@@ -42,7 +42,9 @@ class LogSink:
         """One durable insert for all."""
         self._append(results, [result.changes for result in results])
 
-    def _append(self, results: Sequence[Evaluated], changes: Sequence[Changes | None]) -> None:
+    def _append(
+        self, results: Sequence[Evaluated], changes: Sequence[PlacedChanges | None]
+    ) -> None:
         self.log.append(
             [
                 NewResult(r.instant.tick, r.rows, r.epoch, r.note, known)
@@ -73,7 +75,7 @@ class ViewSink(LogSink):
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """The log first, then the table; all instants of one firing in one commit."""
-        shown, changes = list[pa.Table](), list[Changes | None]()
+        shown, changes = list[pa.Table](), list[PlacedChanges | None]()
         previous, sequence = self._previous, self._sequence
         for result in results:
             rows, known = self._shown(previous, result.rows, result.instant.tick, result.epoch)
@@ -89,7 +91,7 @@ class ViewSink(LogSink):
 
     def _shown(
         self, previous: pa.Table | None, rows: pa.Table, tick: int, epoch: int | None
-    ) -> tuple[pa.Table, Changes | None]:
+    ) -> tuple[pa.Table, PlacedChanges | None]:
         """What the view's table gets of a result, and what changed where that was looked for.
 
         The same when the table catches up, or its place would not be that of the note.

@@ -30,7 +30,7 @@ PLACE = pa.field("place", pa.int64(), nullable=False)
 
 
 @dataclass(frozen=True, eq=False)
-class Changes:
+class PlacedChanges:
     """What makes a result of the one before it."""
 
     gone: pa.Table  # rows of the result before
@@ -52,7 +52,7 @@ class Changes:
 # Finding
 
 
-def find_changes(before: pa.Table, after: pa.Table, time: pa.Scalar) -> Changes | None:
+def find_changes(before: pa.Table, after: pa.Table, time: pa.Scalar) -> PlacedChanges | None:
     """What changed between two results of one schema; None where most of it did.
 
     `time`: the instant of the new result, as a value of `_t`.
@@ -64,7 +64,7 @@ def find_changes(before: pa.Table, after: pa.Table, time: pa.Scalar) -> Changes 
         return None
     gone, added = _rows_at(before, found[0]), _rows_at(after, found[1])
     gone = _timed(gone, time) if one_time else gone
-    return Changes(gone, found[0], added, found[1], after.num_rows, one_time)
+    return PlacedChanges(gone, found[0], added, found[1], after.num_rows, one_time)
 
 
 def _is_all(times: pa.ChunkedArray, time: pa.Scalar) -> bool:
@@ -114,7 +114,7 @@ def repeated(value: pa.Scalar, row_count: int) -> pa.ChunkedArray:
 # Applying
 
 
-def applied(before: pa.Table, steps: Sequence[Changes], time: pa.Scalar) -> pa.Table:
+def applied(before: pa.Table, steps: Sequence[PlacedChanges], time: pa.Scalar) -> pa.Table:
     """The result after some changes, one after the other; `time`: its instant."""
     if not steps:
         return before
@@ -133,7 +133,7 @@ def applied(before: pa.Table, steps: Sequence[Changes], time: pa.Scalar) -> pa.T
     return pool.combine_chunks().take(pa.array(places))
 
 
-def spliced(before: pa.Table, step: Changes, time: pa.Scalar) -> pa.Table:
+def spliced(before: pa.Table, step: PlacedChanges, time: pa.Scalar) -> pa.Table:
     """As `applied`, for few changes: rows that stay are those of the result before, not copies."""
     if len(step) > SPLICED_ROWS:
         return applied(before, [step], time)
@@ -155,7 +155,7 @@ def spliced(before: pa.Table, step: Changes, time: pa.Scalar) -> pa.Table:
     return _timed(rows, time) if step.one_time else rows
 
 
-def _placed(places: Places, step: Changes, numbers: Places) -> Places:
+def _placed(places: Places, step: PlacedChanges, numbers: Places) -> Places:
     """The numbers of rows in the order of the new result; the old ones are not needed any more."""
     if np.array_equal(step.gone_at, step.added_at):
         places[step.added_at] = numbers
@@ -171,7 +171,7 @@ def _placed(places: Places, step: Changes, numbers: Places) -> Places:
 # As bytes
 
 
-def encode_changes(changes: Changes) -> bytes:
+def encode_changes(changes: PlacedChanges) -> bytes:
     """A head, then the rows that are gone and those added with their places, as one Arrow batch."""
     rows = pa.concat_tables([changes.gone, changes.added])
     if changes.one_time:
@@ -188,7 +188,7 @@ def encode_changes(changes: Changes) -> bytes:
     return head + batch.serialize().to_pybytes()
 
 
-def decode_changes(data: bytes | pa.Buffer, schema: pa.Schema, time: pa.Scalar) -> Changes:
+def decode_changes(data: bytes | pa.Buffer, schema: pa.Schema, time: pa.Scalar) -> PlacedChanges:
     """The changes of a result of a schema; `time`: its instant."""
     buffer = pa.py_buffer(data)
     layout, one_time, large, _, gone, row_count = HEAD.unpack_from(buffer)
@@ -206,7 +206,7 @@ def decode_changes(data: bytes | pa.Buffer, schema: pa.Schema, time: pa.Scalar) 
     if one_time:
         rows = pa.Table.from_arrays([*rows.columns, repeated(time, rows.num_rows)], schema=schema)
     parts = rows.slice(0, gone), rows.slice(gone)
-    return Changes(parts[0], places[:gone], parts[1], places[gone:], row_count, one_time)
+    return PlacedChanges(parts[0], places[:gone], parts[1], places[gone:], row_count, one_time)
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.result_changes import Changes, find_changes
+from headwater.engine.result_changes import PlacedChanges, find_changes
 from headwater.engine.stored_results import (
     AHEAD_RESULTS,
     RESULT_BYTES,
@@ -54,7 +54,7 @@ class NewResult:
     rows: pa.Table
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
-    changes: Changes | None = None  # since the result before, if whoever made it knows
+    changes: PlacedChanges | None = None  # since the result before, if whoever made it knows
 
 
 class ResultLog:
@@ -160,8 +160,8 @@ class ResultLog:
         stored: StoredResults,
         previous: ResultSet,
         result: ResultSet,
-        known: Changes | None,
-    ) -> Changes | None:
+        known: PlacedChanges | None,
+    ) -> PlacedChanges | None:
         """What changed since the result before, as far as it is known or worth a look."""
         if not stored.keeps_changes:
             return None
@@ -371,7 +371,7 @@ class ChangeSearch:
     passed: int = 0  # so many are passed over after the last look …
     waiting: int = 0  # … of which so many are still to come
 
-    def find(self, before: pa.Table, after: pa.Table, time: pa.Scalar) -> Changes | None:
+    def find(self, before: pa.Table, after: pa.Table, time: pa.Scalar) -> PlacedChanges | None:
         """What changed, if it was looked for and is not most of it."""
         if after.nbytes <= SMALL_BYTES:
             return None

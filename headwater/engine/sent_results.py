@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from headwater.engine.emit import instant_scalar
-from headwater.engine.result_changes import Changes, decode_changes, encode_changes, spliced
+from headwater.engine.result_changes import PlacedChanges, decode_changes, encode_changes, spliced
 from headwater.engine.results import ChangeSearch, ResultLog
 from headwater.errors import StorageError
 
@@ -54,11 +54,11 @@ class ResultSender:
 
 def unpacked(
     log: ResultLog, sent: Sequence[tuple[int, bool, pa.Table]], since: int | None
-) -> list[tuple[pa.Table, Changes | None]]:
+) -> list[tuple[pa.Table, PlacedChanges | None]]:
     """Results, as (tick, whether changes, table), and what is known to have changed in each."""
     newest = log.last()
     last = None if newest is None or newest.position != since else newest.rows
-    found = list[tuple[pa.Table, Changes | None]]()
+    found = list[tuple[pa.Table, PlacedChanges | None]]()
     for tick, is_changes, rows in sent:
         changes = None
         if is_changes:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headwater.engine.emit import instant_scalar
 from headwater.engine.result_changes import (
-    Changes,
+    PlacedChanges,
     applied,
     decode_changes,
     decode_rows,
@@ -95,7 +95,7 @@ class ResultChanges:
 
     position: int
     instant: int
-    changes: Changes
+    changes: PlacedChanges
     rows: pa.Table | None
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class ResultEntry:
     size: int  # towards `keep_bytes`
     held: int  # in memory
     image: ResultImage  # where reading it begins
-    changes: Changes | None = None  # if they are stored
+    changes: PlacedChanges | None = None  # if they are stored
     stored_rows: bytes | None = None  # both on their way to the table
     stored_changes: bytes | None = None
 
@@ -147,7 +147,7 @@ class ResultEntry:
 
 
 def entry_to_store(
-    result: ResultSet, before: int, changes: Changes | None, image: ResultImage | None
+    result: ResultSet, before: int, changes: PlacedChanges | None, image: ResultImage | None
 ) -> ResultEntry:
     """A result as it is stored: the smaller of changes and image, both where an image is due."""
     rows = result.rows
@@ -305,7 +305,7 @@ class StoredResults:
 
     def entries(self, first: int, end: int) -> Iterator[ResultEntry]:
         """The results in [first, end); none where `first` cannot be read any more."""
-        image, whole, steps = None, self._empty, list[Changes]()
+        image, whole, steps = None, self._empty, list[PlacedChanges]()
         for result, changes, row in _each(self._rows_from_image(first, end)):
             position, time = row["position"], self.time(row["instant"])
             size = RESULT_BYTES + _size(result) + _size(changes)

@@ -76,14 +76,12 @@ class AsofJoinRows(Operator):
         right, rows = self._right, changes.rows
         right.make_room()
         times, was_alive, index = right.times_of(rows), right.alive.copy(), right.index.frozen()
-        nexts = index.next_times(right.find(rows, right.rows.keys), times, was_alive)
         right.apply(changes)
-        slots = right.find(rows, right.rows.keys)
-        now = right.index.next_times(slots, times, right.alive)
+        nexts = right.index.next_times(right.find(rows, right.rows.keys), times, right.alive)
         touched = self._left.index.between(
             self._left.find(rows, right.rows.keys),
             times,
-            np.where(changes.signs < 0, nexts, now),
+            nexts,
             self._strict,
             self._left.alive,
         )

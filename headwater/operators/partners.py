@@ -1,7 +1,7 @@
 """One input of a join: its rows by key, and which of them are partners of rows of the other input.
 
 Owns: the arrangement of the rows that can have partners; a row with a NULL in a key that is not null-safe has
-none and is left out. Pairs are made in pieces, so that a hot key does not take memory for all of its pairs
+none and is left out. RowPairs are made in pieces, so that a hot key does not take memory for all of its pairs
 before a residual condition has seen them. Must never: know what kind of join it is.
 """
 
@@ -23,7 +23,7 @@ PIECE = 1 << 16  # pairs made at once
 
 
 @dataclass(frozen=True)
-class Pairs:
+class RowPairs:
     """Some rows of a batch, each with a row of the other input."""
 
     places: Slots  # in the batch
@@ -62,7 +62,7 @@ class Partners:
 
     def of(
         self, rows: pa.Table, keys: Sequence[str], is_left: bool, residual: Predicate | None
-    ) -> Iterator[Pairs]:
+    ) -> Iterator[RowPairs]:
         """The partners here of rows of the other input, by its keys; `is_left`: it is the left one."""
         if not len(self.rows) or not rows.num_rows:
             return
@@ -72,7 +72,7 @@ class Partners:
             places, numbers = places[order], numbers[order]
             asking, asked = rows.take(pa.array(places)), self.rows.rows.take(numbers)
             left, right = (asking, asked) if is_left else (asked, asking)
-            pairs = Pairs(places, numbers, side_by_side(left, right))
+            pairs = RowPairs(places, numbers, side_by_side(left, right))
             yield pairs if residual is None else _filtered(pairs, residual)
 
 
@@ -82,12 +82,12 @@ def side_by_side(left: pa.Table, right: pa.Table) -> pa.Table:
     return pa.Table.from_arrays([*left.columns, *right.columns], names=names)
 
 
-def _filtered(pairs: Pairs, residual: Predicate) -> Pairs:
+def _filtered(pairs: RowPairs, residual: Predicate) -> RowPairs:
     kept = holds(residual, pairs.rows)
     if kept.all():
         return pairs
     rows = pairs.rows.filter(pa.array(kept))
-    return Pairs(pairs.places[kept], pairs.numbers[kept], rows)
+    return RowPairs(pairs.places[kept], pairs.numbers[kept], rows)
 
 
 def turns(before: Slots, after: Slots) -> Slots:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 
 from headwater.engine import result_changes, sequence_diff
 from headwater.engine.result_changes import (
-    Changes,
+    PlacedChanges,
     applied,
     decode_changes,
     encode_changes,
@@ -96,7 +96,7 @@ def time_of(at: int, schema: pa.Schema = PLAIN_SCHEMA) -> pa.Scalar:
     return pa.scalar(at, schema.field("_t").type)
 
 
-def check(before: pa.Table, after: pa.Table, at: int) -> Changes | None:
+def check(before: pa.Table, after: pa.Table, at: int) -> PlacedChanges | None:
     """Changes, also as bytes, make the one of the other; rows that are gone were there."""
     time = pa.scalar(at, after.schema.field("_t").type)
     found = find_changes(before, after, time)
@@ -153,7 +153,7 @@ def test_a_few_changes_after_each_other(
         times = [at * (n % 2) for n in range(len(rows))] if own_times else [at] * len(rows)
         results.append(table_of(rows, SCHEMA, times))
     found = [check(results[i], results[i + 1], i + 1) for i in range(len(steps))]
-    known = list[Changes]()
+    known = list[PlacedChanges]()
     for at, changes in enumerate(found, 1):
         if changes is None:
             return

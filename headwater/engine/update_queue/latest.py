@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.update_queue.discipline import Admitted, Dequeued, Discipline, QueueArrivals
 from headwater.engine.update_queue.policy import News, Policy
-from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, RowStore
+from headwater.engine.update_queue.store import PAGE_ROWS, PagedRowStore, PagePool
 from headwater.engine.update_queue.vectors import NONE, grown, newest_rows
 from headwater.fold.columns import Slots, Vector
 
@@ -28,7 +28,7 @@ class Latest(Discipline):
     ) -> None:
         self.name = policy.name
         self.policy = policy
-        self._store = RowStore(schema, pool, page_rows=page_rows)
+        self._store = PagedRowStore(schema, pool, page_rows=page_rows)
         self._waits: Vector = np.empty(0, np.bool_)  # by slot, as the next three
         self._place: Slots = np.empty(0, np.int64)
         self._times: Slots = np.empty(0, np.int64)

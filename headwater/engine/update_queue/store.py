@@ -47,7 +47,7 @@ class PagePool:
         self.taken -= count
 
 
-class RowStore:
+class PagedRowStore:
     """Rows of one schema in packed blocks; block b holds the places b·n … b·n + n − 1."""
 
     def __init__(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.update_queue.store import Cells, RowStore
+from headwater.engine.update_queue.store import Cells, PagedRowStore
 from headwater.fold.columns import Slots
 
 
 class Blocks:
     """Blocks of a row store, handed out one at a time; freed ones are given back in batches."""
 
-    def __init__(self, store: RowStore, block_rows: int) -> None:
+    def __init__(self, store: PagedRowStore, block_rows: int) -> None:
         self._store = store
         self.block_rows = block_rows
         self._owners: list[WindowBuffer] = []

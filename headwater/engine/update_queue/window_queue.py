@@ -34,7 +34,7 @@ from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.policies import Choice, make_policy
 from headwater.engine.update_queue.policy import News
 from headwater.engine.update_queue.staleness import Staleness, staleness_table
-from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, RowStore
+from headwater.engine.update_queue.store import PAGE_ROWS, PagedRowStore, PagePool
 from headwater.engine.update_queue.vectors import NONE, grown
 from headwater.engine.update_queue.window_buffer import Blocks
 from headwater.engine.update_queue.window_marks import marks_of
@@ -93,7 +93,7 @@ class WindowQueue:
         self._kind = KINDS[kind]
         self._lookup = Lookup([schema.field(name).type for name in key])
         stored = [*schema, pa.field("_stamp", pa.int64()), pa.field("_seq", pa.int64())]
-        self._store = RowStore(
+        self._store = PagedRowStore(
             pa.schema(stored), pool or PagePool(), page_rows=page_rows, block_rows=block_rows
         )
         self._blocks = Blocks(self._store, block_rows)

@@ -15,7 +15,7 @@ from headwater.engine.update_queue.key_queue import KeyQueue
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.newest_only import NewestOnly
 from headwater.engine.update_queue.staleness import Staleness
-from headwater.engine.update_queue.store import PagePool, RowStore
+from headwater.engine.update_queue.store import PagedRowStore, PagePool
 from headwater.engine.update_queue.window_spec import WindowSpec
 
 some_slots = st.lists(st.integers(0, 40), unique=True, max_size=20)
@@ -72,7 +72,7 @@ TYPES: dict[str, tuple[pa.DataType, list[object]]] = {
 def test_rows_of_every_type_come_back_as_they_were(name: str) -> None:
     """Also NULLs, and when a NULL comes only later."""
     type_, values = TYPES[name]
-    store = RowStore(pa.schema([("x", type_)]), PagePool(), page_rows=4)
+    store = PagedRowStore(pa.schema([("x", type_)]), PagePool(), page_rows=4)
     places = store.allocate(5)
     rows = pa.table({"x": pa.array([values[0]] * 5, type_)})
     store.write(places, store.encode(rows))
@@ -91,7 +91,7 @@ def test_pages_have_no_holes(block_rows: int, steps: list[tuple[int, object]]) -
     """Blocks keep their rows while others come and go; pages are those that the blocks need."""
     pool = PagePool()
     schema = pa.schema([("x", pa.int64()), ("s", pa.string())])
-    store = RowStore(schema, pool, page_rows=6, block_rows=block_rows)
+    store = PagedRowStore(schema, pool, page_rows=6, block_rows=block_rows)
     held: dict[int, int] = {}  # block → what stands in its first row
     number = 0
     for count, random in steps:
