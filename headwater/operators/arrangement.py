@@ -74,6 +74,7 @@ class Arrangement:
         self._slots = Growing(np.int64)  # by row number
         self._marks = Growing(np.int64)  # by row number
         self._by_key = Index()  # stays empty without keys
+        self._indexed = 0  # rows of lower numbers are in it
         self._by_hash = (
             _ByHash() if self._hashed else None
         )  # or made when keys do not tell rows apart
@@ -121,7 +122,7 @@ class Arrangement:
     def add(self, rows: pa.Table) -> Slots:
         """Rows come; gives their numbers."""
         numbers = self.rows.append(rows)
-        self._place(rows, numbers)
+        self._place(rows)
         if self._marked:
             self._marks.filled(self.rows.next, 0)
         for vector in self._beside:
@@ -130,12 +131,19 @@ class Arrangement:
             self._by_hash.add(rows, numbers, self.rows.alive)
         return numbers
 
-    def _place(self, rows: pa.Table, numbers: Slots) -> None:
+    def _place(self, rows: pa.Table) -> None:
         """New rows get their slots."""
         if self.keys:
             slots = self.lookup.slots(_columns(rows, self.keys), rows.num_rows)
             self._slots.append(slots)
-            self._by_key.add(slots, numbers, self.rows.alive)
+
+    def _keyed(self) -> Index:
+        """The index by key, once rows have come into it that nobody asked for until now."""
+        if self._indexed < len(self._slots):
+            numbers = np.flatnonzero(self.rows.alive[self._indexed :]) + self._indexed
+            self._by_key.add(self._slots.values[numbers], numbers, self.rows.alive)
+            self._indexed = len(self._slots)
+        return self._by_key
 
     def _remove(self, rows: pa.Table) -> Slots:
         found = self.remove(rows)
@@ -155,7 +163,7 @@ class Arrangement:
         if not self.keys:
             return None
         slots = self.lookup.find(_columns(rows, self.keys), rows.num_rows)
-        if self._by_key.count(slots) > FEW + FEW_EACH * rows.num_rows:
+        if self._keyed().count(slots) > FEW + FEW_EACH * rows.num_rows:
             return None
         return self._compared(rows, *self.matches(slots))
 
@@ -182,7 +190,7 @@ class Arrangement:
         self.rows.kill(numbers)
 
     def make_room(self) -> None:
-        """Dead rows go once they are the most."""
+        """Dead rows go once they are the most; each batch asks for it first."""
         if self.rows.dead_count < max(len(self.rows), LEAST_DEAD):
             return
         alive = self.rows.alive.copy()
@@ -202,8 +210,7 @@ class Arrangement:
         if self._forgets_keys:
             kept, slots = np.unique(slots, return_inverse=True)
             self.lookup.keep(kept)
-        self._slots, self._by_key = Growing(np.int64, slots), Index()
-        self._by_key.add(slots, numbers, self.rows.alive)
+        self._slots, self._by_key, self._indexed = Growing(np.int64, slots), Index(), 0
 
     def forget(self) -> Slots | None:
         """Keys without rows go once they are the most; by old slot the new one, −1 if it is gone."""
@@ -215,8 +222,7 @@ class Arrangement:
         new[live] = np.arange(len(live))
         self.lookup.keep(live)
         slots = new[self._slots.values]
-        self._slots, self._by_key = Growing(np.int64, slots), Index()
-        self._by_key.add(slots[numbers], numbers, self.rows.alive)
+        self._slots, self._by_key, self._indexed = Growing(np.int64, slots), Index(), 0
         return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
@@ -232,7 +238,7 @@ class Arrangement:
     def matches_in_pieces(self, slots: Slots, most: int | None) -> Iterator[tuple[Slots, Slots]]:
         """The same, so many pairs at once at most."""
         if self.keys:
-            yield from self._by_key.find(slots, self.rows.alive, most)
+            yield from self._keyed().find(slots, self.rows.alive, most)
             return
         asking, numbers = np.flatnonzero(slots >= 0), np.flatnonzero(self.rows.alive)
         count = len(asking) * len(numbers)
@@ -256,7 +262,7 @@ class Arrangement:
         self._clear()
         self.rows.restore(state["rows"])
         rows, numbers = self.rows.table(), np.arange(len(self.rows))
-        self._place(rows, numbers)
+        self._place(rows)
         if self._by_hash is not None:
             self._by_hash.add(rows, numbers, self.rows.alive)
         if self._marked:

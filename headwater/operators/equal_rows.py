@@ -29,8 +29,7 @@ class Touched:
     """The slots that a batch of one input touched, each once."""
 
     slots: Slots
-    which: Slots  # by row of the batch, the place of its slot among them
-    places: Slots  # of one row of each in the batch
+    places: Slots  # of the first row of each in the batch
     before: Slots  # how many the input had
     after: Slots
 
@@ -96,16 +95,14 @@ class EqualRows:
         after = before + np.bincount(which, weights=signs, minlength=len(slots)).astype(np.int64)
         assert (after >= 0).all(), "a row is taken back that is not there"
         counts[slots] = after
-        return Touched(slots, which, places, before, after)
+        return Touched(slots, places, before, after)
 
     def show(self, touched: Touched, changes: Changes) -> None:
-        """Slots of the first input that had no row show the first of those that came."""
+        """Slots of the first input that had no row show one that came."""
         numbers = self._numbers.filled(len(self.lookup), -1)
         fresh = (touched.before == 0) & (touched.after > 0)
-        coming = np.flatnonzero(fresh[touched.which] & (changes.signs > 0))
-        which, first = np.unique(touched.which[coming], return_index=True)
-        rows = changes.rows.take(pa.array(coming[first]))
-        numbers[touched.slots[which]] = self._shown.append(rows)
+        rows = changes.rows.take(pa.array(touched.places[fresh]))
+        numbers[touched.slots[fresh]] = self._shown.append(rows)
 
     def hide(self, touched: Touched) -> None:
         """Slots of the first input that have no row any more show none."""

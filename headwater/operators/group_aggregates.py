@@ -84,6 +84,11 @@ def _double_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.
 
 
 def _same_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
+    ordered_ = pa.types.is_integer(types[0]) or pa.types.is_decimal128(types[0])
+    if not ordered_ and not pa.types.is_temporal(
+        types[0]
+    ):  # NaN makes Spark's own answer arbitrary
+        raise NotSupportedError(f"type {types[0]} has no approximate percentile in line")
     return _several(aggregate, types[0])
 
 

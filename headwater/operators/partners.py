@@ -1,7 +1,7 @@
 """One input of a join: its rows by key, and which of them are partners of rows of the other input.
 
 Owns: the arrangement of the rows that can have partners; a row with a NULL in a key that is not null-safe has
-none and is left out. Pairs are made in pieces, so that a hot key does not take memory for all of its pairs
+none and is left out. RowPairs are made in pieces, so that a hot key does not take memory for all of its pairs
 before a residual condition has seen them. Must never: know what kind of join it is.
 """
 

@@ -67,9 +67,8 @@ class SemiJoinRows(Operator):
     def _partner_counts(self, rows: pa.Table) -> Slots:
         """How many partners rows of the left have; without a residual condition, at least 1 if any."""
         if self._residual is None:
-            there = self._left.with_keys(rows)
             slots = self._keys.find(_columns(rows, self._left.keys), rows.num_rows)
-            return self._keys.counts(0, slots if there is None else np.where(there, slots, -1))
+            return self._keys.counts(0, slots)
         counts = np.zeros(rows.num_rows, np.int64)
         for pairs in self._right.of(rows, self._left.keys, True, self._residual):
             counts += np.bincount(pairs.places, minlength=len(counts))

@@ -188,7 +188,7 @@ class TopRows(Operator):
         near = self._near.rows
         last = np.zeros(len(near.lookup), np.int64)
         np.maximum.at(last, near.slot_of(numbers), places)
-        short = slots[(last[slots] <= self._last) & (self._beyond.values[slots] > 0)]
+        short = slots[(last[slots] < self._last) & (self._beyond.values[slots] > 0)]
         if not len(short):
             return False
         keys = [Column(key) for key in near.lookup.keys(short)]

@@ -8,8 +8,9 @@ import pyarrow as pa
 import pytest
 
 from headwater.operators import equal_rows
+from headwater.operators.changes import come, go
 from headwater.operators.set_operation import SetOperationRows
-from tests.operators.bags import FLOATS, INTEGERS, Input, Row, run
+from tests.operators.bags import FLOATS, INTEGERS, Input, Row, run, table
 from tests.operators.test_distinct import grouped
 
 LEFT = pa.schema([("a", pa.int64()), ("b", pa.float64())])
@@ -48,3 +49,13 @@ def test_set_operations(
         same=grouped,
     )
     assert operator.takes_back == (kind == "except" or any(takes_back))
+
+
+def test_rows_that_have_gone_are_forgotten() -> None:
+    operator, sizes = SetOperationRows("except", False, LEFT, (True, True)), []
+    for start in range(0, 200_000, 10_000):
+        rows = table(LEFT, [(number, 0.0) for number in range(start, start + 10_000)])
+        operator.apply(come(rows), come(rows.slice(0, 5000)))
+        operator.apply(go(rows), go(rows.slice(0, 5000)))
+        sizes.append(operator.nbytes)
+    assert max(sizes[10:]) <= 1.1 * max(sizes[:10])

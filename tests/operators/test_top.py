@@ -148,3 +148,16 @@ def test_rows_that_came_first_stay_first_when_they_were_far() -> None:
     for number in range(199):
         out = top.apply(changes_of([], [rows[number]], schema))
         assert tuples(out.rows)[-1] == (*rows[number + 1], 1)
+
+
+def test_a_row_that_was_near_and_went_far_is_still_before_those_that_came_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "SPARE", 0)
+    schema = SCHEMA.append(pa.field("s", pa.string()))
+    top = TopRows(schema, [], [("v", False, True)], 1)
+    top.apply(changes_of([(0, 5, name) for name in "abcde"], [], schema))  # c, d and e go far
+    better = [(0, 1, name) for name in "xyz"]
+    top.apply(changes_of(better, [], schema))  # z, a and b follow them
+    out = top.apply(changes_of([], better, schema))
+    assert tuples(out.rows)[-1] == (0, 5, "a")

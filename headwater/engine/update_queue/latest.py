@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.update_queue.discipline import Admitted, Dequeued, Discipline, QueueArrivals
 from headwater.engine.update_queue.policy import News, Policy
-from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, PagedRowStore
+from headwater.engine.update_queue.store import PAGE_ROWS, PagedRowStore, PagePool
 from headwater.engine.update_queue.vectors import NONE, grown, newest_rows
 from headwater.fold.columns import Slots, Vector
 

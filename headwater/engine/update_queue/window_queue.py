@@ -34,7 +34,7 @@ from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.policies import Choice, make_policy
 from headwater.engine.update_queue.policy import News
 from headwater.engine.update_queue.staleness import Staleness, staleness_table
-from headwater.engine.update_queue.store import PAGE_ROWS, PagePool, PagedRowStore
+from headwater.engine.update_queue.store import PAGE_ROWS, PagedRowStore, PagePool
 from headwater.engine.update_queue.vectors import NONE, grown
 from headwater.engine.update_queue.window_buffer import Blocks
 from headwater.engine.update_queue.window_marks import marks_of

@@ -15,7 +15,7 @@ from headwater.engine.update_queue.key_queue import KeyQueue
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.newest_only import NewestOnly
 from headwater.engine.update_queue.staleness import Staleness
-from headwater.engine.update_queue.store import PagePool, PagedRowStore
+from headwater.engine.update_queue.store import PagedRowStore, PagePool
 from headwater.engine.update_queue.window_spec import WindowSpec
 
 some_slots = st.lists(st.integers(0, 40), unique=True, max_size=20)
