@@ -180,7 +180,9 @@ class FollowedStreams:
                 lambda: 0,
                 self._ask,
             )
-            for append in LogFollower(self._wal, image["lsn"]).read_to(self._log.lsn):
+            since = LogFollower(self._wal, image["lsn"])
+            since.pass_freed()  # rows of this table that are in no block are all there
+            for append in since.read_to(self._log.lsn):
                 for record in append:
                     if record.table == definition.id:
                         table.take(record)

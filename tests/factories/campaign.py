@@ -90,6 +90,7 @@ def campaign(db: headwater.Database, blows: list[str], choose: random.Random) ->
             feeder.until = feeder.second + SECONDS_EACH
             if how == "java" or choose.random() < 0.6:
                 settled(db)
+                feeder.until = feeder.second + SECONDS_EACH
             feeder.wait_seconds(choose.choice((0, 1, 2, 10)))
             until(lambda how=how: blow(db, how, choose), "there is nothing to strike")
             if number % FLUSH_EVERY == 0:

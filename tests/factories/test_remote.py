@@ -135,6 +135,33 @@ def test_a_table_is_joined_at_any_moment(tmp_path: Path) -> None:
             assert seen.state == table.state
 
 
+def test_a_table_that_got_nothing_for_long_is_joined(tmp_path: Path) -> None:
+    """The log after its last seal is gone: none of it was about this table."""
+    with Opened(tmp_path, wal_segment_mb=1) as opened:
+        opened.store.on_group(lambda _lsn: None)
+        idle, busy = opened.create("idle"), opened.create("busy")
+        insert(idle, 1)
+        idle.seal()
+        for time in range(40):
+            busy.insert(rows_of([time] * 5000, time * 5000).to_batches()[0])  # type: ignore[union-attr]
+        busy.seal()
+        opened.store.free_log()
+        assert opened.store.log_state().first_lsn > idle.sealed_lsn + 1
+        streams, _ = followed_streams(opened)
+        follow(streams, idle)
+        for time in (2, 3):
+            insert(idle, time)
+            streams.advance(opened.store.durable_lsn)
+            seen = streams.find(idle.definition.id)
+            assert scanned(cast(Any, seen)) == scanned(idle)
+        insert(idle, 4)
+        follow(streams, idle)  # with rows that are in no block
+        streams.advance(opened.store.durable_lsn)
+        assert len(scanned(cast(Any, streams.find(idle.definition.id)))) == 8
+        follow(streams, busy)
+        assert len(scanned(cast(Any, streams.find(busy.definition.id)))) == 200_000
+
+
 def test_followed_tables_move_together(tmp_path: Path) -> None:
     """What one append wrote to two tables is seen in both or in none."""
     with Opened(tmp_path) as opened:

@@ -24,6 +24,7 @@ import headwater
 from headwater.database import Database
 from headwater.errors import OverloadError
 from headwater.factories.line import Line
+from headwater.factories.process import TaskProcess
 from headwater.factories.seat import Seat
 from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.restarts import Restarts
@@ -468,19 +469,21 @@ def factory_timeout_s(db: Database, _: Path) -> None:
     ours, theirs = socket.socketpair()  # nobody answers at the other end
     with ours, theirs, subprocess.Popen(["sleep", "600"]) as hangs:
         seat = Seat(1, db._context)
-        seat.line, seat.pid = Line(ours, "factory 1", 0, lambda: None), hangs.pid
-        db._factories._feel(seat)  # the pulse goes out
-        db._factories._feel(seat)
+        seat.line, seat.process = Line(ours, "factory 1", 0, lambda: None), TaskProcess(hangs.pid)
+        feel = db._factories._jobs._feel
+        feel(seat)  # the pulse goes out
+        feel(seat)
         assert hangs.poll() is None
         db.sql("SET factory_timeout_s = 1")
         line = seat.line
 
         def ended() -> bool:
-            db._factories._feel(seat)
+            feel(seat)
             return line.ended.is_set()
 
         until(ended)
         assert hangs.wait(PATIENCE_S) == -signal.SIGKILL
+        seat.process.close()
 
 
 @check

@@ -33,6 +33,17 @@ class LogFollower:
         """Records from this LSN on may still be read from files that are not open yet."""
         return self.lsn + 1 if self._header is None else self._header.first_lsn
 
+    def pass_freed(self) -> None:
+        """Goes on with the oldest record that is there: for one who needs none of those that were freed."""
+        for epoch in self._epochs():
+            mapped = self._map(epoch)
+            if mapped is not None:  # else it was freed just now
+                header, data = mapped
+                if header.first_lsn > self.lsn + 1:
+                    self.lsn = header.first_lsn - 1
+                    self._header, self._data, self._offset = header, data, DATA_START
+                return
+
     def read_to(self, lsn: int) -> Iterator[list[Record]]:
         """The appends up to an LSN that is durable, each whole; payloads are views of the file."""
         append: list[Record] = []
@@ -63,8 +74,7 @@ class LogFollower:
     def _open_segment(self) -> None:
         """Maps the segment that holds the next record, and goes to it."""
         wanted = self.lsn + 1
-        epochs = sorted(filter(None, map(segments.epoch_of, os.listdir(self._folder))))
-        for epoch in reversed(epochs):
+        for epoch in reversed(self._epochs()):
             mapped = self._map(epoch)
             if mapped is None:
                 continue
@@ -74,6 +84,10 @@ class LogFollower:
                 self._go_to(wanted)
                 return
         raise self._lost("its segment is gone")
+
+    def _epochs(self) -> list[int]:
+        """Of all segments, the oldest first."""
+        return sorted(filter(None, map(segments.epoch_of, os.listdir(self._folder))))
 
     def _map(self, epoch: int) -> tuple[Header, memoryview] | None:
         """A segment's header and bytes; None if it went meanwhile."""
