@@ -82,6 +82,7 @@ def test_no_snapshot_is_made_of_rows_that_are_being_deleted(folder: Path, connec
     assert list(folder.glob(f"**/*{pipeline.number}*"))
 
 
+@pytest.mark.here
 def test_a_delete_leaves_the_state_of_other_tables_alone(folder: Path, connect: Connect) -> None:
     """A view over a table and a stream: rows of the stream are gone, so what is folded of them must stay."""
     db = connect(folder, settings=SETTINGS)
