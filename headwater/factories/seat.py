@@ -436,10 +436,12 @@ class Seat:
 
 
 def _kept(view: ContinuousView, frame: Frame) -> Version:
-    """A result that a factory made becomes a version of the view."""
+    """A result that a factory made becomes a version of the view, unless it is the one that is there."""
     places = frame.head["places"]
     found = None if places is None else [(sequence, kept) for sequence, kept in places]
-    key = view.key_of(found, frame.head["versions"] or {})
+    key, known = view.key_of(found, frame.head["versions"] or {}), view.versions.last
+    if known is not None and known.key == key:
+        return known
     return view.versions.add(frame.rows()[0], key, frame.head["instant"])
 
 

@@ -155,6 +155,7 @@ def ordered(name: str, rows: list[Any]) -> list[Any]:
     return rows if name == "ordered" else sorted(rows, key=repr)
 
 
+@pytest.mark.here
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("time_type", "names"),

@@ -7,6 +7,8 @@ import pytest
 import headwater
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 
+pytestmark = pytest.mark.here  # the tests read the counters of queries, and set how one is run
+
 ROWS_PER_SECOND = 40
 KINDS = {
     "concatenation": "SELECT k, v + 1 AS w FROM s [INTERVAL 6 SECONDS BEFORE] WHERE v > 10",

@@ -80,6 +80,7 @@ def rows(db: headwater.Database, view: str) -> list[Row]:
     return sorted(rounded, key=repr)
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("inline_rows", [1_000_000, 40], ids=["in this process", "on Spark"])
 def test_a_spilled_view_equals_its_query(
     inline_rows: int, folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
@@ -111,6 +112,7 @@ def test_a_spilled_view_equals_its_query(
     assert bool(jobs) == (inline_rows == 40)
 
 
+@pytest.mark.here
 def test_an_unchanged_read_runs_nothing(db: headwater.Database) -> None:
     """A read over several runs leaves one; the next read of unchanged input merges nothing."""
     db.sql("SET view_state_mb = 0")
@@ -143,6 +145,7 @@ def elsewhere(work: Callable[[], object]) -> None:
     assert not thread.is_alive()
 
 
+@pytest.mark.here
 @pytest.mark.parametrize("spills", [1, 3])
 def test_rows_are_folded_while_runs_are_merged(
     spills: int, db: headwater.Database, monkeypatch: pytest.MonkeyPatch
@@ -202,6 +205,7 @@ def test_a_snapshot_that_was_overtaken_is_not_put_in_place(
     assert not list(folder.glob("snapshots/*"))
 
 
+@pytest.mark.here
 def test_runs_are_merged_geometrically(db: headwater.Database) -> None:
     """Sixteen spills leave one run, twenty-one leave three levels."""
     db.sql("SET view_state_mb = 0")
