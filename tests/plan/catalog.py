@@ -31,7 +31,7 @@ def schema(columns: str) -> pa.Schema:
 
 
 class FixedTables:
-    """Streams s, r, n (whose time is a number), short (with RANGE), nested; tables t, u and f; two functions."""
+    """Streams s, r, n (whose time is a number), short (RANGE), nested; tables t, u and f; two functions."""
 
     def stream(self, name: str) -> StreamColumns | None:
         """A streaming table."""
