@@ -109,7 +109,9 @@ class ContinuousView:
         for pipeline in self.pipelines:
             pipeline.catch_up()
         if self.maintenance == "eager":
-            self.on_version(self.read())
+            made = self._read_here()  # while it moves, the next host waits for the end of this firing
+            if made is not None:
+                self.on_version(made)
         return 0
 
     def share(self, sharing: object) -> None:
@@ -167,6 +169,7 @@ class ContinuousView:
             if known is None and elsewhere is None:
                 known = self._read_here()  # None: it has just moved
             elif known is None and elsewhere is not None:
+                elsewhere.wait_there()
                 try:
                     with self._reading:
                         return self.unchanged() or elsewhere.read_view(self)
