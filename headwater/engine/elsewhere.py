@@ -28,6 +28,9 @@ class Elsewhere(Protocol):
     def read_view(self, view: ContinuousView) -> Version:
         """The view over every row acknowledged before the call."""
 
+    def wait_there(self) -> None:
+        """Returns once the host has the query, or never will: a move waits for firings, they for readers."""
+
     def wait_gone(self) -> None:
         """After HostGone: returns once the query is answered by another host."""
 

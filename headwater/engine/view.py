@@ -150,7 +150,9 @@ class ContinuousView(Hosted):
         for pipeline in self.pipelines:
             pipeline.catch_up()
         if self.cut is ViewCut.RESULT:
-            self.on_version(self.read())
+            made = self._read_here()  # while it moves, the next host waits for the end of this firing
+            if made is not None:
+                self.on_version(made)
         return 0
 
     def end(self) -> None:
@@ -200,6 +202,7 @@ class ContinuousView(Hosted):
             if known is None and elsewhere is None:
                 known = self._read_here()  # None: it has just moved
             elif known is None and elsewhere is not None:
+                elsewhere.wait_there()
                 try:
                     with self._reading:
                         return self.unchanged() or elsewhere.read_view(self)

@@ -70,13 +70,17 @@ class Lent:
         """Another host answers now."""
         self._gone.set()
 
+    def wait_there(self) -> None:
+        """Returns once the factory has the query, or never will."""
+        self._settled.wait(GONE_PATIENCE_S)
+
     def wait_gone(self) -> None:
         """After the end of the host: returns once the query is answered by another one."""
         if not self._gone.wait(GONE_PATIENCE_S):
             raise Error(f"{self.name} has ended and nobody has taken over", sqlstate="57P03")
 
     def _ask(self, kind: str, **head: Any) -> Frame:
-        self._settled.wait(GONE_PATIENCE_S)
+        self.wait_there()
         if not self.valid:
             raise HostGone(f"{self.name} has ended")
         lsn = self.seat.context.streams.durable_lsn

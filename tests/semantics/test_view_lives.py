@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -11,8 +12,10 @@ from typing import Any
 import pytest
 
 import headwater
+from headwater.engine.elsewhere import HostGone
 from headwater.execute import views
 from headwater.storage.standard_table import StandardTable
+from tests.harness.patience import PATIENCE_S, until
 
 SETTINGS = {"eager_spark": False, "removed_files_kept_s": 0}  # what RANGE hides goes at once
 SUMS = "SELECT k, count(*) AS n FROM {} GROUP BY k"
@@ -368,3 +371,61 @@ def test_a_read_without_a_change_makes_no_version(db: headwater.Database) -> Non
     db.sql("INSERT INTO names VALUES (1, 'uno')")
     assert rows(db, "v") == [("one", 2), ("uno", 2)]
     assert view.versions.last is not first
+
+
+class _Away:
+    """A host that has not got the view yet."""
+
+    name = "away"
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.there = threading.Event()
+
+    def wait_there(self) -> None:
+        self.asked.set()
+        assert self.there.wait(PATIENCE_S)
+
+    def read_view(self, view: object) -> None:
+        raise HostGone("it was taken back")
+
+    def wait_gone(self) -> None:
+        pass
+
+
+@pytest.mark.here
+def test_a_view_moves_while_it_fires_and_somebody_reads_it(db: headwater.Database) -> None:
+    """A move waits for the firing: this waits neither for the next host nor for a reader who does."""
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql(
+        "CREATE VIEW v WITH (maintenance = 'eager') AS SELECT k, count(*) AS n FROM r GROUP BY k"
+    )
+    engine, away = db._context.engine, _Away()
+    view = engine.find_view("v")
+    assert view is not None
+    firing, goes_on = threading.Event(), threading.Event()
+    catch_up = view.pipelines[0].catch_up
+
+    def held_up(*arguments: Any) -> Any:
+        firing.set()
+        assert goes_on.wait(PATIENCE_S)
+        return catch_up(*arguments)
+
+    view.pipelines[0].catch_up = held_up  # type: ignore[method-assign]
+    db.insert("r", [(1, 1), (2, 1)])
+    assert firing.wait(PATIENCE_S)
+    mover = threading.Thread(target=engine.lend, args=(view, away))
+    mover.start()
+    until(lambda: view.elsewhere is away)
+    found: list[tuple[Any, ...]] = []
+    reader = threading.Thread(target=lambda: found.extend(rows(db, "v")))
+    reader.start()
+    assert away.asked.wait(PATIENCE_S)
+    goes_on.set()
+    mover.join(PATIENCE_S)
+    assert not mover.is_alive()
+    assert (view.state, view.error) == ("running", None)
+    engine.take_back(view)
+    away.there.set()
+    reader.join(PATIENCE_S)
+    assert found == [(1, 2)]
