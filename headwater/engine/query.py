@@ -47,7 +47,7 @@ from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.windows import Windows
-from headwater.errors import DataError, Error
+from headwater.errors import DataError, Error, NotSupportedError
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan, Leaf
@@ -502,8 +502,8 @@ class ContinuousQuery(LoggedQuery):
         }
         try:
             return self.folds.state(), position
-        except DataError:  # a row that waits to be joined cannot be; its instant says what follows
-            return None
+        except (DataError, NotSupportedError):
+            return None  # a row that cannot be joined, of which its instant tells; nested values
 
     def _signature(self) -> dict[str, Any]:
         """What a snapshot must have in common with the query that takes it up."""

@@ -47,7 +47,7 @@ def test_a_view_that_cannot_tell_its_state_hides_no_other(several: headwater.Dat
 def test_a_query_that_cannot_tell_its_state_hides_no_other(several: headwater.Database) -> None:
     """Queries of both kinds, in SHOW QUERIES and in headwater.queries."""
     engine: Any = several._context.engine
-    query, update = engine.find("q_bad"), engine.find_update("u_bad")
+    query, update = engine.find("q_bad"), engine.find_named("u_bad")
     kept = query.evaluation, update.newest
     query.evaluation = update.newest = None
     try:

@@ -87,7 +87,7 @@ def query(db: Database, more: str = "") -> Any:
 def update_query(db: Database) -> Any:
     made(db, "UPDATE KEY (v)")
     db.sql("CREATE CONTINUOUS QUERY q AS SELECT v, ts FROM t WITH UPDATES")
-    found = db._context.engine.find_update("q")
+    found = db._context.engine.find_named("q")
     assert found is not None
     return found
 
