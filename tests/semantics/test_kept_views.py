@@ -1,0 +1,154 @@
+"""Views kept by circuits, through the database.
+
+Each equals its query on Spark after inserts, changes of tables, DELETE and UPDATE, and a restart; a row whose
+expression raises leaves the view to Spark until it is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+
+Connect = Callable[..., headwater.Database]
+
+TABLES = (
+    "CREATE STREAMING TABLE s (ts INT, k INT, v INT, x DOUBLE, a ARRAY<INT>) TIMESTAMP BY ts",
+    "CREATE STREAMING TABLE r (ts INT, k INT, w INT) TIMESTAMP BY ts",
+    "CREATE TABLE t (k INT, label STRING)",
+)
+NAN = float("nan")
+VIEWS = {
+    "filtered": "SELECT ts, k, v * 2 AS w FROM s WHERE v > 1",
+    "whole_rows": "SELECT * FROM s WHERE x IS NULL OR x > 0",
+    "joined": "SELECT s.k, v, w FROM s JOIN r ON s.k = r.k AND v <> w",
+    "labelled": "SELECT s.ts, v, label FROM s LEFT JOIN t ON t.k = s.k",
+    "full_joined": "SELECT s.v, r.w FROM s FULL JOIN r ON s.k = r.k",
+    "missing": "SELECT k, v FROM s WHERE NOT EXISTS (SELECT 1 FROM r WHERE r.k = s.k AND r.w > s.v)",
+    "newest": "SELECT k, v FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC, v) = 1",
+    "largest": "SELECT ts, v FROM s ORDER BY v DESC NULLS LAST, ts LIMIT 2",
+    "middles": "SELECT k, median(v) AS m, max_by(v, ts) AS l, count(DISTINCT v) AS d FROM s GROUP BY k",
+    "totals": "SELECT k, v, count(*) AS n, sum(x) AS x FROM s GROUP BY ROLLUP(k, v)",
+    "over_joins": "SELECT label, count(*) AS n FROM s JOIN r USING (k) JOIN t USING (k) GROUP BY label",
+    "all_keys": "SELECT k FROM s UNION SELECT k FROM r EXCEPT SELECT k FROM t",
+    "steps": "SELECT k, ts, v - lag(v) OVER (PARTITION BY k ORDER BY ts, v) AS step FROM s",
+    "above": "SELECT k, v FROM s WHERE v > (SELECT avg(w) FROM r WHERE r.k = s.k)",
+    "counted": "SELECT k, (SELECT count(*) FROM r WHERE r.k = t.k) AS n FROM t JOIN s USING (k)",
+    "elements": "SELECT k, e FROM s LATERAL VIEW OUTER explode(a) AS e",
+}
+
+
+def check(db: headwater.Database) -> None:
+    """Every view is kept, and equals its query."""
+    for name in VIEWS:
+        found = db.sql(f"VERIFY VIEW {name}")
+        assert found.rows() == [], name
+    kept = db.sql("SELECT name, tier FROM headwater.views WHERE tier <> 'in line'").rows()
+    assert kept == []
+
+
+def rows(db: headwater.Database, text: str) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    return db.sql(text).rows()
+
+
+def test_views_equal_their_queries(folder: Path, connect: Connect) -> None:
+    with headwater.connect(folder) as db:
+        for statement in TABLES:
+            db.sql(statement)
+        db.insert("s", [(1, 1, 3, 0.5, [1, 2]), (2, 1, 3, NAN, []), (3, 2, None, None, None)])
+        for name, query in VIEWS.items():
+            assert db.sql(f"CREATE VIEW {name} AS {query}").notice is None, name
+        check(db)
+        db.sql("INSERT INTO t VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'none')")
+        db.insert("r", [(1, 1, 2), (2, 3, 9), (3, None, 1)])
+        db.insert("s", [(4, 3, 1, -0.0, [7]), (5, None, 8, 2.0, [None]), (4, 1, 9, 1.0, [3])])
+        check(db)
+        db.sql("UPDATE t SET label = 'eins' WHERE k = 1")
+        db.sql("DELETE FROM t WHERE label = 'zwei'")
+        db.sql("DELETE FROM s WHERE v = 9")
+        db.sql("UPDATE s SET v = 4 WHERE k = 3")
+        check(db)
+        before = {name: sorted(map(repr, rows(db, f"SELECT * FROM {name}"))) for name in VIEWS}
+    db = connect(folder)
+    after = {name: sorted(map(repr, rows(db, f"SELECT * FROM {name}"))) for name in VIEWS}
+    assert after == before
+    db.insert("r", [(9, 2, 5)])
+    db.insert("s", [(9, 2, 6, 1.5, [1])])
+    check(db)
+
+
+def test_rows_of_a_filter_come_in_the_order_of_time(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts WATERMARK INTERVAL 10 SECONDS")
+    db.sql("CREATE VIEW f AS SELECT ts, v FROM s WHERE v > 0")
+    db.insert("s", [(5, 1), (3, 2)])
+    db.insert("s", [(4, 3), (1, 0), (3, 4)])
+    assert rows(db, "SELECT * FROM f") == [(3, 2), (3, 4), (4, 3), (5, 1)]
+    db.insert("s", [(2, 5)])
+    assert rows(db, "SELECT * FROM f") == [(2, 5), (3, 2), (3, 4), (4, 3), (5, 1)]
+
+
+def test_a_view_with_an_order_is_read_in_it(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW f AS SELECT v FROM s ORDER BY v DESC NULLS LAST")
+    for ts, v in [(1, 2), (2, None), (3, 5), (4, 3)]:
+        db.insert("s", [(ts, v)])
+    assert rows(db, "SELECT * FROM f") == [(5,), (3,), (2,), (None,)]
+
+
+def test_a_row_that_raises_leaves_the_view_to_spark_until_it_is_gone(
+    db: headwater.Database,
+) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW f AS SELECT ts, 10 DIV v AS q FROM s WHERE ts < 100")
+    db.insert("s", [(1, 5), (200, 0)])  # left out before it raises
+    assert rows(db, "SELECT * FROM f") == [(1, 2)]
+    db.insert("s", [(2, 0)])
+    with pytest.raises(headwater.Error) as raised:
+        rows(db, "SELECT * FROM f")
+    assert raised.value.sqlstate == "22012"
+    db.insert("s", [(3, 1)])
+    with pytest.raises(headwater.Error):
+        rows(db, "SELECT * FROM f")
+    db.sql("DELETE FROM s WHERE ts = 2")
+    assert rows(db, "SELECT * FROM f") == [(1, 2), (3, 10)]
+    explained = "\n".join(row[0] for row in rows(db, "EXPLAIN VIEW f"))
+    assert "evaluated again" not in explained
+
+
+def test_a_state_that_is_too_large_is_not_kept(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
+    db.sql("SET view_state_mb = 1")
+    db.sql("CREATE VIEW f AS SELECT a.v FROM s a JOIN s b ON a.v = b.v")
+    db.insert("s", [(n, n) for n in range(60_000)])
+    assert rows(db, "SELECT count(*) FROM f") == [(60_000,)]
+    explained = "\n".join(row[0] for row in rows(db, "EXPLAIN VIEW f"))
+    assert "view_state_mb" in explained
+
+
+def test_strategies_of_kept_views(db: headwater.Database) -> None:
+    """All that is different is when the work is done."""
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
+    query = "SELECT k, v FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC) = 1"
+    for name in ("split", "eager", "incremental", "deferred"):
+        db.sql(f"CREATE VIEW v_{name} WITH (maintenance = '{name}') AS {query}")
+    for ts in range(6):
+        db.insert("s", [(ts, ts % 2, ts)])
+        found = [
+            sorted(rows(db, f"SELECT * FROM v_{n}")) for n in ("split", "eager", "incremental")
+        ]
+        assert found == [found[0]] * 3
+    assert sorted(rows(db, "SELECT * FROM v_deferred")) == found[0] == [(0, 4), (1, 5)]
+
+
+def test_what_has_no_operator_says_why(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
+    db.sql("CREATE TABLE t (k INT)")
+    notice = db.sql("CREATE VIEW n AS SELECT k FROM s WHERE k NOT IN (SELECT k FROM t)").notice
+    assert notice == (
+        "the view is evaluated again when its input has changed: NOT IN over a subquery"
+    )
