@@ -27,6 +27,7 @@ from tests.harness.views.queries import PLAIN, PLAIN_QUERY
 
 IN_LINE, SPARK = "in line", "Spark"
 REEVALUATED = "re-evaluated"
+KEPT = "kept by operators"
 CANNOT_BE_KEPT, NOT_STORED, NEVER_CHANGED = "42P17", "55000", "0A000"
 
 
@@ -39,7 +40,7 @@ class Counts(Counter[tuple[str, str]]):
 
     def table(self) -> str:
         """The table to print."""
-        ways = (IN_LINE, SPARK, REEVALUATED)
+        ways = (IN_LINE, SPARK, KEPT, REEVALUATED)
         lines = [f"{'construct':44}" + "".join(f"{way:>16}" for way in ways)]
         for construct in sorted({construct for construct, _ in self}):
             lines.append(f"{construct:44}" + "".join(f"{self[construct, w]:>16}" for w in ways))
@@ -261,6 +262,7 @@ class Tier:
         case = self.oracle.views[number].case
         assert case is not None
         way = self.tier if view.specs and view.maintenance != "deferred" else REEVALUATED
+        way = way if view.kept is None else KEPT
         for construct in case.constructs | self.history.constructs | {view.maintenance}:
             self.counts[construct, way] += 1
 
