@@ -113,6 +113,7 @@ def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> Circuit
         needed = {column.name for column in built.shown} | {one.name for one in built.order}
         root = Pruner(with_tops(built.node), frozenset(needed)).root
         spec = CircuitSpec(root, built.shown, built.order)
+        _check_order(root, built.order)
         spec.circuit()  # what has no operator is found now
         spec.kept()
     except NotKept as refused:
@@ -122,6 +123,13 @@ def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> Circuit
     except RecursionError:
         return NotKept("it is nested too deeply")
     return spec
+
+
+def _check_order(node: Node, order: Sequence[SortColumn]) -> None:
+    """NotKept if rows would be ordered by nested values."""
+    types = dict(node.columns)
+    if any(pa.types.is_nested(types[one.name]) for one in order):
+        raise NotKept("an order of nested values")
 
 
 class _Maker:
@@ -170,6 +178,7 @@ def _operator(node: Node) -> Operator:
         below = pa.schema(node.below.columns)
         return ExplodeRows(below, node.column, names, node.position, node.outer, node.changes)
     assert isinstance(node, TopNode | OverNode)
+    _check_order(node.below, node.order)
     below = pa.schema(node.below.columns)
     order = [(one.name, one.descending, one.nulls_first) for one in node.order]
     takes_back = node.below.changes
@@ -201,6 +210,8 @@ def _window_function(call: OverCall) -> WindowFunction:
 
 def group_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:
     """The type of an aggregate as Spark has it; None if no operator computes it."""
+    if any(map(pa.types.is_nested, types)):
+        return None
     schema = pa.schema([pa.field(str(number), type_) for number, type_ in enumerate(types)])
     wanted = GroupAggregate(function, tuple(schema.names), "value")
     try:

@@ -25,7 +25,7 @@ from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import World
-from headwater.errors import DataError
+from headwater.errors import DataError, NotSupportedError
 from headwater.fold.lookup import Lookup
 from headwater.fold.snapshot import detached
 from headwater.kernel.relation import HeldTables
@@ -169,6 +169,8 @@ class ViewCircuit:
                     moved = self._go_on(held, None)
             except DataError as error:
                 self._stop(f"an expression raises: {error.message}", held)
+            except NotSupportedError as error:
+                self._stop(error.message, held)
             except BaseException:
                 self._clear()  # a part of the changes may be in
                 raise

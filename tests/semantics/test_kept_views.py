@@ -145,6 +145,31 @@ def test_strategies_of_kept_views(db: headwater.Database) -> None:
     assert sorted(rows(db, "SELECT * FROM v_deferred")) == found[0] == [(0, 4), (1, 5)]
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT count(p) AS n FROM s",
+        "SELECT p, a FROM s ORDER BY p",
+        "SELECT DISTINCT p, a FROM s",
+        "SELECT p, count(*) AS n FROM s WHERE v > 0 GROUP BY p",
+        "SELECT x.v, y.p FROM s x LEFT JOIN s y ON x.v = y.v + 1",
+        "SELECT v, p FROM s QUALIFY row_number() OVER (PARTITION BY v ORDER BY ts DESC) = 1",
+    ],
+)
+def test_nested_columns(query: str, folder: Path, connect: Connect) -> None:
+    with headwater.connect(folder) as db:
+        columns = "ts INT, v INT, p STRUCT<x: INT, y: STRING>, a ARRAY<DOUBLE>"
+        db.sql(f"CREATE STREAMING TABLE s ({columns}) TIMESTAMP BY ts")
+        db.sql(f"CREATE VIEW n AS {query}")
+        db.insert("s", [(1, 1, {"x": 1, "y": "a"}, [0.5, NAN]), (2, 2, None, None)])
+        db.insert("s", [(3, 1, {"x": 1, "y": "a"}, [0.5, NAN]), (4, 2, {"x": None, "y": ""}, [])])
+        db.flush()
+        assert db.sql("VERIFY VIEW n").rows() == []
+        before = sorted(map(repr, rows(db, "SELECT * FROM n")))
+    db = connect(folder)
+    assert sorted(map(repr, rows(db, "SELECT * FROM n"))) == before
+
+
 def test_what_has_no_operator_says_why(db: headwater.Database) -> None:
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
     db.sql("CREATE TABLE t (k INT)")

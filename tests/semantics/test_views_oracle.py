@@ -54,6 +54,7 @@ def run(seeds: Iterable[int], folder: Path, counts: Counts | None = None) -> Cou
     return counts
 
 
+@pytest.mark.here
 @pytest.mark.timeout(900)
 def test_every_read_equals_the_query(tmp_path: Path) -> None:
     """CV2, CV6, CV9: at least 40 views, and as many as it takes to have one of every shape."""
@@ -62,6 +63,12 @@ def test_every_read_equals_the_query(tmp_path: Path) -> None:
         if missing(counts):
             run([seed], tmp_path, counts)
     assert missing(counts) == []
+
+
+@pytest.mark.timeout(900)
+def test_every_read_in_a_factory_equals_the_query(tmp_path: Path) -> None:
+    """The same with views that live in Spark tasks."""
+    run([1], tmp_path)
 
 
 def missing(counts: Counts) -> list[tuple[str, str]]:
