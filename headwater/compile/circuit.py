@@ -24,12 +24,11 @@ from headwater.operators.explode import ExplodeRows
 from headwater.operators.filter import FilterRows
 from headwater.operators.group import GroupRows
 from headwater.operators.group_aggregates import GroupAggregate
-from headwater.operators.join import JoinRows
+from headwater.operators.join import join_rows
 from headwater.operators.kept_rows import KeptRows
 from headwater.operators.operator import Operator
 from headwater.operators.over import WHOLE, OverRows, WindowFrame, WindowFunction
 from headwater.operators.project import ProjectRows
-from headwater.operators.semi_join import SemiJoinRows
 from headwater.operators.set_operation import SetOperationRows
 from headwater.operators.top import TopRows
 from headwater.operators.union import UnionRows
@@ -225,9 +224,7 @@ def _join(node: JoinNode) -> Operator:
     residual = None if node.residual is None else _condition(node.residual)
     takes_back = (node.left.changes, node.right.changes)
     keys = (node.left_keys, node.right_keys)
-    if node.kind in ("semi", "anti"):
-        return SemiJoinRows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
-    return JoinRows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
+    return join_rows(node.kind, left, right, *keys, residual, node.null_safe, takes_back)
 
 
 def _closure(bound: Bound) -> Closure:

@@ -52,7 +52,7 @@ def with_generator(layer: Layer, items: Sequence[exp.Expr]) -> tuple[Layer, list
     if len(found) > 1 or not isinstance(call, GENERATORS):
         raise refuse("a generator within an expression", item)
     given = [item.alias] if isinstance(item, exp.Alias) else []
-    made = _exploded(layer, call, given, outer=type(call).__name__.endswith("Outer"))
+    made = _exploded(layer, call, given, outer=False)
     columns = [
         exp.Alias(this=stand_in(c.name, c.type), alias=exp.to_identifier(c.shown))
         for c in made.columns

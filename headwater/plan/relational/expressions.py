@@ -14,7 +14,7 @@ from sqlglot import exp
 from headwater.expression.bind import Refusal, bind
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
-from headwater.plan.relational.names import KnownColumn, Names, NotKept
+from headwater.plan.relational.names import Names, NotKept
 from headwater.sql.spans import has_span, span_of
 
 STAND_IN = "\x00"  # begins the names of stand-ins; no text of a user has it
@@ -56,11 +56,6 @@ def _shell(node: exp.Expr) -> exp.Expr:
     return made
 
 
-def is_grouped_only(node: exp.Expr) -> bool:
-    """Whether every column of a tree is a stand-in."""
-    return all(stands_for(column) is not None for column in node.find_all(exp.Column))
-
-
 class Expressions:
     """Binds expressions over the columns of some relations."""
 
@@ -97,11 +92,6 @@ class Expressions:
         if isinstance(item, exp.Alias):
             return str(item.alias)
         return item.name if isinstance(item, exp.Column) else None
-
-
-def as_column(column: KnownColumn) -> BoundColumn:
-    """A reference to a column."""
-    return BoundColumn(column.name, column.type)
 
 
 def refuse(reason: str, node: exp.Expr) -> NotKept:
