@@ -19,16 +19,17 @@ from headwater.execute import (
     connectors,
     continuous,
     flush,
+    following,
     functions,
     indexes,
     insert,
+    kept_views,
     query,
     relations,
     subscriptions,
     tables,
     transaction,
     users,
-    views,
 )
 from headwater.execute.answers import Answer
 from headwater.execute.context import Context, Running
@@ -130,8 +131,9 @@ class Database:
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
             undo.callback(continuous.close_queries, self._context)
-            views.open_views(self._context)
+            kept_views.open_views(self._context)
             continuous.open_queries(self._context)
+            following.open_following(self._context)
             self._factories = Factories(self._context, factory_slots(settings))
             undo.callback(self._factories.close)
             if self._factories.seats:
@@ -455,7 +457,7 @@ class Database:
         self._check_open()
         functions.create_python_function(self._context, name, function, returns, kind, state)
         continuous.wake_dormant(self._context)
-        views.wake_views(self._context)
+        kept_views.wake_views(self._context)
 
     @failures_told()
     def flush(self) -> None:

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, ClassVar
 
 import pyarrow as pa
@@ -160,6 +161,10 @@ class LoggedQuery(Hosted):
     @abstractmethod
     def reached(self) -> int | None:
         """The furthest tick that it has gone beyond."""
+
+    def time_of(self, tick: int) -> int | datetime:
+        """A tick of a result as its readers see it."""
+        return self.tables[0].definition.value(tick)
 
 
 def held_from(after: int | None, table: SeenTable) -> int | None:

@@ -49,18 +49,23 @@ class Out:
 
 
 def start_position(
-    log: ResultLog, after: str | None, decode: Callable[[str], ResultToken], emit: Emit = "all"
+    log: ResultLog,
+    after: str | None,
+    decode: Callable[[str], ResultToken],
+    emit: Emit = "all",
+    whole_first: bool = False,
 ) -> int:
     """Where a reader starts: with the next result, the oldest kept one, or after a token.
 
-    A reader of changes needs the result before its first one too; where that was dropped, the
-    oldest kept one is only what the next is compared with.
+    A reader of changes needs the result before its first one too; where that was dropped, the oldest kept
+    one is only what the next is compared with. `whole_first`: it begins with all rows of a result, the
+    newest one or the oldest.
     """
     if after is None:
-        return log.next
+        return log.next - whole_first
     if after == EARLIEST:
         first = log.first
-        return first + 1 if first and emit != "all" else first
+        return first + 1 if first and emit != "all" and not whole_first else first
     return _after_token(log, decode(after), emit)
 
 
@@ -101,10 +106,12 @@ class Subscription:
         on_close: Callable[[], None] | None = None,
         shown: Callable[[pa.Table], pa.Table] | None = None,
         conflation: Conflation | None = None,
+        whole_first: bool = False,
     ) -> None:
         """`on_close` is called once, at the latest when nobody holds the subscription any more.
 
         `shown`: what readers see of a result that holds more; one of which nothing is left is passed over.
+        `whole_first`: all rows of the first result have come.
         """
         self._log = log
         self._emit = emit
@@ -117,7 +124,10 @@ class Subscription:
         self._ahead: deque[Told] = deque()  # read from the table together
         self._previous: pa.Table | None = None  # None: it is read if it is needed
         self._closed = False
-        if emit != "all" and start > 0:
+        self._whole_first = whole_first
+        if whole_first:
+            self._previous = log.schema.empty_table()
+        elif emit != "all" and start > 0:
             self._previous = self._rows_at(start - 1)
         self._finish = weakref.finalize(self, on_close or _nothing)
         self._finish.atexit = False
@@ -184,7 +194,10 @@ class Subscription:
         log = self._log
         if not self._ahead and not self._closed:
             log.wait(self._position, self._timeout, lambda: self._closed)
-            if self._emit == "all":
+            if self._whole_first and self._emit != "all":
+                self._ahead.extend(log.read_from(self._position, most=1))
+                self._whole_first = False
+            elif self._emit == "all":
                 self._ahead.extend(log.read_from(self._position))
             else:
                 self._ahead.extend(log.read_changes(self._position))

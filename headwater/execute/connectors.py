@@ -9,11 +9,13 @@ from functools import partial
 import pyarrow as pa
 
 from headwater.connectors.manager import Connectors
+from headwater.engine.following import Following
+from headwater.engine.hosted import LoggedQuery
 from headwater.engine.subscription import Subscription
 from headwater.engine.token import encode
 from headwater.errors import BindError, Error
 from headwater.execute.context import Context, Running
-from headwater.execute.continuous import find_query
+from headwater.execute.following import incarnation_of, logged
 from headwater.execute.query_results import log_of
 from headwater.execute.subscriptions import subscribe
 from headwater.result import Result
@@ -50,12 +52,11 @@ def open_connectors(context: Context) -> None:
 
 
 def _last_token(context: Context, name: str) -> str | None:
-    item = find_query(context, name)
-    query = context.engine.find_named(item.name)
-    last = None if query is None else log_of(query).last()
+    query = logged(context, name)
+    last = log_of(query).last()
     if last is None:
         return None
-    return encode(item.id, item.definition["incarnation"], last.position, last.instant)
+    return encode(query.number, incarnation_of(context, query), last.position, last.instant)
 
 
 def close_connectors(context: Context) -> None:
@@ -87,10 +88,12 @@ def create_sink(running: Running, statement: CreateSink) -> Result:
     with context.ddl:
         if not _is_there(context.sinks, statement):
             sink_options.KINDS.parse(statement.url)
-            query = _read_by_name(find_query(context, statement.query, statement.text))
+            query = logged(context, statement.query, statement.text)
             context.catalog.check_free("sink", str(statement.name))
             with _told_at_its_name(statement):
-                context.sinks.create(str(statement.name), query, statement.url, statement.options)
+                context.sinks.create(
+                    str(statement.name), _read_by_name(query), statement.url, statement.options
+                )
     return Result("CREATE SINK")
 
 
@@ -107,9 +110,11 @@ def _told_at_its_name(statement: CreateSource | CreateSink) -> Iterator[None]:
         raise error.at(statement.name.span.place(statement.text)) from error.__cause__
 
 
-def _read_by_name(item: CatalogObject) -> str:
-    """The name of a query as users know it: that of a view is the view's."""
-    return item.name if item.definition["view"] is None else item.name.removeprefix("_")
+def _read_by_name(query: LoggedQuery) -> str:
+    """The name of a query's results as users know it: those of a view are the view's."""
+    if isinstance(query, Following):
+        return query.followed
+    return query.name.removeprefix("_")
 
 
 def insert_from_stream(running: Running, statement: InsertFromStream) -> Result:

@@ -2,10 +2,37 @@
 
 from __future__ import annotations
 
+from headwater.engine.hosted import LoggedQuery
 from headwater.errors import BindError
 from headwater.execute.context import Context
 from headwater.execute.function_bodies import functions_reading
 from headwater.storage.catalog import CatalogObject
+
+CHANGES = (
+    "changes"  # a kind and a namespace of the catalog: what tells the changes of a view or table
+)
+
+
+def changes_query(name: str) -> str:
+    """What the engine calls whoever tells the changes of a view or table; no user's query is called so."""
+    return f"(changes of {name})"
+
+
+def forget_changes(context: Context, item: CatalogObject) -> None:
+    """Before a view or table goes: its changes are told no more; BindError if a sink takes them."""
+    changes = context.catalog.find(item.name, CHANGES)
+    if changes is None:
+        return
+    check_no_sinks(context, item.name)
+    context.catalog.remove(changes)
+    query = context.engine.remove(changes_query(item.name))
+    if isinstance(query, LoggedQuery):
+        query.sink.log.close()
+    context.dormant.pop(changes_query(item.name), None)
+    table = context.streams.remove(changes.id)
+    if table is not None:
+        with table.upkeep:
+            context.discard(table.folder)
 
 
 def check_no_sinks(context: Context, name: str) -> None:

@@ -1,15 +1,16 @@
-"""Texts in the place of names and calls, before anything else: plain views, functions that read, NEAR.
+"""Texts in the place of names and calls, before anything else: views, functions that read, NEAR.
 
-A plain view is replaced by its query. So is a call of a table function that reads a stream, if its arguments
-are constants: then the time that it asks for is known, and a continuous query keeps it like a query of its
-own. `NEAR(x, y, d)` becomes `x BETWEEN y - d AND y + d`. Must never: put a column of the caller into another
-scope.
+A plain view is replaced by its query. In a view on views a continuous one is too, if its query over all
+stored rows is what it keeps: the whole is kept as one then, at one place in the log. So is a call of a table
+function that reads a stream, if its arguments are constants: then the time that it asks for is known, and a
+continuous query keeps it like a query of its own. `NEAR(x, y, d)` becomes `x BETWEEN y - d AND y + d`. Must
+never: put a column of the caller into another scope.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal as OneOf
@@ -19,6 +20,7 @@ from sqlglot import exp
 from headwater.errors import BindError, Error, Place
 from headwater.execute.context import Context
 from headwater.execute.function_bodies import Body, bodies_called
+from headwater.execute.zones import stored_zone
 from headwater.plan.calls import VARYING, called
 from headwater.sql.extensions import Near
 from headwater.sql.literals import literal
@@ -32,6 +34,7 @@ from headwater.storage.catalog import CatalogObject
 DEEPEST = 32
 ROWS = "headwater_rows"  # of a function, inside; its own name with columns would look like a call
 Functions = OneOf["none", "tables", "all"]
+Views = OneOf["none", "plain", "kept"]
 
 
 @dataclass(frozen=True)
@@ -57,18 +60,26 @@ class Expansion:
         return span
 
 
+@dataclass(frozen=True)
+class Replaced:
+    """A view that is about to get another query."""
+
+    key: str
+    text: str | None  # what stands for it; None: nothing may, it is the view's own query
+
+
 @contextlib.contextmanager
 def expanding(
     context: Context,
     query: Query,
     text: str,
     *,
-    views: bool = True,
+    views: Views = "plain",
     functions: Functions = "tables",
-    without: str | None = None,
+    replaced: Replaced | None = None,
 ) -> Iterator[tuple[Query, str]]:
     """A query expanded, and its statement's text; errors while inside are placed in the user's."""
-    found = expanded(context, query, views=views, functions=functions, without=without)
+    found = expanded(context, query, views=views, functions=functions, replaced=replaced)
     if found.query is query:
         yield query, text
         return
@@ -84,27 +95,27 @@ def expanding_continuous(
     context: Context, query: Query, text: str
 ) -> contextlib.AbstractContextManager[tuple[Query, str]]:
     """The query of a continuous query expanded; it reads no plain views."""
-    return expanding(context, query, text, views=False, functions="all")
+    return expanding(context, query, text, views="none", functions="all")
 
 
 def expanded(
     context: Context,
     query: Query,
     *,
-    views: bool = True,
+    views: Views = "plain",
     functions: Functions = "tables",
-    without: str | None = None,
+    replaced: Replaced | None = None,
 ) -> Expansion:
     """The query with all texts in place; the same one if there are none.
 
-    `views`: plain views as well. `functions`: which of those that read, with constants as arguments.
-    `without`: the view that is being replaced; it may not stand in its own query.
+    `views`: which of them. `functions`: which of those that read, with constants as arguments.
+    `replaced`: the view that is about to get another query.
     """
     found = Expansion(query)
     for _ in range(DEEPEST):
         step = EditedText(found.query.text)
-        if views:
-            _put_views(context, found.query, step, without)
+        if views != "none":
+            _put_views(context, found.query, step, views == "kept", replaced)
         if functions != "none":
             _put_functions(context, found.query, step, functions == "all")
         _put_near(context, found.query, step)
@@ -123,32 +134,73 @@ def is_plain(item: CatalogObject | None) -> bool:
     return item is not None and item.kind == "view" and not item.definition["continuous"]
 
 
-def _put_views(context: Context, query: Query, step: EditedText, without: str | None) -> None:
+def stores_all(context: Context, item: CatalogObject) -> bool:
+    """Whether all rows that a continuous view has counted are stored, and no others."""
+    tables = [context.streams.find(number) for number in item.definition["reads"]]
+    stored = all(table is not None and table.definition.keeps_all for table in tables)
+    return stored and all(start[0] == 0 for start in item.definition["starts"])
+
+
+def repeats(context: Context, item: CatalogObject) -> bool:
+    """Whether the query of a continuous view over all stored rows gives what the view keeps."""
+    saved = item.definition
+    as_now = not saved["static"] and not saved["volatile"]
+    return as_now and stored_zone(saved) == context.time_zone and stores_all(context, item)
+
+
+def _put_views(
+    context: Context, query: Query, step: EditedText, kept: bool, replaced: Replaced | None
+) -> None:
     for reference in query.table_references:
         item = context.find(reference.name)
-        if item is not None and item.key == without:
-            raise BindError(
-                f"view {item.name} would be made of itself", sqlstate="42P19", hint=None
-            )
-        if item is None or not is_plain(item):
+        if item is None or item.kind != "view":
             continue
-        if reference.version is not None or reference.window or reference.cut:
+        plain = is_plain(item)
+        if replaced is not None and item.key == replaced.key:
+            if replaced.text is None:
+                raise BindError(f"view {item.name} would be made of itself", sqlstate="42P19")
+            text = replaced.text
+        elif plain or (kept and repeats(context, item)):
+            text = text_of(item)
+        else:
+            continue
+        hidden = _ctes(query) & set(item.definition["tables"])
+        bare = reference.version is None and not reference.window and not reference.cut
+        if not plain and (hidden or not bare):
+            continue  # it is read as it is
+        if not bare:
             raise BindError(
                 f"{item.name} is a plain view: it takes no window, no CUT and no version",
                 sqlstate="42P20",
             )
+        if hidden:
+            raise BindError(
+                f"WITH {min(hidden)} hides what view {item.name} reads under that name",
+                sqlstate="42P20",
+                hint="give the query in WITH another name",
+            )
         alias = "" if reference.alias else f" AS {quoted(item.name)}"
         span = reference.name.span
-        step.replace(span.start, span.end, f"({text_of(item)}){alias}")
+        step.replace(span.start, span.end, f"({text}){alias}")
+
+
+def _ctes(query: Query) -> set[str]:
+    """The names that WITH gives, in lower case."""
+    return set() if query.tree is None else {c.alias.lower() for c in query.tree.find_all(exp.CTE)}
 
 
 def text_of(item: CatalogObject) -> str:
-    """A plain view's query, its columns under their names."""
-    text, names = item.definition["text"], item.definition["columns"]
+    """A view's query as it was written, its columns under their names."""
+    saved = item.definition
+    return named_text(item.name, saved.get("written", saved["text"]), saved["columns"])
+
+
+def named_text(view: str, text: str, names: Sequence[str] | None) -> str:
+    """A view's query, its columns under their names."""
     if names is None:
-        return str(text)
+        return text
     columns = ", ".join(quoted(name) for name in names)
-    return f"SELECT * FROM ({text}) AS {quoted(item.name)}({columns})"
+    return f"SELECT * FROM ({text}) AS {quoted(view)}({columns})"
 
 
 # Functions

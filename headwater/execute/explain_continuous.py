@@ -19,13 +19,12 @@ from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_plan import Made, MadeView
-from headwater.execute.expansion import expanding, expanding_continuous
+from headwater.execute.expansion import expanding_continuous
 from headwater.execute.explain_updates import measured_update, update_lines
 from headwater.execute.update_queries import MadeUpdate
-from headwater.execute.views import check_kept
+from headwater.execute.views import check_kept, planned_view
 from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
-from headwater.plan.planner import ViewTimes
 from headwater.plan.text import RowsSlot, Slot, SparkText
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
@@ -103,17 +102,11 @@ def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> lis
 def explain_view(running: Running, statement: CreateView) -> Result:
     """EXPLAIN CREATE VIEW: what would run at each insert and at each read."""
     context = running.context
-    asked, text = statement.query, statement.text
-    with expanding(context, asked, text, functions="none") as (query, _):
-        names = [str(reference.name) for reference in query.table_references]
-        if query.windows or not any(context.stream(name) for name in names):
-            plain = ["plain view: its text stands in each query"]
-            return Result("EXPLAIN", pa.table({"plan": plain}))
-    with expanding(context, asked, text, functions="all") as (query, text):
-        at_insert = bool((statement.options or {}).get("volatile"))
-        times: ViewTimes = "at insert" if at_insert else "refused"
-        made = MadeView(context, query, text, times)
-        maintenance = str((statement.options or {}).get("maintenance", "split"))
+    maintenance = str((statement.options or {}).get("maintenance", "split"))
+    made = planned_view(context, statement)
+    if made is None:
+        lines = ["plain view: its text stands in each query"]
+    else:
         check_kept(made, {"maintenance": maintenance})
         lines = _view_lines(context, made, maintenance)
     return Result("EXPLAIN", pa.table({"plan": lines}))

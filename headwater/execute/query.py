@@ -382,7 +382,7 @@ def work_for(found: Reading) -> Iterator[Work]:
 @contextlib.contextmanager
 def work_with_functions(context: Context, text: Assembly) -> Iterator[Work]:
     """A text of ours over standard tables, with what its functions read."""
-    whole = expanded(context, make_query(text.text), views=False)
+    whole = expanded(context, make_query(text.text), views="none")
     with reading_bodies(context, bodies_called(context, whole.query.text)) as found:
         functions, inside = function_edits(found)
         named = identifiers(text.original) | names_in_functions(found)

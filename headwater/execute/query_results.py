@@ -9,11 +9,18 @@ from functools import partial
 import pyarrow as pa
 
 from headwater.engine.conflation import Conflation
+from headwater.engine.following import Following
 from headwater.engine.hosted import LoggedQuery
 from headwater.engine.newest_results import shown_rows
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.results import ResultLog, Told
-from headwater.engine.subscription import Out, Pusher, Subscription, start_position
+from headwater.engine.subscription import (
+    EARLIEST,
+    Out,
+    Pusher,
+    Subscription,
+    start_position,
+)
 from headwater.engine.token import decode, encode
 from headwater.engine.update_query import UpdateQuery
 from headwater.errors import BindError
@@ -59,6 +66,7 @@ def open_subscription(
 ) -> Subscription:
     """A reader of a query's results; `conflate_by`: of what came since it last asked the newest per key."""
     log, what = log_of(query), emit or query.emit
+    whole_first = isinstance(query, Following) and after in (None, EARLIEST)
     if isinstance(query, UpdateQuery) and what != "all":
         raise BindError(
             f"{query.name} is an update query: it gives the newest result of each key",
@@ -80,8 +88,9 @@ def open_subscription(
     return Subscription(
         log,
         emit=what,
-        start=start_position(log, after, known, what),
-        time_of=query.tables[0].definition.value,
+        start=start_position(log, after, known, what, whole_first),
+        whole_first=whole_first,
+        time_of=query.time_of,
         token_of=token_of,
         timeout=timeout,
         on_close=on_close,

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headwater.errors import BindError, SettingError
 from headwater.execute.context import Context, Running, column_of
-from headwater.execute.dependents import check_unread
+from headwater.execute.dependents import check_unread, forget_changes
 from headwater.execute.tables import fresh_number
 from headwater.result import Result
 from headwater.sql.duration import Duration, duration_ticks
@@ -175,6 +175,7 @@ def drop_streaming_table(running: Running, statement: Drop) -> Result:
                 sqlstate="2BP01",
                 hint=f"DROP SOURCE {used[0]} first",
             )
+        forget_changes(context, found)
         context.catalog.remove(*_indexes_of(context, found.id), found)
         forget_stream(context, found)
     return Result(f"DROP {statement.kind.upper()}")

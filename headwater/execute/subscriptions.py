@@ -14,17 +14,16 @@ from headwater.errors import DataError, NotSupportedError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import (
-    find_query,
     passing_object,
     query_of,
     release_streams,
 )
 from headwater.execute.continuous_plan import Made
 from headwater.execute.expansion import expanding_continuous
+from headwater.execute.following import incarnation_of, logged
 from headwater.execute.query_results import (
     Subscription,
     open_subscription,
-    output_of,
     remove_later,
 )
 from headwater.execute.update_queries import MadeUpdate, result_log
@@ -48,7 +47,7 @@ def subscribe(
     timeout: float | None,
     conflate_by: Sequence[str] = (),
 ) -> Subscription:
-    """The results of a query, or of a continuous select that lives as long as its reader."""
+    """Results of a query, changes of a view or table, or a select that lives as long as its reader."""
     if emit is not None and emit not in EMITTED:
         raise DataError(
             f"there is no emit {emit!r}", sqlstate="22023", hint="one of " + ", ".join(EMITTED)
@@ -56,11 +55,8 @@ def subscribe(
     if after is not None and not isinstance(after, str):
         raise DataError(f"{after!r} is no token", sqlstate="22023", hint="out.token gives one")
     if isinstance(target, str):
-        item = find_query(context, target)
-        named = context.engine.find_named(item.name)
-        if named is None:
-            raise context.dormant[item.key]
-        incarnation = item.definition["incarnation"]
+        named = logged(context, target)
+        incarnation = incarnation_of(context, named)
         return open_subscription(named, incarnation, emit, after, timeout, None, conflate_by)
     query = _passing(context, target)
     context.engine.add(query)
@@ -125,8 +121,5 @@ def subscribe_statement(running: Running, statement: Subscribe) -> Result:
     with subscribe(running.context, target, statement.emit, after, 0.0, keys) as found:
         parts = [out.arrow() for out in found]
     if not parts:
-        item = find_query(running.context, target)
-        query = running.context.engine.find_named(item.name)
-        assert query is not None
-        parts = [output_of(query).empty_table()]
+        parts = [found.schema.empty_table()]
     return Result("SUBSCRIBE", pa.concat_tables(parts))

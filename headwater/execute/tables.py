@@ -14,7 +14,7 @@ import pyarrow as pa
 from headwater.errors import BindError, Error, NotSupportedError
 from headwater.execute.change import delete
 from headwater.execute.context import Context, Running, column_of
-from headwater.execute.dependents import check_unread
+from headwater.execute.dependents import check_unread, forget_changes
 from headwater.execute.query import work_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
@@ -181,6 +181,7 @@ def drop_table(running: Running, statement: Drop) -> Result:
                 place=statement.name.span.place(statement.text),
             )
         check_unread(context, found)
+        forget_changes(context, found)
         context.catalog.remove(found)
         context.tables.pop(found.id).drop()
     return Result(tag)
@@ -232,6 +233,7 @@ def rename_table(running: Running, statement: AlterTableRename) -> Result:
     with context.ddl:
         item, _ = _target(context, statement.name, statement.text)
         check_unread(context, item)
+        forget_changes(context, item)
         context.catalog.change(item, item.definition, name=str(statement.new_name))
     return Result("ALTER TABLE")
 

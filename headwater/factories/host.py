@@ -24,7 +24,7 @@ from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
-from headwater.execute import continuous, explain_continuous, system_tables, views
+from headwater.execute import continuous, explain_continuous, kept_views, system_tables
 from headwater.factories.frames import Frame, error_to_json
 from headwater.factories.line import Line
 from headwater.factories.plain import schema_from_json
@@ -164,7 +164,7 @@ class FactoryHost:
             items = [self._item(number) for number in frame.head["numbers"]]
             found = [item for item in items if item.kind == "view"]
             if found:
-                views.open_some(self.context, found)
+                kept_views.open_some(self.context, found)
             for item in found:
                 view = self.engine.find_view(item.name)
                 if view is not None:

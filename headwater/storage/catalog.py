@@ -32,6 +32,7 @@ NAMESPACES = {
     "view": RELATIONS,
     "materialized view": RELATIONS,
     "continuous query": RELATIONS,
+    "changes": "changes",  # of a view or table, under its name
     "index": "index",
     "function": "function",
     "procedure": "procedure",
@@ -270,21 +271,35 @@ class Catalog:
     ) -> CatalogObject:
         """Gives an object a new definition, and perhaps a new name; refused if `old` is not how it is now."""
         with self._writing:
-            present = self._objects.by_id.get(old.id)
-            if present is None:  # else no open could read the record
-                raise BindError(f"{old.kind} {old.name} does not exist any more", sqlstate="42704")
-            if _payload(asdict(present)) != _payload(asdict(old)):
-                raise BindError(
-                    f"{old.kind} {old.name} was changed meanwhile",
-                    sqlstate="40001",
-                    hint="run the statement again",
-                )
             new_name = name or old.name
             if new_name.casefold() != old.key:
                 self.check_free(old.kind, new_name)
-            new = CatalogObject(old.id, old.kind, new_name, dict(definition), old.created_at)
-            self._write(CHANGED, asdict(new))
-            return new
+            return self._change([self._changed(old, definition, new_name)])[0]
+
+    def change_all(
+        self, changes: Iterable[tuple[CatalogObject, Mapping[str, Any]]]
+    ) -> list[CatalogObject]:
+        """Gives objects new definitions, all or none of them."""
+        with self._writing:
+            return self._change([self._changed(old, new, old.name) for old, new in changes])
+
+    def _changed(
+        self, old: CatalogObject, definition: Mapping[str, Any], name: str
+    ) -> CatalogObject:
+        present = self._objects.by_id.get(old.id)
+        if present is None:  # else no open could read the record
+            raise BindError(f"{old.kind} {old.name} does not exist any more", sqlstate="42704")
+        if _payload(asdict(present)) != _payload(asdict(old)):
+            raise BindError(
+                f"{old.kind} {old.name} was changed meanwhile",
+                sqlstate="40001",
+                hint="run the statement again",
+            )
+        return CatalogObject(old.id, old.kind, name, dict(definition), old.created_at)
+
+    def _change(self, changed: list[CatalogObject]) -> list[CatalogObject]:
+        self._write(CHANGED, *map(asdict, changed))
+        return changed
 
     def _write(self, kind: int, *said: Any) -> None:
         """Makes records durable together, then takes them in; now and then everything as one record."""

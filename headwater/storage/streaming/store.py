@@ -32,6 +32,7 @@ definition_keys = {
     "streaming table": None,
     "stream": None,
     "continuous query": "results",
+    "changes": "results",
     "materialized view": "table",
 }
 

@@ -1,0 +1,243 @@
+"""SUBSCRIBE and sinks from views and tables: what tells their changes is made when the first reader comes.
+
+A view that a continuous query's results come from has them already; any other view or table gets an object
+of the catalog, "changes", under its own name: the place of its results, so that tokens hold over restarts.
+It goes with what it follows.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from headwater.engine import results
+from headwater.engine.following import FollowedRows, Following
+from headwater.engine.hosted import LoggedQuery
+from headwater.engine.query_parts import Beginning
+from headwater.engine.query_sinks import LogSink
+from headwater.engine.results import ResultLog
+from headwater.errors import BindError, Error
+from headwater.execute.context import Context, Running
+from headwater.execute.continuous import find_query
+from headwater.execute.dependents import CHANGES, changes_query, forget_changes
+from headwater.execute.expansion import expanded, is_plain
+from headwater.execute.query import columns_of_query, run_query
+from headwater.execute.query_results import log_of
+from headwater.execute.streaming_tables import add_stream
+from headwater.execute.tables import fresh_number
+from headwater.execute.zones import WorldInZone
+from headwater.kernel.cancellation import Cancellation
+from headwater.settings import MEBIBYTE
+from headwater.sql.statements.query import Query, make_query
+from headwater.sql.text import Name
+from headwater.sql.types import TIMESTAMP, quoted
+from headwater.storage.catalog import CatalogObject
+from headwater.storage.streaming.table import StreamingTable
+
+FOLLOWED = ("view", "table", "streaming table")
+
+
+class ViewRows:
+    """The rows of a continuous view."""
+
+    def __init__(self, context: Context, name: str) -> None:
+        self._context, self._name = context, name
+        view = context.engine.find_view(name)
+        self.polled = view is None or context.reads_tables(view.plan.identifiers)
+
+    def state(self) -> object:
+        """How far its tables have come."""
+        return self._view.incarnation, self._view.inputs()
+
+    def read(self) -> pa.Table:
+        """Its rows, every acknowledged insert in them."""
+        return self._view.read().rows
+
+    @property
+    def _view(self) -> Any:
+        view = self._context.engine.find_view(self._name)
+        if view is None:
+            raise self._context.dormant[self._name.casefold()]
+        return view
+
+
+class SelectedRows:
+    """The rows of a table or plain view, by its query."""
+
+    def __init__(self, context: Context, item: CatalogObject) -> None:
+        self._context = context
+        self._query = make_query(f"SELECT * FROM {quoted(item.name)}")
+        names = _names_read(context, self._query)
+        self.polled = any(context.stream(name) is None for name in names)
+
+    def state(self) -> object:
+        """How far what it reads has come."""
+        context, found = self._context, list[object]()
+        for name in _names_read(context, self._query):
+            stream, view = context.stream(name), context.engine.find_view(name)
+            query, item = context.engine.find_named(name), context.find(name)
+            if stream is not None:
+                found.append((name, stream.state.next_sequence, stream.generation))
+            elif view is not None:
+                found.append((name, view.incarnation, view.inputs()))
+            elif query is not None:
+                found.append((name, log_of(query).next))
+            else:
+                table = None if item is None else context.tables.get(item.id)
+                found.append(
+                    (name, None if table is None else (table.folder, table.snapshot.version))
+                )
+        return tuple(found)
+
+    def read(self) -> pa.Table:
+        """Its rows as they are now."""
+        return _selected(self._context, self._query)
+
+
+def _selected(context: Context, query: Query) -> pa.Table:
+    return run_query(Running(context, query.text, Cancellation()), query).arrow()
+
+
+def _names_read(context: Context, query: Query) -> list[str]:
+    """What a query reads, plain views looked through."""
+    return sorted(context.names_read(expanded(context, query).query))
+
+
+def logged(context: Context, name: Name | str, text: str | None = None) -> LoggedQuery:
+    """What gives the results that go by a name: a continuous query's, or the changes of a view or table."""
+    item = context.find(name)
+    if item is None or item.kind not in FOLLOWED:
+        item = find_query(context, name, text)
+        found = context.engine.find_named(item.name)
+        if found is None:
+            raise context.dormant[item.key]
+        return found
+    following = _following(context, item)
+    following.tell()
+    return following
+
+
+def incarnation_of(context: Context, query: LoggedQuery) -> str:
+    """What the tokens of a query's results must name beside its number."""
+    item = context.catalog.by_number(query.number)
+    assert item is not None
+    return str(item.definition["incarnation"])
+
+
+def _following(context: Context, item: CatalogObject) -> Following:
+    with context.ddl:
+        known, schema = context.catalog.find(item.name, CHANGES), _columns(context, item)
+        if known is not None:
+            running = context.engine.find_named(changes_query(item.name))
+            if isinstance(running, Following) and running.output == schema:
+                return running
+            forget_changes(context, item)  # its columns are others
+        folder = context.table_folder(f"changes of {item.name}", fresh_number(context))
+        stored = results.definition(0, item.name, folder.name)
+        saved = {"results": stored.as_json(), "incarnation": uuid.uuid4().hex[:12]}
+        return _start(context, item, add_stream(context, CHANGES, item.name, stored, saved))
+
+
+def _columns(context: Context, item: CatalogObject) -> pa.Schema:
+    """The columns of results; BindError if the changes of a relation cannot be told."""
+    view = context.engine.find_view(item.name)
+    if item.kind == "view" and not is_plain(item):
+        if view is None:
+            raise context.dormant[item.key]
+        text = view.plan.upper if view.specs else view.plan.whole
+        if text is not None and text.reads_instant:
+            raise BindError(
+                f"view {item.name} depends on the time of each read, so it has no changes to tell",
+                sqlstate="42P20",
+                hint="leave functions of time out, or ask it again with SELECT",
+            )
+        schema = view.evaluation.output.schema
+    else:
+        query = make_query(f"SELECT * FROM {quoted(item.name)}")
+        schema = columns_of_query(Running(context, query.text, Cancellation()), query)
+    taken = [name for name in schema.names if name in ("_t", "_op")]
+    if taken:
+        raise BindError(
+            f"{item.name} has a column {taken[0]}, which is the system's in results",
+            sqlstate="42701",
+            hint=f"CREATE VIEW … AS SELECT {taken[0]} AS another_name, … FROM …",
+        )
+    return schema.append(pa.field("_t", TIMESTAMP))
+
+
+def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Following:
+    settings = context.settings
+    log = ResultLog(
+        context.streams.find(changes.id),
+        _columns(context, item),
+        keep=lambda: settings.integer("results_kept"),
+        keep_bytes=lambda: settings.integer("results_mb") * MEBIBYTE,
+    )
+    following = Following(
+        number=changes.id,
+        name=changes_query(item.name),
+        statement=f"SUBSCRIBE {item.name}",
+        followed=item.name,
+        beginning=Beginning((), ()),
+        sink=LogSink(log),
+        emit="changes",
+        tables=_streams(context, item),
+        world=WorldInZone(context, context.time_zone),
+        source=_rows_of(context, item),
+    )
+    following.attach()
+    context.engine.add(following)
+    return following
+
+
+def _rows_of(context: Context, item: CatalogObject) -> FollowedRows:
+    if item.kind == "view" and not is_plain(item):
+        return ViewRows(context, item.name)
+    return SelectedRows(context, item)
+
+
+def _streams(context: Context, item: CatalogObject) -> Sequence[StreamingTable]:
+    """The streaming tables whose rows may change a relation."""
+    found: dict[int, StreamingTable] = {}
+    waiting, seen = [item.name], set[str]()
+    while waiting:
+        name = waiting.pop()
+        if name.casefold() in seen:
+            continue
+        seen.add(name.casefold())
+        stream, view = context.stream(name), context.engine.find_view(name)
+        if stream is not None:
+            found[stream.definition.id] = stream
+        elif view is not None:
+            found |= {table.definition.id: table for table in view.tables}
+        else:
+            waiting += _names_read(context, make_query(f"SELECT * FROM {quoted(name)}"))
+    return list(found.values())
+
+
+def open_following(context: Context) -> None:
+    """Goes on with all that was followed; what cannot be followed now is when somebody subscribes."""
+    for changes in context.catalog.all(CHANGES):
+        item = context.find(changes.name)
+        if item is not None:
+            try:
+                _start(context, item, changes)
+            except Error as error:
+                context.dormant[changes_query(item.name)] = error
+
+
+def restart_following(context: Context, item: CatalogObject) -> None:
+    """After a view got another query: what tells its changes goes on with the difference."""
+    changes = context.catalog.find(item.name, CHANGES)
+    if changes is not None:
+        query = context.engine.remove(changes_query(item.name))
+        if isinstance(query, Following) and query.output == _columns(context, item):
+            query.tables = _streams(context, item)
+            query.source = _rows_of(context, item)
+            query.attach()
+            context.engine.add(query)
+        else:
+            forget_changes(context, item)
