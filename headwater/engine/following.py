@@ -111,11 +111,7 @@ class Following(LoggedQuery):
             rows, last = self.source.read(), self.sink.log.last()
             own = pa.schema(list(self.output)[:-1])
             if rows.schema.names != own.names or rows.schema.types != own.types:
-                raise BindError(
-                    f"the columns of {self.followed} have changed",
-                    sqlstate="55000",
-                    hint="subscribe again",
-                )
+                raise columns_changed(self.followed)
             now = time.time_ns() // 1000
             tick = now if last is None else max(now, last.instant + 1)
             made = _result(rows, self.output, tick, None if last is None else last.rows)
@@ -124,6 +120,13 @@ class Following(LoggedQuery):
                 self.results += 1
             self._told = state
             return int(made is not None)
+
+
+def columns_changed(name: str) -> BindError:
+    """What readers get when results would not be like those before."""
+    return BindError(
+        f"the columns of {name} have changed", sqlstate="55000", hint="subscribe again"
+    )
 
 
 def _result(

@@ -258,7 +258,7 @@ class MadeView(Made):
         """What keeps a view without a fold, if its types are those that Spark gives it."""
         found = make_circuit(self.query.tree, tables, self.world.terms())
         if isinstance(found, NotKept):
-            if self.plan.rule is not None:  # what a circuit would need is nearer to the query
+            if self.plan.rule is not None or self.plan.reason is None:  # nearer to the query
                 self.plan = replace(self.plan, reason=found.reason)
             return None
         return found if found.types == list(self.output.select_types) else None

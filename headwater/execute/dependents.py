@@ -18,15 +18,20 @@ def changes_query(name: str) -> str:
     return f"(changes of {name})"
 
 
-def forget_changes(context: Context, item: CatalogObject) -> None:
-    """Before a view or table goes: its changes are told no more; BindError if a sink takes them."""
+def forget_changes(context: Context, item: CatalogObject, error: BindError | None = None) -> None:
+    """Before a view or table goes: its changes are told no more; BindError if a sink takes them.
+
+    `error`: what its readers get; None: they end.
+    """
     changes = context.catalog.find(item.name, CHANGES)
     if changes is None:
         return
     check_no_sinks(context, item.name)
     context.catalog.remove(changes)
     query = context.engine.remove(changes_query(item.name))
-    if isinstance(query, LoggedQuery):
+    if isinstance(query, LoggedQuery) and error is not None:
+        query.sink.log.fail(error)
+    elif isinstance(query, LoggedQuery):
         query.sink.log.close()
     context.dormant.pop(changes_query(item.name), None)
     table = context.streams.remove(changes.id)
@@ -46,6 +51,12 @@ def check_no_sinks(context: Context, name: str) -> None:
         )
 
 
+def way_to_drop(view: CatalogObject) -> str:
+    """The statement that drops a view."""
+    kind = "MATERIALIZED VIEW" if view.definition.get("materialized") else "VIEW"
+    return f"DROP {kind} {view.name}"
+
+
 def check_no_functions(context: Context, item: CatalogObject) -> None:
     """BindError 2BP01 if a function reads a table, a view or the results of a query."""
     functions = functions_reading(context, item.key)
@@ -61,16 +72,17 @@ def check_no_functions(context: Context, item: CatalogObject) -> None:
 def check_unread(context: Context, item: CatalogObject) -> None:
     """BindError 2BP01 if a continuous query, a view or a function reads a table."""
     views = [
-        view.name
+        view
         for view in context.catalog.all("view")
         if item.id in view.definition["reads"] or item.key in view.definition["tables"]
         if view.id != item.id  # one of its columns may have its name
     ]
     if views:
         raise BindError(
-            f"{item.kind} {item.name} is read by view{'s' * (len(views) > 1)} {', '.join(views)}",
+            f"{item.kind} {item.name} is read by view{'s' * (len(views) > 1)} "
+            + ", ".join(view.name for view in views),
             sqlstate="2BP01",
-            hint=f"DROP VIEW {views[0]} first",
+            hint=f"{way_to_drop(views[0])} first",
         )
     check_no_functions(context, item)
     readers: list[str] = []

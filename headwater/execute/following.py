@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine import results
-from headwater.engine.following import FollowedRows, Following
+from headwater.engine.following import FollowedRows, Following, columns_changed
 from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
@@ -233,11 +233,11 @@ def restart_following(context: Context, item: CatalogObject) -> None:
     """After a view got another query: what tells its changes goes on with the difference."""
     changes = context.catalog.find(item.name, CHANGES)
     if changes is not None:
-        query = context.engine.remove(changes_query(item.name))
+        query = context.engine.find_named(changes_query(item.name))
         if isinstance(query, Following) and query.output == _columns(context, item):
-            query.tables = _streams(context, item)
-            query.source = _rows_of(context, item)
+            context.engine.remove(query.name)
+            query.tables, query.source = _streams(context, item), _rows_of(context, item)
             query.attach()
             context.engine.add(query)
         else:
-            forget_changes(context, item)
+            forget_changes(context, item, columns_changed(item.name))

@@ -474,7 +474,7 @@ def views(context: Context) -> pa.Table:
         row: dict[str, Any] = {"name": item.name, "statement": item.definition["text"]}
         if view is not None:
             row |= {
-                "kind": "continuous",
+                "kind": "materialized" if item.definition.get("materialized") else "continuous",
                 **_row(item.name, partial(_view_row, context, view, told)),
             }
         elif item.definition["continuous"]:

@@ -16,7 +16,7 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
-from headwater.execute.dependents import check_no_sinks, check_unread, forget_changes
+from headwater.execute.dependents import check_no_sinks, check_unread, forget_changes, way_to_drop
 from headwater.execute.expansion import Replaced, Views, expanded, expanding, named_text, stores_all
 from headwater.execute.following import restart_following
 from headwater.execute.kept_views import made_again, new_view, starts_of
@@ -79,10 +79,10 @@ def planned_view(
     )
     with within(functions="none") as (query, text):
         _check(context, query, text)
-        must = _is_continuous(context, query)
+        must = statement.materialized or _is_continuous(context, query)
     views: Views = "plain" if statement.from_now else "kept"
     with within(views=views, functions="none") as (query, _):  # by functions alone: a plain one
-        if not _is_continuous(context, query):
+        if not _is_continuous(context, query) and not statement.materialized:
             return None
     try:
         with within(views=views, functions="all") as (query, text):
@@ -199,6 +199,7 @@ def _continuous(
         "columns": _names(statement),
         **options,
         **_read_by(context, statement.query, made),
+        "materialized": statement.materialized,
         "time_zone": made.world.time_zone,
     }
     _hold(context, definition, made, stack)
@@ -291,7 +292,7 @@ def _over_another(context: Context, item: CatalogObject, replaced: Replaced) -> 
     raise BindError(
         f"view {item.name} reads it, and cannot follow: {reason}",
         sqlstate="2BP01",
-        hint=f"DROP VIEW {item.name} first",
+        hint=f"{way_to_drop(item)} first",
     )
 
 

@@ -478,7 +478,7 @@ def fold_at_hand(bound: Bound) -> FoldPlan | None:
 
 def _order_counts(bound: Bound) -> bool:
     """Whether the order of a window's rows reaches the result: of one stream, if no block groups them."""
-    if len(bound.leaves) > 1:
+    if len(bound.leaves) != 1:
         return False
     place = bound.leaves[0].name.span
     around = [block for block in bound.blocks if place.within(block.span)]

@@ -22,6 +22,7 @@ class CreateView(Statement):
     options: Options
     if_not_exists: bool
     or_replace: bool
+    materialized: bool = False  # kept, whatever it reads
 
 
 def parse(cursor: Cursor, replace: bool) -> CreateView:

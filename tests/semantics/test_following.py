@@ -1,0 +1,208 @@
+"""SUBSCRIBE and sinks from views and tables: all rows first, then what each commit changed."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import headwater
+from tests.harness.patience import PATIENCE_S, until
+
+Connect = Callable[..., headwater.Database]
+SUMS = "CREATE VIEW sums AS SELECT k, sum(x) AS n FROM s GROUP BY k"
+
+
+@pytest.fixture
+def db(connect: Connect, folder: Path) -> headwater.Database:
+    """A streaming table, a standard table, and a view on each kind."""
+    made = connect(folder)
+    made.sql("CREATE STREAMING TABLE s (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    made.sql("CREATE TABLE t (k INT, c STRING)")
+    made.insert("s", [(1, 1, 10), (2, 2, 20)])
+    made.sql("INSERT INTO t VALUES (1, 'one')")
+    made.sql(SUMS)
+    made.sql("CREATE VIEW named AS SELECT s.x, t.c FROM s JOIN t ON s.k = t.k")
+    made.sql("CREATE VIEW plain AS SELECT upper(c) AS c FROM t")
+    return made
+
+
+def told(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """The rows of a result with their signs, without the time."""
+    return Counter((row[-1], *row[:-2]) for row in rows)
+
+
+def applied(state: Counter[tuple[Any, ...]], out: Any) -> None:
+    """Takes a result into the rows that are there."""
+    for row in out.rows():
+        state[row[:-2]] += 1 if row[-1] == "+" else -1
+        assert state[row[:-2]] >= 0
+
+
+def test_all_rows_first_then_changes(db: headwater.Database) -> None:
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        first = next(reader)
+        assert told(first.rows()) == Counter([("+", 1, 10), ("+", 2, 20)])
+        db.insert("s", [(3, 1, 5), (4, 3, 7)])
+        second = next(reader)
+        assert told(second.rows()) == Counter([("-", 1, 10), ("+", 1, 15), ("+", 3, 7)])
+        assert second.time > first.time
+        db.sql("DELETE FROM s WHERE k = 2")
+        assert told(next(reader).rows()) == Counter([("-", 2, 20)])
+
+
+def test_changes_of_tables_reach_the_reader_of_a_view(db: headwater.Database) -> None:
+    with db.subscribe("named", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 10, "one")])
+        db.sql("INSERT INTO t VALUES (2, 'two')")
+        assert told(next(reader).rows()) == Counter([("+", 20, "two")])
+        db.sql("UPDATE t SET c = 'eins' WHERE k = 1")
+        assert told(next(reader).rows()) == Counter([("-", 10, "one"), ("+", 10, "eins")])
+
+
+@pytest.mark.parametrize(("name", "before"), [("t", (1, "one")), ("plain", ("ONE",))])
+def test_tables_and_plain_views(db: headwater.Database, name: str, before: tuple[Any, ...]) -> None:
+    with db.subscribe(name, timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", *before)])
+        db.sql("DELETE FROM t")
+        assert told(next(reader).rows()) == Counter([("-", *before)])
+
+
+def test_a_streaming_table(db: headwater.Database) -> None:
+    with db.subscribe("s", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 1, 1, 10), ("+", 2, 2, 20)])
+        db.insert("s", [(9, 9, 9)])
+        assert told(next(reader).rows()) == Counter([("+", 9, 9, 9)])
+        db.sql("UPDATE s SET x = 8 WHERE k = 9")
+        assert told(next(reader).rows()) == Counter([("-", 9, 9, 9), ("+", 9, 9, 8)])
+
+
+def test_an_insert_that_changes_nothing_is_not_told(db: headwater.Database) -> None:
+    with db.subscribe("named", timeout=PATIENCE_S) as reader:
+        next(reader)
+        db.insert("s", [(5, 99, 1)])  # joins nothing
+        db.flush()
+        db.insert("s", [(6, 1, 2)])
+        assert told(next(reader).rows()) == Counter([("+", 2, "one")])
+
+
+def test_a_token_goes_on_after_a_restart(
+    db: headwater.Database, folder: Path, connect: Connect
+) -> None:
+    """Also over commits that nobody was told of: they come as one."""
+    state: Counter[tuple[Any, ...]] = Counter()
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        first = next(reader)
+        applied(state, first)
+        db.insert("s", [(3, 1, 5)])
+        second = next(reader)
+    db.insert("s", [(4, 1, 5)])
+    db.insert("s", [(5, 4, 4)])
+    db.close()
+    again = connect(folder)
+    again.insert("s", [(6, 4, 1)])
+    with again.subscribe("sums", after=first.token, timeout=0.5) as reader:
+        outs = list(reader)
+    assert told(outs[0].rows()) == told(second.rows())
+    assert len(outs) == 2
+    for out in outs:
+        applied(state, out)
+    assert +state == Counter(again.sql("SELECT * FROM sums").rows())
+
+
+def test_other_emits(db: headwater.Database) -> None:
+    with (
+        db.subscribe("sums", emit="all", timeout=PATIENCE_S) as whole,
+        db.subscribe("sums", emit="inserts", timeout=PATIENCE_S) as added,
+        db.subscribe("sums", emit="deletes", timeout=PATIENCE_S) as gone,
+    ):
+        assert sorted(row[:2] for row in next(whole).rows()) == [(1, 10), (2, 20)]
+        assert sorted(row[:2] for row in next(added).rows()) == [(1, 10), (2, 20)]
+        assert next(gone).rows() == []
+        db.insert("s", [(3, 1, 5)])
+        assert sorted(row[:2] for row in next(whole).rows()) == [(1, 15), (2, 20)]
+        assert [row[:2] for row in next(added).rows()] == [(1, 15)]
+        assert [row[:2] for row in next(gone).rows()] == [(1, 10)]
+
+
+def test_an_empty_view_begins_with_an_empty_result(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW none AS SELECT k FROM s WHERE k > 1000")
+    with db.subscribe("none", timeout=PATIENCE_S) as reader:
+        assert next(reader).rows() == []
+        db.insert("s", [(3, 2000, 5)])
+        assert told(next(reader).rows()) == Counter([("+", 2000)])
+
+
+def test_subscribe_as_a_statement(db: headwater.Database) -> None:
+    assert told(db.sql("SUBSCRIBE sums").rows()) == Counter([("+", 1, 10), ("+", 2, 20)])
+    db.insert("s", [(3, 1, 5)])
+    assert told(db.sql("SUBSCRIBE sums").rows()) == Counter([("+", 1, 15), ("+", 2, 20)])
+
+
+def test_a_view_that_gets_another_query_tells_the_difference(db: headwater.Database) -> None:
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        next(reader)
+        db.sql("CREATE OR REPLACE VIEW sums AS SELECT k, sum(x) AS n FROM s WHERE k < 2 GROUP BY k")
+        assert told(next(reader).rows()) == Counter([("-", 2, 20)])
+        db.sql("CREATE OR REPLACE VIEW sums AS SELECT k FROM s")
+        with pytest.raises(headwater.Error, match="the columns of sums have changed"):
+            next(reader)
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 1), ("+", 2)])
+
+
+def test_what_is_followed_goes_with_its_changes(db: headwater.Database) -> None:
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        token = next(reader).token
+        db.sql("DROP VIEW sums")
+        assert list(reader) == []
+    with pytest.raises(headwater.Error, match="there is no continuous query sums"):
+        db.subscribe("sums")
+    db.sql(SUMS)
+    with pytest.raises(headwater.Error, match="token"):
+        db.subscribe("sums", after=token)
+
+
+def test_what_cannot_be_told_is_refused(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW timed AS SELECT k, n, current_date() AS d FROM sums")
+    with pytest.raises(headwater.Error, match="depends on the time of each read"):
+        db.subscribe("timed")
+    db.sql(
+        "CREATE MATERIALIZED VIEW m AS SELECT count(*) AS n FROM s [INTERVAL '2' SECOND] w "
+        "SAMPLE INTERVAL '2' SECOND"
+    )
+    db.sql("CREATE VIEW over_results AS SELECT * FROM m")
+    with pytest.raises(headwater.Error, match="has a column _t"):
+        db.subscribe("over_results")
+
+
+def test_a_sink_takes_the_changes_of_a_view(
+    db: headwater.Database, folder: Path, connect: Connect, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    db.sql(f"CREATE SINK k FROM sums INTO 'csv:{out}'")
+    db.insert("s", [(3, 1, 5)])
+    until(lambda: _written(out) == {("1", "15"): 1, ("2", "20"): 1})
+    with pytest.raises(headwater.Error, match="is read by sink k"):
+        db.sql("DROP VIEW sums")
+    with pytest.raises(headwater.Error, match="is read by sink k"):
+        db.sql("CREATE OR REPLACE VIEW sums AS SELECT k FROM s")
+    db.insert("s", [(4, 2, 1)])
+    db.close()
+    again = connect(folder)
+    again.insert("s", [(5, 2, 1)])
+    until(lambda: _written(out) == {("1", "15"): 1, ("2", "22"): 1})
+
+
+def _written(folder: Path) -> dict[tuple[str, ...], int]:
+    """What the changes that a sink wrote add up to."""
+    found: Counter[tuple[str, ...]] = Counter()
+    for path in sorted(folder.glob("*.csv")):
+        with path.open(newline="") as lines:
+            for row in list(csv.reader(lines))[1:]:
+                found[tuple(row[:-2])] += 1 if row[-1] == "+" else -1
+    return {row: count for row, count in found.items() if count}
