@@ -88,7 +88,7 @@ def planned_view(
         with within(views=views, functions="all") as (query, text):
             if any(_is_view(context, str(r.name)) for r in query.table_references):
                 raise BindError(
-                    "a view over a stream cannot read this continuous view or query beside it",
+                    "a view over a stream cannot read a continuous view or query beside it",
                     sqlstate="42P20",
                     hint="make a view of the stream's part, and a third one that joins both",
                 )

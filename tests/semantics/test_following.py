@@ -6,6 +6,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -79,6 +80,41 @@ def test_a_streaming_table(db: headwater.Database) -> None:
         assert told(next(reader).rows()) == Counter([("+", 9, 9, 9)])
         db.sql("UPDATE s SET x = 8 WHERE k = 9")
         assert told(next(reader).rows()) == Counter([("-", 9, 9, 9), ("+", 9, 9, 8)])
+
+
+def test_changes_add_up_to_the_view(db: headwater.Database, folder: Path, connect: Connect) -> None:
+    """Random inserts, deletes and updates in pieces of a few commits, with tokens and restarts between."""
+    random = Random(7)
+    db.sql("CREATE VIEW top2 AS SELECT k, x FROM s ORDER BY x DESC, k, ts LIMIT 2")
+    db.sql("CREATE VIEW over_sums AS SELECT n % 3 AS m, count(*) AS c FROM sums GROUP BY n % 3")
+    views = ("sums", "named", "top2", "over_sums", "s")
+    states = {name: Counter[tuple[Any, ...]]() for name in views}
+    tokens: dict[str, str | None] = dict.fromkeys(views)
+    for step in range(12):
+        for name in views:
+            with db.subscribe(name, after=tokens[name], timeout=0.01) as reader:
+                for out in reader:
+                    applied(states[name], out)
+                    tokens[name] = out.token
+                    assert out.rows() or step == 0
+        for name in views:
+            assert +states[name] == Counter(db.sql(f"SELECT * FROM {name}").rows()), (name, step)
+        for number in range(random.randrange(1, 4)):
+            match random.randrange(6):
+                case 0:
+                    db.sql(f"DELETE FROM s WHERE k = {random.randrange(4)}")
+                case 1:
+                    db.sql(f"INSERT INTO t VALUES ({random.randrange(4)}, 'v{step}')")
+                case 2:
+                    db.sql(
+                        f"UPDATE s SET x = {random.randrange(9)} WHERE k = {random.randrange(4)}"
+                    )
+                case _:
+                    row = (100 * step + number, random.randrange(4), random.randrange(9))
+                    db.insert("s", [row] * random.randrange(1, 3))
+        if step in (4, 8):
+            db.close()
+            db = connect(folder)
 
 
 def test_an_insert_that_changes_nothing_is_not_told(db: headwater.Database) -> None:
