@@ -109,6 +109,13 @@ def _names_read(context: Context, query: Query) -> list[str]:
 def logged(context: Context, name: Name | str, text: str | None = None) -> LoggedQuery:
     """What gives the results that go by a name: a continuous query's, or the changes of a view or table."""
     item = context.find(name)
+    if item is not None and item.kind == "stream":
+        raise BindError(
+            f"stream {item.name} keeps no rows, so it has no changes to tell",
+            sqlstate="55000",
+            hint="subscribe to a continuous query or a view on it",
+            place=name.span.place(text) if isinstance(name, Name) and text is not None else None,
+        )
     if item is None or item.kind not in FOLLOWED:
         item = find_query(context, name, text)
         found = context.engine.find_named(item.name)

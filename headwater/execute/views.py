@@ -202,8 +202,7 @@ def _continuous(
         "materialized": statement.materialized,
         "time_zone": made.world.time_zone,
     }
-    _hold(context, definition, made, stack)
-    definition["starts"] = starts_of(made.tables, statement.from_now)
+    _hold(context, definition, made, stack, statement.from_now)
     return definition
 
 
@@ -219,14 +218,19 @@ def _read_by(context: Context, written: Query, made: MadeView) -> dict[str, Any]
 
 
 def _hold(
-    context: Context, definition: dict[str, Any], made: MadeView, stack: contextlib.ExitStack
+    context: Context,
+    definition: dict[str, Any],
+    made: MadeView,
+    stack: contextlib.ExitStack,
+    from_now: bool = False,
 ) -> None:
-    """A view's tables keep their rows while it is made; standard tables below its folds are pinned."""
+    """Its tables keep their rows from where it starts while it is made; those below folds are pinned."""
     stack.callback(release_streams, context, definition["reads"])  # if it does not come about
     stack.callback(forget_static, context)
     for table in made.tables:
         stack.enter_context(table.holding())
         table.kept = True
+    definition["starts"] = starts_of(made.tables, from_now)  # what comes from here on is counted
     definition["static"] = pin_static(context, made)
 
 
@@ -260,7 +264,6 @@ def _remade(
             written = make_query(saved.get("written", saved["text"]))
             definition = {**saved, **_read_by(context, written, made)}
             _hold(context, definition, made, stack)
-            definition["starts"] = starts_of(made.tables, from_now=False)
             found.append(ViewSwap(Name(item.name), definition, made, item))
     return found
 
