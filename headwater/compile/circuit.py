@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -55,6 +55,7 @@ from headwater.plan.relational.nodes import (
     UnionNode,
     inputs_of,
     scans_of,
+    taking_back,
 )
 from headwater.plan.relational.prune import Pruner
 from headwater.plan.relational.top import with_tops
@@ -92,6 +93,11 @@ class CircuitSpec:
         words = [*self.lines, *(f"{name} {type_}" for name, type_ in self.root.columns)]
         words += [repr(one) for one in (self.shown, self.order)]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+    @cached_property
+    def taking_back(self) -> CircuitSpec:
+        """The same over tables of which rows are deleted and replaced; it holds more for that."""
+        return replace(self, root=taking_back(self.root))
 
     def circuit(self) -> Circuit:
         """A circuit that holds nothing."""

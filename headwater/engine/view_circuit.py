@@ -2,17 +2,17 @@
 
 Owns: the circuit, its result, how far each streaming table was read and which version of each standard table;
 the snapshot of all that. Rows come by their sequence numbers, late ones too, as in the pipelines of folded
-views. If stored rows of a streaming table were deleted or replaced, it begins anew; of a standard table that
-changed, the difference goes through. An expression that raises stops the circuit until rows are deleted or
-changed: Spark then decides at each read whether the query raises. Must never: give a result of a part of the
-changes.
+views. The first time that stored rows of a streaming table are deleted or replaced it begins anew, with
+operators that take rows back; from then on those rows go through alone, as what changes in a standard table
+does. An expression that raises stops the circuit until rows are deleted or changed: Spark then decides at
+each read whether the query raises. Must never: give a result of a part of the changes.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -34,6 +34,7 @@ from headwater.operators.circuit import Circuit
 from headwater.operators.flat import flat, flat_type
 from headwater.operators.kept_rows import KeptRows
 from headwater.settings import MEBIBYTE
+from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
@@ -61,6 +62,12 @@ class _StreamSource:
     def changed(self) -> bool:
         """Whether stored rows were deleted or replaced since they were read."""
         return self.generation is not None and self.table.generation != self.generation
+
+    def read_before(self, stored: pa.Table) -> pa.Table:
+        """Of stored rows those that went through, as the circuit takes them."""
+        numbers = stored.column(SEQUENCE).to_numpy()
+        mine = (numbers >= self.start.sequence) & (numbers < self.sequence)
+        return self.rows(stored.filter(pa.array(mine)))
 
     def rows(self, stored: pa.Table) -> pa.Table:
         """Stored rows as the circuit takes them."""
@@ -114,13 +121,15 @@ class ViewCircuit:
                 self.statics.append(_TableSource(number, scan.table, scan.stored, schema))
         self.is_lent = False
         self._inputs_then: tuple[object, ...] = ()  # when it stopped
+        self._takes_back = False  # stored rows were deleted or replaced since the view was made
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
         self._began = False
         self._clear()
 
     def _clear(self) -> None:
-        self.circuit: Circuit = self.spec.circuit()
-        self.kept: KeptRows = self.spec.kept()
+        spec = self.spec.taking_back if self._takes_back else self.spec
+        self.circuit: Circuit = spec.circuit()
+        self.kept: KeptRows = spec.kept()
         self._began = False
         self.keeper.begin_anew()
         for stream in self.streams:
@@ -165,6 +174,7 @@ class ViewCircuit:
             try:
                 moved = self._go_on(held, ends)
                 while self.changed:
+                    self._takes_back = True
                     self._begin_anew()
                     moved = self._go_on(held, None)
             except DataError as error:
@@ -233,6 +243,33 @@ class ViewCircuit:
         self.counters.in_line_runs += 1
         self.kept.apply(self.circuit.apply({number: changes}))
 
+    def rows_replaced(self, table: SeenTable, gone: pa.Table, added: pa.Table, was: int) -> None:
+        """Stored rows of a table have gone and others come in their place; the caller holds the lock.
+
+        `was`: the table's generation before. A circuit that is not as far, or cannot take rows back, begins
+        anew when it goes on.
+        """
+        mine = [source for source in self.streams if source.table is table]
+        if not self._follows(mine, was, gone.num_rows + added.num_rows):
+            return
+        try:
+            for source in mine:
+                parts = [go(source.read_before(gone)), come(source.read_before(added))]
+                self._apply(source.number, together(parts, source.schema))
+                source.generation = table.generation
+        except (DataError, NotSupportedError):
+            self._begin_anew()  # what is wrong is found once more when it goes on
+        except BaseException:
+            self._clear()  # a part of the changes may be in
+            raise
+        self.keeper.begin_anew()
+
+    def _follows(self, mine: Sequence[_StreamSource], was: int, row_count: int) -> bool:
+        """Whether rows can be taken back of sources that were read at a generation, and it pays."""
+        able = self._began and self._takes_back and not self.is_lent and self.stopped is None
+        read = sum(source.sequence - source.start.sequence for source in mine)
+        return able and row_count < read and all(source.generation == was for source in mine)
+
     # Its result
 
     def result(self) -> pa.Table:
@@ -254,10 +291,18 @@ class ViewCircuit:
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
         statics = [[] if s.rows is None else _arrays(s.rows) for s in self.statics]
-        return {"circuit": self.circuit.state(), "kept": self.kept.state(), "statics": statics}
+        return {
+            "circuit": self.circuit.state(),
+            "kept": self.kept.state(),
+            "statics": statics,
+            "takes_back": self._takes_back,
+        }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
+        if state["takes_back"] != self._takes_back:
+            self._takes_back = state["takes_back"]
+            self._clear()
         self.circuit.restore(state["circuit"])
         self.kept.restore(state["kept"])
         for source, arrays in zip(self.statics, state["statics"], strict=True):

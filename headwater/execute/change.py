@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from headwater.engine.view_circuit import ViewCircuit
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.execute.context import Context, Running, column_of
 from headwater.execute.query import check_tables, work_with_functions
@@ -38,6 +39,7 @@ from headwater.storage.door import check
 from headwater.storage.modes import make_folder
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
+from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.set_clock import wait_for_stored_rows
 from headwater.storage.streaming.table import StreamingTable
 
@@ -56,8 +58,8 @@ class ChangeTarget(Protocol):
     def seen(self, rows: pa.Table) -> int:
         """How many of the rows readers see."""
 
-    def rewrite(self, touched: Sequence[str], work: Work) -> None:
-        """Puts the result of the work in the place of the touched files, in one commit."""
+    def rewrite(self, touched: Sequence[str], work: Work, keys: pa.Table) -> None:
+        """Puts the result of the work in the place of touched files, in one commit; `keys`: the actions."""
 
     def clear(self) -> int:
         """Removes all rows; how many of them readers saw."""
@@ -131,7 +133,7 @@ class _StandardTarget:
         """All of them."""
         return rows.num_rows
 
-    def rewrite(self, touched: Sequence[str], work: Work) -> None:
+    def rewrite(self, touched: Sequence[str], work: Work, keys: pa.Table) -> None:  # noqa: ARG002
         """Spark writes the new files under the table's folder."""
         folder = self._table.folder / f"rows-{uuid.uuid4().hex}"
         try:
@@ -161,7 +163,7 @@ class _StreamTarget:
         self._blocks = {str(table.folder / block.path): block for block in table.blocks}
         self.schema = table.definition.stored_schema
         self.files = tuple(self._blocks)
-        self.seen_by: tuple[str, ...] = (table.definition.time,)
+        self.seen_by: tuple[str, ...] = (table.definition.time, SEQUENCE)
         with table.reading() as snapshot:
             self._oldest = snapshot.oldest_visible
 
@@ -173,12 +175,12 @@ class _StreamTarget:
         times = rows.column(definition.time).cast(definition.time_type)
         return int((definition.ticks(times) >= self._oldest).sum())
 
-    def rewrite(self, touched: Sequence[str], work: Work) -> None:
+    def rewrite(self, touched: Sequence[str], work: Work, keys: pa.Table) -> None:
         """The touched blocks are written again, each row with its time, sequence and lateness."""
         rows = self._running.context.kernel.run(work, self._running.cancellation)
         rows = rows.cast(self.schema)
         check(rows, self._table.schema)
-        self._replace([self._blocks[path] for path in touched], rows)
+        self._replace([self._blocks[path] for path in touched], rows, keys.column(SEQUENCE))
 
     def clear(self) -> int:
         """One commit removes all blocks."""
@@ -192,16 +194,56 @@ class _StreamTarget:
             self._replace(blocks, None)
         return seen
 
-    def _replace(self, old: Sequence[Block], rows: pa.Table | None) -> None:
-        """Readers make their state again, also if the commit does not come about."""
-        self._forget_snapshots()
-        try:
-            self._table.replace(old, rows)
-        finally:
+    def _replace(
+        self,
+        old: Sequence[Block],
+        rows: pa.Table | None,
+        changed: pa.ChunkedArray | None = None,
+    ) -> None:
+        """Readers make their state again, also if the commit does not come about.
+
+        `changed`: the numbers of rows that go or are replaced, if others stay: circuits take these alone.
+        """
+        circuits = [] if changed is None or rows is None else self._circuits()
+        parts = self._parts(old, rows, changed) if circuits else None
+        was = self._table.generation
+        with contextlib.ExitStack() as stack:
+            for circuit in circuits:
+                stack.enter_context(circuit.lock)  # none reads between the commit and its change
+            self._forget_snapshots()
+            try:
+                self._table.replace(old, rows)
+            except BaseException:
+                self._table.rows_changed()
+                raise
             self._table.rows_changed()
+            for circuit in circuits:
+                assert parts is not None
+                circuit.rows_replaced(self._table, *parts, was)
         left = 0 if rows is None else rows.num_rows
         if left < sum(block.row_count for block in old):
             wait_for_stored_rows(self._table)
+
+    def _circuits(self) -> list[ViewCircuit]:
+        """Those of views on the table, in one order."""
+        views = self._running.context.engine.views()
+        found = [view.circuit for view in views if view.circuit is not None]
+        mine = [circuit for circuit in found if self._table in circuit.tables.values()]
+        return sorted(mine, key=lambda circuit: circuit.number)
+
+    def _parts(
+        self, old: Sequence[Block], rows: pa.Table, changed: pa.ChunkedArray
+    ) -> tuple[pa.Table, pa.Table]:
+        """The rows that go, and those that come in their place."""
+        paths = [str(self._table.folder / block.path) for block in old]
+        names = self.schema.names
+        before = pa.concat_tables([pq.read_table(path, columns=names) for path in paths])
+        which = changed.combine_chunks()
+        gone, added = (
+            table.filter(pc.is_in(table.column(SEQUENCE), value_set=which))
+            for table in (before.cast(self.schema), rows)
+        )
+        return gone, added
 
     def _forget_snapshots(self) -> None:
         """State that was made of the old rows must not be there if the process ends now."""
@@ -322,7 +364,7 @@ def _apply(running: Running, table: ChangeTarget, name: Name, text: Assembly) ->
         keys = _keys(paths, table)
         if keys.num_rows:
             touched = _touched(keys, table.files)
-            table.rewrite(touched, _rewriting(table.schema, touched, paths))
+            table.rewrite(touched, _rewriting(table.schema, touched, paths), keys)
         return table.seen(keys)
     finally:
         shutil.rmtree(actions_folder, ignore_errors=True)

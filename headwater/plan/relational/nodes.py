@@ -7,7 +7,8 @@ and `changes`, whether rows that it gave may be taken back. Must never: hold tex
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -286,6 +287,28 @@ def scans_of(node: Node) -> list[ScanNode]:
     if isinstance(node, ScanNode):
         return [node]
     return [scan for below in inputs_of(node) for scan in scans_of(below)]
+
+
+def taking_back(root: Node) -> Node:
+    """The same tree over tables whose rows may all be taken back; what was one node stays one."""
+    made: dict[int, Node] = {}
+
+    def of(node: Node) -> Node:
+        if id(node) not in made:
+            made[id(node)] = _over(node, of)
+        return made[id(node)]
+
+    return of(root)
+
+
+def _over(node: Node, of: Callable[[Node], Node]) -> Node:
+    if isinstance(node, ScanNode):
+        return replace(node, changes=True)
+    if isinstance(node, UnionNode):
+        return replace(node, parts=tuple(map(of, node.parts)))
+    if isinstance(node, JoinNode | SetNode):
+        return replace(node, left=of(node.left), right=of(node.right))
+    return replace(node, below=of(node.below))
 
 
 def is_linear(node: Node) -> bool:
