@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -198,7 +198,8 @@ class ViewCircuit:
     def _now(self, held: HeldTables) -> tuple[object, ...]:
         """What must change before a circuit that stopped is tried again."""
         versions = [held.relations.get(source.name) for source in self.statics]
-        return (*(source.table.generation for source in self.streams), *versions)
+        bound = self.world.settings.integer("view_state_mb")
+        return (bound, *(source.table.generation for source in self.streams), *versions)
 
     def _stop(self, reason: str, held: HeldTables) -> None:
         self.keeper.forget()
@@ -218,26 +219,24 @@ class ViewCircuit:
                 moved = True
                 self._apply(static.number, change)
         for source in self.streams:
-            for rows in self._new_rows(source, ends):
-                moved = True
-                self._apply(source.number, come(rows))
+            moved |= self._take_in(source, ends)
         return moved
 
-    def _new_rows(
-        self, source: _StreamSource, ends: Mapping[int, int] | None
-    ) -> Iterator[pa.Table]:
-        end = None if ends is None else ends[source.table.definition.id]
-        parts: list[pa.Table] = []
-        known = source.generation
-        end, generation = each_since(source.table, source.sequence, known, parts.append, end)
-        if known is not None and generation != known:
-            return  # changed meanwhile: the next call begins anew
-        for part in parts:
-            self.counters.rows_in_line += part.num_rows
-            rows = source.rows(part)
+    def _take_in(self, source: _StreamSource, ends: Mapping[int, int] | None) -> bool:
+        """What came to a table goes through, piece by piece; whether anything came."""
+        before, known = self.counters.rows_in_line, source.generation
+
+        def take(stored: pa.Table) -> None:
+            self.counters.rows_in_line += stored.num_rows
+            rows = source.rows(stored)
             for first in range(0, rows.num_rows, PIECE_ROWS):
-                yield rows.slice(first, PIECE_ROWS)
-        source.sequence, source.generation = end, generation
+                self._apply(source.number, come(rows.slice(first, PIECE_ROWS)))
+
+        end = None if ends is None else ends[source.table.definition.id]
+        end, generation = each_since(source.table, source.sequence, known, take, end)
+        if known is None or generation == known:  # else it has changed meanwhile: nothing was given
+            source.sequence, source.generation = end, generation
+        return self.counters.rows_in_line > before
 
     def _apply(self, number: int, changes: Changes) -> None:
         self.counters.in_line_runs += 1

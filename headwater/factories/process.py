@@ -40,11 +40,6 @@ class TaskProcess:
             with contextlib.suppress(AttributeError, OSError):  # not Linux, or it is gone
                 self._handle = os.pidfd_open(pid)
 
-    @property
-    def is_here(self) -> bool:
-        """Whether it can be ended from here."""
-        return self._handle is not None
-
     def kill(self) -> None:
         """Ends it at once, if it is on this machine and has not ended."""
         with self._lock, contextlib.suppress(OSError):

@@ -121,6 +121,7 @@ def text_of(bound: Bound) -> str:
     parts = [text_of(argument) for argument in bound.arguments]
     if bound.function in INFIX and len(parts) == 2:
         return f"({parts[0]} {bound.function} {parts[1]})"
+    parts += [repr(parameter) for parameter in bound.parameters]
     return f"{bound.function}({', '.join(parts)})"
 
 

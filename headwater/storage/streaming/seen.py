@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ NO_TICK_BEFORE = -(1 << 63)
 EVERYTHING = Needs(None, NO_TICK_BEFORE, 0)  # until the readers have said what they need
 
 
-class SeenTable:
+class SeenTable(ABC):
     """A streaming table as its readers see it."""
 
     def __init__(
@@ -112,13 +113,13 @@ class SeenTable:
         finally:
             self._let_files_go(snapshot.version)
 
+    @abstractmethod
     def _hold_files(self, version: int) -> None:
         """A reader of this version has begun; its files stay."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _let_files_go(self, version: int) -> None:
         """A reader of this version is done."""
-        raise NotImplementedError
 
     def _now(self) -> int | None:
         if not self.definition.by_arrival:
@@ -175,22 +176,22 @@ class SeenTable:
 
     # What readers ask of the one who stores the rows
 
+    @abstractmethod
     def tick(self) -> None:
         """Arrival time comes to now, durably: no later row gets an earlier time."""
-        raise NotImplementedError
 
+    @abstractmethod
     def made_room(self) -> None:
         """A view has caught up."""
-        raise NotImplementedError
 
+    @abstractmethod
     def keep_from(self, tick: int | None) -> None:
         """Rows from the tick on are needed, those before it by nobody; None: all are."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hold(self, tick: int | None) -> None:
         """Rows from the tick on stay although RANGE hides them: a query that is behind reads them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def hold_sequence(self, sequence: int | None) -> None:
         """Rows from a sequence number on stay: a view has no durable state of them."""
-        raise NotImplementedError

@@ -18,7 +18,7 @@ compute (v * 2)
 + ts TIMESTAMP, k STRING, v INT, w DOUBLE, p STRUCT<x: INT, y: STRING>, twice INT
 
 SELECT K FROM S WHERE `k` LIKE 'a%';
-filter like(k)
+filter like(k, 'a%', '\\')
   s: ts, k, _seq
 + K STRING
 
