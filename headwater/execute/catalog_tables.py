@@ -31,6 +31,11 @@ def stream_columns(definition: Definition) -> StreamColumns:
     )
 
 
+def stored_columns(output: Sequence[tuple[str, str]]) -> pa.Schema:
+    """The columns of a view as its definition has them."""
+    return pa.schema([pa.field(name, parse_type(type_)) for name, type_ in output])
+
+
 class CatalogTables:
     """What the planner asks of the catalog."""
 
@@ -43,8 +48,11 @@ class CatalogTables:
         return None if table is None else stream_columns(table.definition)
 
     def standard(self, name: str) -> pa.Schema | None:
-        """A standard table's columns."""
+        """The columns of a standard table or of a continuous view."""
         item = self._context.find(name)
+        if item is not None and item.kind == "view":
+            output = item.definition.get("output")
+            return None if output is None else stored_columns(output)
         table = None if item is None else self._context.tables.get(item.id)
         return None if table is None else table.schema
 

@@ -14,15 +14,17 @@ import pyarrow as pa
 from headwater.engine.engine import Engine
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
+from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Pipelines
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.answers import Answers, SharedRows
+from headwater.execute.staged_views import StagedViews
 from headwater.expression.terms import PLAIN, Terms
 from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Kernel
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.plan.blocks import unknown_table
+from headwater.plan.blocks import VIEW_MARK, unknown_table
 from headwater.plan.calls import called_among
 from headwater.settings import Settings
 from headwater.sinks.manager import Sinks
@@ -72,8 +74,12 @@ class Context:
     admin_given: bool = False  # the server knows an admin beside those of the catalog
     ddl: threading.RLock = field(default_factory=threading.RLock)
     tell_functions: Callable[[], None] = lambda: None  # those who call them elsewhere
+    staged_views: StagedViews = field(init=False)
     _known_tables: tuple[int, frozenset[str]] = (-1, frozenset())
     _known_terms: tuple[tuple[int, int], Terms] = ((-1, -1), PLAIN)
+
+    def __post_init__(self) -> None:
+        self.staged_views = StagedViews(self.kernel.staging)
 
     def kept_s(self) -> float:
         """How long removed files are kept."""
@@ -195,6 +201,11 @@ class Context:
         versions: dict[str, int] = {}
         with contextlib.ExitStack() as stack:
             for name in sorted(self._with_those_of_functions(identifiers)):
+                if name.startswith(VIEW_MARK):
+                    key = name.removeprefix(VIEW_MARK)
+                    held = stack.enter_context(self.staged_views.holding(self._view(key)))
+                    relations[key], versions[key] = held
+                    continue
                 item = self.find(name)
                 table = self.tables.get(item.id) if item is not None else None
                 if table is not None:
@@ -203,13 +214,20 @@ class Context:
                     versions[name] = snapshot.version
             yield HeldTables(relations, versions)
 
+    def _view(self, key: str) -> ContinuousView:
+        view = self.engine.find_view(key)
+        if view is None:
+            raise self.dormant.get(key) or BindError(f"there is no view {key}", sqlstate="42P01")
+        return view
+
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
         return scan_rows(relation.files, relation.schema)
 
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""
-        return bool(self._with_those_of_functions(identifiers) & self._table_names())
+        names = self._with_those_of_functions(identifiers)
+        return bool(names & self._table_names()) or any(n.startswith(VIEW_MARK) for n in names)
 
     def tables_of_functions(self, identifiers: Iterable[str]) -> frozenset[str]:
         """The standard tables that functions among the identifiers read, in lower case."""

@@ -85,10 +85,16 @@ def check_unread(context: Context, item: CatalogObject) -> None:
             hint=f"{way_to_drop(views[0])} first",
         )
     check_no_functions(context, item)
+    check_no_queries(context, item)
+
+
+def check_no_queries(context: Context, item: CatalogObject) -> None:
+    """BindError 2BP01 if a continuous query reads a table or view."""
     readers: list[str] = []
     for query in context.catalog.all("continuous query"):
         streams = item.id in query.definition["reads"]
-        if streams or (item.kind == "table" and item.key in query.definition["tables"]):
+        named = item.kind in ("table", "view") and item.key in query.definition["tables"]
+        if streams or named:
             readers.append(query.name.removeprefix("_"))
     if readers:
         view = context.find(readers[0])

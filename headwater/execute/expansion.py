@@ -94,8 +94,8 @@ def expanding(
 def expanding_continuous(
     context: Context, query: Query, text: str
 ) -> contextlib.AbstractContextManager[tuple[Query, str]]:
-    """The query of a continuous query expanded; it reads no plain views."""
-    return expanding(context, query, text, views="none", functions="all")
+    """The query of a continuous query expanded; it reads continuous views as they are."""
+    return expanding(context, query, text, functions="all")
 
 
 def expanded(

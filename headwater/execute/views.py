@@ -16,7 +16,13 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
-from headwater.execute.dependents import check_no_sinks, check_unread, forget_changes, way_to_drop
+from headwater.execute.dependents import (
+    check_no_queries,
+    check_no_sinks,
+    check_unread,
+    forget_changes,
+    way_to_drop,
+)
 from headwater.execute.expansion import Replaced, Views, expanded, expanding, named_text, stores_all
 from headwater.execute.following import restart_following
 from headwater.execute.kept_views import made_again, new_view, starts_of
@@ -34,6 +40,7 @@ from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.verify import VerifyView
 from headwater.sql.text import Name
+from headwater.sql.types import name_of
 from headwater.storage.catalog import CatalogObject
 
 OPTIONS = ("maintenance", "volatile")
@@ -214,6 +221,7 @@ def _read_by(context: Context, written: Query, made: MadeView) -> dict[str, Any]
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(context.names_read(written) | context.names_read(made.query)),
         "types": made.analyser.known,
+        "output": [[field.name, name_of(field.type)] for field in made.output.schema],
     }
 
 
@@ -269,11 +277,12 @@ def _remade(
 
 
 def _check_followed(context: Context, old: CatalogObject, swap: ViewSwap) -> None:
-    """BindError if a sink takes the changes of a view whose columns become others."""
+    """BindError if a sink or query reads a view whose columns become others."""
     view = context.engine.find_view(old.name)
     now = None if swap.made is None else swap.made.output.schema
     if view is None or view.evaluation.output.schema != now:
         check_no_sinks(context, old.name)
+        check_no_queries(context, old)
 
 
 def _over_another(context: Context, item: CatalogObject, replaced: Replaced) -> MadeView:
@@ -317,6 +326,7 @@ def _swap_in(context: Context, swaps: Sequence[ViewSwap]) -> None:
                 context.engine.remove(item.name)
             if gone is not None:
                 gone.end()
+                context.staged_views.forget(gone.incarnation)
             context.dormant.pop(item.key, None)
             if swap.old is not None:
                 _clean_up(context, swap.old)
@@ -410,6 +420,7 @@ def drop_view(running: Running, statement: Drop) -> Result:
         context.dormant.pop(item.key, None)
         if view is not None:
             view.end()
+            context.staged_views.forget(view.incarnation)
         _clean_up(context, item)
     return Result("DROP VIEW")
 

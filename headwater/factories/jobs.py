@@ -230,7 +230,10 @@ class FactoryJobs:
         context = self._context
         if connection.family != socket.AF_UNIX:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        line = Line(connection, seat.name, LINE_WORKERS, self.on_change)
+        threads = context.settings.integer(
+            "engine_threads"
+        )  # each may ask for a view, that for tables
+        line = Line(connection, seat.name, LINE_WORKERS + threads, self.on_change)
         lsn = context.streams.durable_lsn
         seat.prepare(line, TaskProcess(peer_of(connection, hello.head["pid"])), lsn)
         seat.came = seat.incarnation

@@ -293,7 +293,7 @@ class FactoryContext(Context):
     def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
         """The standard tables that names may mean, each at one version, kept while inside."""
         names = self._with_those_of_functions(identifiers)
-        if not names & self._table_names():
+        if not self.reads_tables(identifiers):
             yield HeldTables({}, {})
             return
         found = self.line.ask("hold", names=sorted(names)).head

@@ -31,6 +31,7 @@ from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
+VIEW_MARK = "view "  # before the name of a view among identifiers, none of which has a blank
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Tables(Protocol):
         """A streaming table, a stream or a materialized view."""
 
     def standard(self, name: str) -> pa.Schema | None:
-        """The columns of a standard table."""
+        """The columns of a standard table, or of a view that is read like one."""
 
     def kind(self, name: str) -> str | None:
         """What a name means: a kind of the catalog, "system table", or nothing."""

@@ -107,7 +107,7 @@ class Checker:
         if kind is None:
             shifted = Name(str(name), name.span.shifted(self._query.offset))
             raise unknown_table(shifted, self._tables.names(), self._text)
-        if kind in ("continuous query", "view"):
+        if kind == "continuous query":
             raise self._error(
                 f"{kind} {name} cannot be read by a continuous query",
                 name.span,
@@ -117,13 +117,13 @@ class Checker:
         if stream is None:
             if reference.window is not None:
                 raise self._error(
-                    f"table {name} has no time, so it takes no window",
+                    f"{kind} {name} has no time, so it takes no window",
                     reference.window.span,
                     hint="windows stand on streaming tables",
                 )
             if reference.cut is not None:
                 raise self._error(
-                    f"table {name} is no stream, so it is not cut",
+                    f"{kind} {name} is no stream, so it is not cut",
                     reference.cut.span,
                     hint="cuts stand on streams and streaming tables",
                 )

@@ -244,7 +244,7 @@ class ContinuousPlan:
     whole: SparkText  # the query over its windows' rows, for Spark
     pinned: SparkText  # as `whole`, for a view: the tables below its folds under their static names
     reads_instant: bool
-    identifiers: frozenset[str]  # names that may mean standard tables
+    identifiers: frozenset[str]  # names that may mean standard tables; those of views are marked
     folds: tuple[FoldPlan, ...] = ()  # none: the query is re-evaluated over its windows
     split: tuple[FoldPlan, ...] = ()  # the fold of each block; equal ones have one number
     reason: str | None = None  # why there is no fold

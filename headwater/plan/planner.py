@@ -15,7 +15,15 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import BindError, NotSupportedError
-from headwater.plan.blocks import AddedUse, Bound, BoundBlock, Tables, Unfit, leaf_edits
+from headwater.plan.blocks import (
+    VIEW_MARK,
+    AddedUse,
+    Bound,
+    BoundBlock,
+    Tables,
+    Unfit,
+    leaf_edits,
+)
 from headwater.plan.blocks import Sampling as Sampled
 from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
 from headwater.plan.common import fold_form
@@ -96,7 +104,7 @@ def plan_query(
         whole=whole,
         pinned=whole,
         reads_instant=bool(bound.volatile),
-        identifiers=frozenset(n for n in query.identifiers if n not in stream_names),
+        identifiers=_identifiers(query, tables, stream_names),
         orders=query.tree is None or query.tree.find(exp.Order, exp.Sort) is not None,
         in_order=_order_counts(bound),
     )
@@ -121,6 +129,13 @@ def plan_query(
         pinned=_whole(bound, whole_span, below),
         below=tuple(reference.name for reference in below),
     )
+
+
+def _identifiers(query: Query, tables: Tables, streams: set[str]) -> frozenset[str]:
+    """Names that may mean standard tables; views are marked: whoever means a column reads no view."""
+    names = {str(reference.name) for reference in query.table_references}
+    views = {VIEW_MARK + name.lower() for name in names if tables.kind(name) == "view"}
+    return frozenset(views | {name for name in query.identifiers if name not in streams})
 
 
 def _bind(
