@@ -8,6 +8,7 @@ of all rows of r. One more operation than it says may have come about. The next 
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import threading
@@ -20,6 +21,7 @@ import headwater
 
 LAST = 300  # batches
 CLEARED_EVERY = 60
+FOLLOWED = "r_sums"  # by a reader that keeps its token
 BORN = 40  # the batch of q before which view `born` is made
 SETTINGS = {
     "snapshot_s": 0.1,
@@ -134,7 +136,7 @@ class Child:
         self.known = read_log(log)
         lines = log.read_text() if log.exists() else ""
         log.write_text(lines[: lines.rfind("\n") + 1])
-        self.file = log.open("a")
+        self.file, self.reader = log.open("a"), log.with_name("reader")
         bound = 1024 * (len(lines) % 3 == 0)  # most processes spill every group, some none
         self.db = headwater.connect(folder, settings={**SETTINGS, "view_state_mb": bound})
         self.make()
@@ -159,6 +161,22 @@ class Child:
         os.fsync(self.file.fileno())
 
     # Checks
+
+    def follow(self) -> None:
+        """A reader of changes goes on by its token; what it has taken in adds up to the view."""
+        saved = json.loads(self.reader.read_text()) if self.reader.exists() else [None, []]
+        token, state = saved[0], Counter({tuple(row): count for row, count in saved[1]})
+        with self.db.subscribe(FOLLOWED, after=token, timeout=0.0) as changes:
+            for out in changes:
+                for *row, _, operation in out.rows():
+                    state[tuple(row)] += 1 if operation == "+" else -1
+                token = out.token
+        now = Counter(self.db.sql(f"SELECT * FROM {FOLLOWED}").rows())
+        told = Counter({row: count for row, count in state.items() if count})
+        assert told == now, f"{told} told, {now} there"
+        fresh = self.reader.with_suffix(".new")
+        fresh.write_text(json.dumps([token, [[list(row), count] for row, count in told.items()]]))
+        fresh.replace(self.reader)
 
     def check(self, exact: bool) -> None:
         """Every view holds what was acknowledged, and at most one operation more; all the same one."""
@@ -194,6 +212,8 @@ class Child:
                     self.say(f"{table} {batch}")
             if batch % 16 == 5:
                 self.check(exact=True)
+            if batch % 8 == 0:
+                self.follow()
 
     def meddle(self, stop: threading.Event) -> None:
         """Views are replaced, made, dropped and given their static tables again meanwhile."""
@@ -214,6 +234,7 @@ def main(folder: str, log: str) -> None:
     for turn in range(3):
         child.db.sql(f"DROP VIEW IF EXISTS temporary{turn}")
     child.check(exact=False)
+    child.follow()
     stop, failure = threading.Event(), []
 
     def meddle() -> None:
