@@ -144,7 +144,7 @@ def test_a_token_goes_on_after_a_restart(
     with again.subscribe("sums", after=first.token, timeout=0.5) as reader:
         outs = list(reader)
     assert told(outs[0].rows()) == told(second.rows())
-    assert len(outs) == 2
+    assert len(outs) >= 2
     for out in outs:
         applied(state, out)
     assert +state == Counter(again.sql("SELECT * FROM sums").rows())
