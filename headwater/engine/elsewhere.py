@@ -28,6 +28,9 @@ class Elsewhere(Protocol):
     def read_view(self, view: ContinuousView) -> Version:
         """The view over every row acknowledged before the call."""
 
+    def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:
+        """The rows of one key of a view; None if it has to be read whole."""
+
     def wait_there(self) -> None:
         """Returns once the host has the query, or never will: a move waits for firings, they for readers."""
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
@@ -242,6 +243,43 @@ class ContinuousView(Hosted):
             now = time.time_ns() // 1000
             rows = self.evaluation.upper([(Instant(now, now), merged)], held)[0]
             return self.versions.add(rows, key, now)
+
+    # One key
+
+    @cached_property
+    def key(self) -> tuple[str, ...] | None:
+        """The columns by which a row is found without the others, in the order of its groups' keys."""
+        places = self.specs[0].plan.key_places if self.plan.single and self.specs else None
+        if places is None or self.evaluation.upper_tier != "in line":
+            return None
+        names = self.evaluation.output.schema.names
+        return tuple(names[place] for place in places)
+
+    def find(self, keys: pa.Table) -> pa.Table | None:
+        """The rows of one key, every acknowledged insert in them; None if it has to be read whole."""
+        while True:
+            elsewhere = self.elsewhere
+            if elsewhere is None:
+                with self.world.held(self.plan.identifiers) as held, self.pipelines[0].lock:
+                    if not self.pipelines[0].is_lent:  # else it has just moved
+                        return self._find_here(keys, held)
+                continue
+            elsewhere.wait_there()
+            try:
+                return elsewhere.find_in_view(self, keys)
+            except HostGone:
+                elsewhere.wait_gone()
+
+    def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
+        if self.cut is ViewCut.STORED:
+            return None
+        self.catch_up()
+        columns = [column.combine_chunks() for column in keys.columns]
+        merged = self.pipelines[0].find(self.specs[0], columns)
+        if merged is None:
+            return None
+        now = time.time_ns() // 1000
+        return self.evaluation.upper([(Instant(now, now), [merged])], held)[0]
 
     def _read_kept(self, circuit: ViewCircuit, held: HeldTables) -> Version | None:
         """The same from the circuit; None if it is in another host by now."""

@@ -376,9 +376,22 @@ class ViewPipeline:
         if spec is self.spec:
             return merge.result()
         assert isinstance(merge, LandmarkMerge)
+        return merge.some(self._places_of(spec)).rename_columns(spec.schema.names)
+
+    def find(self, spec: FoldSpec, keys: Sequence[pa.Array]) -> pa.Table | None:
+        """The groups of some keys, with one member's aggregates; None if not all are in memory."""
+        merge = self.fold.merge
+        if self.runs or not isinstance(merge, LandmarkMerge):
+            return None
+        if spec is self.spec:
+            return merge.groups.get(keys)
+        found = merge.groups.get(keys, self._places_of(spec))
+        return found.rename_columns(spec.schema.names)
+
+    def _places_of(self, spec: FoldSpec) -> list[int]:
+        """Which of all aggregates are a member's."""
         known = aggregate_keys(self.spec)
-        mine = [known.index(key) for key in aggregate_keys(spec)]
-        return merge.some(mine).rename_columns(spec.schema.names)
+        return [known.index(key) for key in aggregate_keys(spec)]
 
     def _names_of(self, spec: FoldSpec) -> list[str] | None:
         """The columns of a member among all; None if it is the only one."""

@@ -90,6 +90,7 @@ class FactoryHost:
             "open": self._open,
             "release": self._release,
             "read": self._read,
+            "find": self._find,
             "newest": self._newest,
             "flush": self._flush,
             "rows": self._rows,
@@ -209,6 +210,16 @@ class FactoryHost:
         version = view.read()
         self.engine.spend(view.name, time.thread_time() - began)
         return _version_frame(version)
+
+    def _find(self, frame: Frame) -> Frame:
+        """The rows of one key of a view, if it can be found without the others."""
+        began = time.thread_time()
+        self.streams.advance(frame.head["lsn"])
+        view = self._found(frame)
+        assert isinstance(view, ContinuousView)
+        rows = view.find(frame.rows()[0])
+        self.engine.spend(view.name, time.thread_time() - began)
+        return Frame({}, [] if rows is None else [rows])
 
     def _tell_version(self, name: str, version: Version) -> None:
         """An eager view has a new result; the driver has it at hand for its readers."""

@@ -79,12 +79,13 @@ class Lent:
         if not self._gone.wait(GONE_PATIENCE_S):
             raise Error(f"{self.name} has ended and nobody has taken over", sqlstate="57P03")
 
-    def _ask(self, kind: str, **head: Any) -> Frame:
+    def _ask(self, kind: str, tables: Sequence[pa.Table] = (), **head: Any) -> Frame:
         self.wait_there()
         if not self.valid:
             raise HostGone(f"{self.name} has ended")
         lsn = self.seat.context.streams.durable_lsn
-        return self.line.ask(kind, timeout_s=READ_PATIENCE_S, name=self.query.name, lsn=lsn, **head)
+        said = {"name": self.query.name, "lsn": lsn, **head}
+        return self.line.ask(kind, tables, timeout_s=READ_PATIENCE_S, **said)
 
     def read_view(self, view: ContinuousView) -> Version:
         """The view over every row acknowledged before the call."""
@@ -92,6 +93,11 @@ class Lent:
         if view.state in ("failed", "retrying"):
             self.seat.context.engine.told(view, "running", None)
         return version
+
+    def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:  # noqa: ARG002
+        """The rows of one key of a view."""
+        found = self._ask("find", [keys]).rows()
+        return found[0] if found else None
 
     def newest_results(self, query: UpdateQuery) -> pa.Table:  # noqa: ARG002
         """The newest result of each key."""

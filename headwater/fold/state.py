@@ -197,29 +197,31 @@ class GroupState:
     def some(self, wanted: Sequence[int]) -> pa.Table:
         """All groups with some of the aggregates, in that order: an overflow in another one is no error."""
         self._grow(len(self.lookup), 0)
-        slots = self.aggregation.present(self._vectors)
-        distinct = [values.counts(slots) for values in self._distinct]
-        columns = self.aggregation.finish(take(self._vectors, slots), distinct, wanted)
-        names = [key.name for key in self.aggregation.keys]
-        names += [self.aggregation.aggregates[number].name for number in wanted]
-        return pa.Table.from_arrays([*self.lookup.keys(slots), *columns], names=names)
+        return self._rows_of(self.aggregation.present(self._vectors), wanted)
 
     def changed(self) -> pa.Table:
         """The groups touched since the last call, as they are now."""
         self._grow(len(self.lookup), 0)
         return self._rows_of(self._changed.take())
 
-    def get(self, keys: Sequence[Column | pa.Array]) -> pa.Table:
-        """The groups of the given keys that are there."""
+    def get(
+        self, keys: Sequence[Column | pa.Array], wanted: Sequence[int] | None = None
+    ) -> pa.Table:
+        """The groups of the given keys that are there, with all or some of the aggregates."""
         self._grow(len(self.lookup), 0)
         slots = self.lookup.find(keys)
         slots = slots[slots >= 0]
-        return self._rows_of(slots[self._vectors[0][0][slots] > 0])
+        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
 
-    def _rows_of(self, slots: Slots) -> pa.Table:
+    def _rows_of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
         distinct = [values.counts(slots) for values in self._distinct]
-        columns = self.aggregation.finish(take(self._vectors, slots), distinct)
-        return self.aggregation.table(self.lookup.keys(slots), columns)
+        columns = self.aggregation.finish(take(self._vectors, slots), distinct, wanted)
+        keys = self.lookup.keys(slots)
+        if wanted is None:
+            return self.aggregation.table(keys, columns)
+        names = [key.name for key in self.aggregation.keys]
+        names += [self.aggregation.aggregates[number].name for number in wanted]
+        return pa.Table.from_arrays([*keys, *columns], names=names)
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs; the lookup only if it is this state's own."""

@@ -211,6 +211,16 @@ class FoldPlan:
     fresh: bool = False  # of a ring: only rows whose T is the instant are asked for
 
     @property
+    def key_places(self) -> tuple[int, ...] | None:
+        """Where the keys stand in its result, if every one is shown and a group is a row of its own."""
+        finish = self.finish
+        if self.kind != "aggregate" or finish is None or finish.limit is not None or not self.keys:
+            return None
+        shown = {output.piece: place for place, output in enumerate(finish.outputs)}
+        places = [shown.get(column(f"_k{number}")) for number in range(len(self.keys))]
+        return None if None in places else tuple(place for place in places if place is not None)
+
+    @property
     def unique(self) -> frozenset[frozenset[int]]:
         """Columns of the result, by place, that no two rows share; an empty set: there is one row at most."""
         finish = self.finish

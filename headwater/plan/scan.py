@@ -11,6 +11,8 @@ left to Spark, which is the judge of what an expression means.
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -73,6 +75,7 @@ _PLAIN = frozenset(
 _PLAIN |= {exp.Cast, exp.TryCast, exp.DataType, exp.DataTypeParam}  # DATE '…', 5L, 1.5BD
 _PLAIN |= {exp.Parameter}  # whose value is known when the scan is made
 _CLAUSES = frozenset(("expressions", "from_", "where", "order", "limit"))
+_OTHER_SOURCES = frozenset(("joins", "laterals", "with_", "with", "pivots", "operations"))
 
 
 def plain_source(tree: exp.Expr | None) -> exp.Table | None:
@@ -109,6 +112,35 @@ def scan_plan(
         return None
 
 
+def equalities(tree: exp.Expr | None, schema: pa.Schema, terms: Terms) -> dict[str, Comparison]:
+    """What WHERE asks columns of the one table in FROM to be equal to, whatever else the query does."""
+    if type(tree) is not exp.Select or given(tree) & _OTHER_SOURCES:
+        return {}
+    source, where = tree.args.get("from_"), tree.args.get("where")
+    table = None if source is None or given(source) != {"this"} else source.this
+    alone = type(table) is exp.Table and given(table) <= {"this", "db", "catalog", "alias"}
+    if where is None or table is None or not alone:
+        return {}
+    reader = _Reader(table, schema, frozenset(), terms)
+    found: dict[str, Comparison] = {}
+    for part in _conjuncts_of(where.this):
+        with contextlib.suppress(_NotPlain):
+            predicate = reader.predicate(part)
+            if isinstance(predicate, Comparison) and predicate.op == "=":
+                found[predicate.column] = predicate
+    return found
+
+
+def _conjuncts_of(condition: exp.Expr) -> Iterator[exp.Expr]:
+    while type(condition) is exp.Paren:
+        condition = condition.this
+    if type(condition) is exp.And:
+        yield from _conjuncts_of(condition.this)
+        yield from _conjuncts_of(condition.expression)
+    else:
+        yield condition
+
+
 def _is_point(predicate: Predicate | None) -> bool:
     """Whether all rows that are asked for have one value of a column."""
     return any(isinstance(p, Comparison) and p.op == "=" for p in conjuncts(predicate))
@@ -130,7 +162,7 @@ class _Reader:
         found = self._total(tree.expressions)
         columns, total = (self._columns(tree), None) if found is None else found
         where = tree.args.get("where")
-        predicate = None if where is None else self._predicate(where.this)
+        predicate = None if where is None else self.predicate(where.this)
         if total is not None:
             rest = tree.args.get("order") or tree.args.get("limit")
             self._need(rest is None and _is_point(predicate))
@@ -204,7 +236,8 @@ class _Reader:
         own = table is None or table.name.lower() == self.qualifier
         return self.fields.get(column.name.lower()) if plain and own else None
 
-    def _predicate(self, condition: exp.Expr) -> Predicate:
+    def predicate(self, condition: exp.Expr) -> Predicate:
+        """A condition as the storage asks it."""
         self._need(all(type(node) in _PLAIN for node in condition.walk()))
         bound = bind(condition, self._resolve, self.terms)
         found = None if isinstance(bound, Refusal) else predicate_of(bound)
