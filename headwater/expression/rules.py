@@ -29,7 +29,7 @@ from headwater.expression.binder import (
     Read,
     Rule,
 )
-from headwater.expression.coercion import BOOLEAN, DATE, STRING, is_integer, supported
+from headwater.expression.coercion import BOOLEAN, DATE, INT, STRING, is_integer, supported
 from headwater.expression.functions import logic
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundColumn, BoundConstant
 from headwater.sql import literals
@@ -91,7 +91,10 @@ def _sum(symbol: str) -> Read:
     sign = 1 if symbol == "+" else -1
 
     def read(binder: Binder, node: exp.Expr) -> Bound | None:
-        left, right = binder.argument(node, "this"), binder.argument(node, "expression")
+        left = binder.argument(node, "this")
+        if left.type == DATE and type(node.expression) is exp.Interval:
+            return _moved(binder, left, node.expression, sign)
+        right = binder.argument(node, "expression")
         if right.type == INTERVAL and left.type != INTERVAL:
             return binder.call("shift", left, right, sign=sign)
         if left.type == DATE and right.type != DATE:
@@ -99,6 +102,21 @@ def _sum(symbol: str) -> Read:
         return binder.call(symbol, left, right)
 
     return read
+
+
+def _moved(binder: Binder, date: Bound, node: exp.Interval, sign: int) -> Bound | None:
+    """A date and an interval of days, months or years."""
+    value, unit = node.this, node.args.get("unit")
+    binder.check(node, RULES[exp.Interval])
+    if type(value) is not exp.Literal or type(unit) is not exp.Var:
+        return None
+    found = literals.calendar_interval(value.this, unit.name)
+    if found is None:
+        return None
+    word, count = found
+    if word == "DAY":
+        return binder.call("add_days", date, BoundConstant(count, INT), sign=sign)
+    return binder.call("add_months", date, BoundConstant(sign * count, INT))
 
 
 def _interval(_: Binder, node: exp.Expr) -> Bound | None:

@@ -234,6 +234,14 @@ def interval(value: str, unit: str) -> timedelta | None:
     return int(value) * _UNITS[unit] if unit in _UNITS and _WHOLE.fullmatch(value) else None
 
 
+def calendar_interval(value: str, unit: str) -> tuple[str, int] | None:
+    """INTERVAL '3' MONTH and the like, of which Spark makes a date of a date: days, or months."""
+    unit = unit.upper().removesuffix("S")
+    if _WHOLE.fullmatch(value) is None or unit not in ("DAY", "MONTH", "YEAR"):
+        return None
+    return ("MONTH", 12 * int(value)) if unit == "YEAR" else (unit, int(value))
+
+
 def _offset(text: str) -> tzinfo | None:
     if text == "Z":
         return UTC

@@ -237,6 +237,14 @@ WHITELIST: tuple[Entry, ...] = (
     ),
     Entry("time - interval", "{a} - INTERVAL '3' DAY", _each(("TIMESTAMP", "TIMESTAMP_NTZ"))),
     *(
+        Entry("DATE + interval", f"{{a}} + INTERVAL {length}", _each(("DATE",)))
+        for length in ("90 DAYS", "'1' MONTH", "'14' MONTH", "'4' YEAR")
+    ),
+    *(
+        Entry("DATE - interval", f"{{a}} - INTERVAL {length}", _each(("DATE",)))
+        for length in ("'366' DAY", "1 MONTH", "3 YEARS")
+    ),
+    *(
         Entry("date_format", f"date_format({{a}}, '{pattern}')", _each(("TIMESTAMP",)))
         for pattern in DATE_PATTERNS
     ),
