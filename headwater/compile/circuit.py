@@ -15,7 +15,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.errors import NotSupportedError
-from headwater.expression.compile import compiled, compiled_filter
+from headwater.expression.compile import compiled, compiled_filter, compiled_struct
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
 from headwater.operators.circuit import Circuit, CircuitNode, CircuitSource
@@ -29,7 +29,9 @@ from headwater.operators.kept_rows import KeptRows
 from headwater.operators.operator import Operator
 from headwater.operators.over import WHOLE, OverRows, WindowFrame, WindowFunction
 from headwater.operators.project import ProjectRows
+from headwater.operators.session import SessionRows
 from headwater.operators.set_operation import SetOperationRows
+from headwater.operators.time_windows import TimeWindowRows
 from headwater.operators.top import TopRows
 from headwater.operators.union import UnionRows
 from headwater.plan.blocks import Tables
@@ -49,8 +51,10 @@ from headwater.plan.relational.nodes import (
     OverNode,
     ProjectNode,
     ScanNode,
+    SessionNode,
     SetNode,
     SortColumn,
+    TimeWindowsNode,
     TopNode,
     UnionNode,
     inputs_of,
@@ -182,6 +186,13 @@ def _operator(node: Node) -> Operator:
         names = [name for name, _ in node.outputs]
         below = pa.schema(node.below.columns)
         return ExplodeRows(below, node.column, names, node.position, node.outer, node.changes)
+    if isinstance(node, TimeWindowsNode):
+        below, bounds = pa.schema(node.below.columns), (node.start, node.end)
+        return TimeWindowRows(below, node.time, node.lengths, *bounds, node.changes)
+    if isinstance(node, SessionNode):
+        below, bounds = pa.schema(node.below.columns), (node.start, node.end)
+        takes_back = node.below.changes
+        return SessionRows(below, node.partition, node.time, node.gap, *bounds, takes_back)
     assert isinstance(node, TopNode | OverNode)
     _check_order(node.below, node.order)
     below = pa.schema(node.below.columns)
@@ -237,7 +248,7 @@ def _closure(bound: Bound) -> Closure:
     if isinstance(bound, BoundColumn):
         name = bound.name
         return lambda rows: rows.column(name)
-    found = compiled(bound)
+    found = compiled_struct(bound) if pa.types.is_struct(bound.type) else compiled(bound)
     if found is None:
         raise NotKept(f"a value of type {bound.type}")
     return found.evaluate

@@ -39,6 +39,12 @@ def compiled(expression: Bound) -> Compiled | None:
     return _compiled(expression)
 
 
+def compiled_struct(expression: Bound) -> Compiled | None:
+    """A struct that is made of other values, as a closure."""
+    made = isinstance(expression, BoundCall) and expression.function == "struct"
+    return _compiled(expression) if made else None
+
+
 def compiled_filter(condition: Bound) -> Compiled | None:
     """The condition of a filter as a closure: a conjunct is not asked where one before failed.
 

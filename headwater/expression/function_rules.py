@@ -80,6 +80,16 @@ def _bracket(binder: Binder, node: exp.Expr) -> Bound | None:
     return binder.call("element_at" if offset else "item", whole, place)
 
 
+def _struct(binder: Binder, node: exp.Expr) -> Bound | None:
+    """STRUCT and NAMED_STRUCT; a field has a name of its own."""
+    parts = node.expressions
+    named = all(isinstance(p, exp.PropertyEQ) and isinstance(p.this, exp.Identifier) for p in parts)
+    if not named or not parts:
+        return None
+    values = [binder.bound(part.expression) for part in parts]
+    return binder.call("struct", *values, names=tuple(part.this.name for part in parts))
+
+
 def _extract(binder: Binder, node: exp.Expr) -> Bound | None:
     name = times.PARTS.get(node.this.name.upper())
     return None if name is None else binder.call(name, binder.argument(node, "expression"))
@@ -323,6 +333,7 @@ RULES |= {
     exp.Pow: rule(pair("square"), TWO, names="pow power"),
     exp.Nvl2: rule(_nvl2, "this true false", names="nvl2"),
     exp.DecodeCase: rule(_decode, "expressions", names="decode decode_case"),
+    exp.Struct: rule(_struct, "expressions", names="struct named_struct"),
     exp.Array: rule(listed("array"), "expressions", names="array"),
     exp.ArrayContains: rule(
         pair("array_contains"), "this expression ensure_variant", names="array_contains array_has"

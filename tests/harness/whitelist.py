@@ -273,6 +273,7 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("isnotnull", "isnotnull({a})", _each(TYPES)),
     Entry("array_contains", "array_contains(array({a}, {b}, {a}), {b})", _pairs(("STRING",))),
     Entry("array", "array({a}, {b})[1]", COMMON),
+    Entry("struct", "struct({a} AS x, {b} AS y).y", COMMON),
     Entry("array", "size(array({a}, {b}))", COMMON),
     Entry("element_at", "element_at(array({a}, {b}), -2)", COMMON),
     Entry("get", "get(array({a}, {b}), 2)", COMMON),

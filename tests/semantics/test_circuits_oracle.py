@@ -16,7 +16,7 @@ from tests.harness.circuits.runner import Counts, Disagreement, run_query
 OPERATORS = (
     *("filter", "project", "inner join", "left join", "right join", "full join"),
     *("semi join", "anti join", "group", "distinct", "union all", "top", "over"),
-    *("intersect", "intersect all", "except", "except all"),
+    *("intersect", "intersect all", "except", "except all", "time windows", "session"),
 )
 
 

@@ -38,6 +38,19 @@ VIEWS = {
     "steps": "SELECT k, ts, v - lag(v) OVER (PARTITION BY k ORDER BY ts, v) AS step FROM s",
     "above": "SELECT k, v FROM s WHERE v > (SELECT avg(w) FROM r WHERE r.k = s.k)",
     "counted": "SELECT k, (SELECT count(*) FROM r WHERE r.k = t.k) AS n FROM t JOIN s USING (k)",
+    "windows": (
+        "SELECT k, window, count(*) AS n FROM s "
+        "GROUP BY k, window(timestamp_seconds(v), '3 seconds', '2 seconds')"
+    ),
+    "sessions": (
+        "SELECT k, session_window.start AS b, session_window.end AS e, sum(x) AS x FROM s "
+        "GROUP BY k, session_window(timestamp_seconds(v), '2 seconds')"
+    ),
+    "all_sessions": (
+        "SELECT session_window AS w, count(*) AS n FROM s "
+        "GROUP BY session_window(timestamp_seconds(ts), '1 second')"
+    ),
+    "window_rows": "SELECT k, window(timestamp_seconds(ts), '2 seconds', '1 second').start AS b FROM s",
     "elements": "SELECT k, e FROM s LATERAL VIEW OUTER explode(a) AS e",
 }
 

@@ -1,7 +1,7 @@
 """Parts of arrays, structs and maps.
 
-Owns: `s.f`, `a[i]`, `m[k]`, ELEMENT_AT, GET, SIZE, ARRAY_CONTAINS, ARRAY. A place that an array does not have
-raises; a key that a map does not have gives NULL. Must never: compare, order or give out a whole one:
+Owns: `s.f`, `a[i]`, `m[k]`, ELEMENT_AT, GET, SIZE, ARRAY_CONTAINS, ARRAY, STRUCT. A place that an array does
+not have raises; a key that a map does not have gives NULL. Must never: compare or order a whole one:
 Arrow's kernels do not.
 """
 
@@ -23,7 +23,7 @@ from headwater.expression.coercion import (
     supported,
 )
 from headwater.expression.nodes import Bound, BoundCall
-from headwater.expression.operand import Kernel
+from headwater.expression.operand import Kernel, spread_all
 from headwater.expression.signature import by_row, constant, taken
 from headwater.expression.table import always, called, operation
 from headwater.sql.types import is_list
@@ -46,6 +46,23 @@ def _field_kernel(call: BoundCall) -> Kernel:
 
 
 operation("field", _field, _field_kernel)
+
+
+def _struct(*arguments: Bound, names: tuple[str, ...]) -> Bound | None:
+    """STRUCT(a AS x, …) of simple values, whose names are different."""
+    known = {name.casefold() for name in names}
+    if len(known) != len(names) or not all(supported(argument.type) for argument in arguments):
+        return None
+    fields = [(name, argument.type) for name, argument in zip(names, arguments, strict=True)]
+    return called("struct", arguments, pa.struct(fields), *names)
+
+
+def _struct_kernel(call: BoundCall) -> Kernel:
+    fields = list(call.type)
+    return lambda *values: pa.StructArray.from_arrays(spread_all(values), fields=fields)
+
+
+operation("struct", _struct, _struct_kernel)
 
 
 def _no_place(number: int, length: int) -> DataError:

@@ -31,7 +31,17 @@ _DAYS = (DATE, *MOMENTS)
 
 # Functions whose answer on a TIMESTAMP is the same in all time zones.
 _COMPARING = ("=", "<>", "<", "<=", ">", ">=", "<=>", "in", "is null", "greatest", "least")
-_CHOOSING = ("case", "coalesce", "nullif", "widen", "array", "array_contains", "item", "field")
+_CHOOSING = (
+    "case",
+    "coalesce",
+    "nullif",
+    "widen",
+    "array",
+    "array_contains",
+    "item",
+    "field",
+    "struct",
+)
 _COUNTING = ("unix_timestamp", "unix_seconds", "unix_millis", "unix_micros", "timestamp_seconds")
 ZONE_FREE = {*_COMPARING, *_CHOOSING, *_COUNTING, "timestamp_millis", "timestamp_micros"}
 

@@ -16,12 +16,15 @@ from headwater.plan.relational.nodes import (
     OverNode,
     ProjectNode,
     ScanNode,
+    SessionNode,
     SetNode,
     SortColumn,
+    TimeWindowsNode,
     TopNode,
     UnionNode,
     inputs_of,
 )
+from headwater.sql.duration import MICROSECONDS
 
 INFIX = frozenset(
     ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "div", "||")
@@ -77,6 +80,11 @@ def line_of(node: Node) -> str:
     if isinstance(node, ExplodeNode):
         word = "posexplode" if node.position else "explode"
         return f"{word}{' outer' if node.outer else ''} {_short(node.column)}"
+    if isinstance(node, TimeWindowsNode):
+        return _time_windows(node)
+    if isinstance(node, SessionNode):
+        of = _names(node.partition) or "all rows"
+        return f"sessions of {of} by {_short(node.time)}, {_length(node.gap)} apart"
     calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
     return f"{', '.join(calls)} over {_partition(node)}"
 
@@ -98,6 +106,20 @@ def _top(node: TopNode) -> str:
     return (
         f"first {'all' if node.limit is None else node.limit}{offset}{ties} of {_partition(node)}"
     )
+
+
+def _time_windows(node: TimeWindowsNode) -> str:
+    length, slide, offset = node.lengths
+    every = f", each {_length(slide)}" if slide != length else ""
+    after = f", from {_length(offset)} on" if offset else ""
+    return f"windows of {_length(length)}{every}{after} by {_short(node.time)}"
+
+
+def _length(microseconds: int) -> str:
+    sizes = [(size, unit) for unit, size in MICROSECONDS.items() if microseconds % size == 0]
+    size, unit = max(sizes)
+    count = microseconds // size
+    return f"{count} {unit.lower()}{'' if count == 1 else 's'}"
 
 
 def _partition(node: TopNode | OverNode) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ from sqlglot import exp
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.aggregates import AggregateTree, aggregate_of, is_aggregate
 from headwater.plan.relational.expressions import refuse, stand_in
+from headwater.plan.relational.group_keys import GroupKeys, aggregates_in
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.nodes import (
     GroupCall,
@@ -19,11 +19,8 @@ from headwater.plan.relational.nodes import (
     ProjectNode,
     UnionNode,
 )
-from headwater.plan.relational.trees import check_arguments, ordinal
 from headwater.sql.types import SIMPLE
 
-SETS = {exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping_sets"}
-MOST_SETS = 64
 INT = SIMPLE["INT"]
 
 
@@ -51,89 +48,16 @@ class Grouping:
         """`keys`: beside those of GROUP BY, which has no grouping sets then."""
         self._building, self._below = layer.building, layer.node
         self._expressions = expressions = layer.expressions
-        self._items = items
-        named, sets = self._keys_of(select.args.get("group"))
+        named, sets = GroupKeys(layer.expressions.names, items).of(select.args.get("group"))
         self._keys = [expressions.bound(key) for key in [*named, *keys]]
         self._names = [self._building.fresh("key") for _ in self._keys]
         self._calls: list[tuple[AggregateTree, tuple[Bound, ...], GroupCall]] = []
         having, order = select.args.get("having"), select.args.get("order")
         qualify = select.args.get("qualify")
         for part in [*items, having, qualify, order]:
-            for node in () if part is None else _aggregates_in(part):
+            for node in () if part is None else aggregates_in(part):
                 self._call(node)
         self.node = self._grouped(sets)
-
-    # Keys
-
-    def _keys_of(
-        self, group: exp.Group | None
-    ) -> tuple[list[exp.Expr], list[tuple[int, ...]] | None]:
-        """The keys, and the grouping sets by their numbers; None for a plain GROUP BY."""
-        if group is None:
-            return [], None
-        if group.args.get("all"):
-            check_arguments(group, "all")
-            items = [i.this if isinstance(i, exp.Alias) else i for i in self._items]
-            return [item for item in items if not list(_aggregates_in(item))], None
-        check_arguments(group, "expressions rollup cube grouping_sets")
-        keys: list[exp.Expr] = []
-        parts: list[list[tuple[int, ...]]] = []
-        for one in [*group.expressions, *_sets_of(group)]:
-            if type(one) in SETS:
-                parts.append(self._set_part(one, keys))
-            else:
-                parts.append([(self._number(one, keys),)])
-        if not any(type(one) in SETS for one in [*group.expressions, *_sets_of(group)]):
-            return keys, None
-        found = [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
-        if len(found) > MOST_SETS:
-            raise refuse("too many grouping sets", group)
-        return keys, found
-
-    def _set_part(self, node: exp.Expr, keys: list[exp.Expr]) -> list[tuple[int, ...]]:
-        members = [self._members(one, keys) for one in node.expressions]
-        if isinstance(node, exp.Rollup):
-            return [tuple(itertools.chain(*members[:n])) for n in range(len(members), -1, -1)]
-        if isinstance(node, exp.Cube):
-            sizes = range(len(members), -1, -1)
-            chosen = [c for size in sizes for c in itertools.combinations(members, size)]
-            return [tuple(itertools.chain(*one)) for one in chosen]
-        return members
-
-    def _members(self, node: exp.Expr, keys: list[exp.Expr]) -> tuple[int, ...]:
-        if isinstance(node, exp.Tuple):
-            return tuple(self._number(one, keys) for one in node.expressions)
-        if type(node) in SETS:
-            raise refuse("grouping sets within grouping sets", node)
-        return (self._number(node.unnest(), keys),)
-
-    def _number(self, node: exp.Expr, keys: list[exp.Expr]) -> int:
-        key = self._meant(node)
-        for number, known in enumerate(keys):
-            if known == key:
-                return number
-        keys.append(key)
-        return len(keys) - 1
-
-    def _meant(self, node: exp.Expr) -> exp.Expr:
-        """A key; a number or an alias means an item of the select list."""
-        place = ordinal(node)
-        if place is not None:
-            if place >= len(self._items):
-                raise refuse("GROUP BY a number that no item has", node)
-            item = self._items[place]
-            return item.this if isinstance(item, exp.Alias) else item
-        if (
-            isinstance(node, exp.Column)
-            and not node.table
-            and self._expressions.names.find(node) is None
-        ):
-            wanted, aliases = (
-                node.name.casefold(),
-                [i for i in self._items if isinstance(i, exp.Alias)],
-            )
-            return next((i.this for i in aliases if i.alias.casefold() == wanted), node)
-        return node
 
     # Aggregates
 
@@ -200,18 +124,3 @@ class Grouping:
             name = self._names[self._keys.index(bound)]
             return stand_in(name, bound.type)
         return None
-
-
-def _sets_of(group: exp.Group) -> list[exp.Expr]:
-    found: list[exp.Expr] = []
-    for name in SETS.values():
-        given = group.args.get(name)
-        found += given if isinstance(given, list) else []
-    return found
-
-
-def _aggregates_in(part: exp.Expr) -> Iterable[exp.Expr]:
-    """The aggregates of an expression, those inside others left out."""
-    for node in part.walk(prune=lambda n: isinstance(n, exp.Query) or is_aggregate(n)):
-        if is_aggregate(node):
-            yield node

@@ -256,6 +256,51 @@ class ExplodeNode:
         return self.below.changes
 
 
+@dataclass(frozen=True)
+class TimeWindowsNode:
+    """Each row once for each window of time that it lies in, with the window's start and end."""
+
+    below: Node
+    time: str
+    lengths: tuple[int, int, int]  # of a window, of the slide, and the offset: microseconds
+    start: str
+    end: str
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, then start and end."""
+        return (*self.below.columns, *_bounds(self))
+
+    @property
+    def changes(self) -> bool:
+        """As below."""
+        return self.below.changes
+
+
+@dataclass(frozen=True)
+class SessionNode:
+    """Each row with the start and the end of its session: rows of a partition at most a gap apart."""
+
+    below: Node
+    partition: tuple[str, ...]
+    time: str
+    gap: int  # microseconds
+    start: str
+    end: str
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, then start and end."""
+        return (*self.below.columns, *_bounds(self))
+
+    changes = True
+
+
+def _bounds(node: TimeWindowsNode | SessionNode) -> Columns:
+    type_ = dict(node.below.columns)[node.time]
+    return (node.start, type_), (node.end, type_)
+
+
 Node = (
     ScanNode
     | FilterNode
@@ -268,6 +313,8 @@ Node = (
     | TopNode
     | OverNode
     | ExplodeNode
+    | TimeWindowsNode
+    | SessionNode
 )
 
 

@@ -15,7 +15,9 @@ from headwater.plan.relational.nodes import (
     OverNode,
     ProjectNode,
     ScanNode,
+    SessionNode,
     SetNode,
+    TimeWindowsNode,
     TopNode,
     UnionNode,
 )
@@ -108,6 +110,10 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         return [(below, _all(below))]
     if isinstance(node, ExplodeNode):
         return [(below, (needed & _all(below)) | {node.column})]
+    if isinstance(node, TimeWindowsNode):
+        return [(below, (needed & _all(below)) | {node.time})]
+    if isinstance(node, SessionNode):
+        return [(below, (needed & _all(below)) | {node.time, *node.partition})]
     kept_columns = (needed & _all(below)) | {*node.partition, *(sort.name for sort in node.order)}
     if isinstance(node, OverNode):
         kept_columns |= {name for call in node.calls for name in call.arguments}

@@ -14,6 +14,7 @@ from headwater.expression.nodes import Bound, BoundColumn
 from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.explode import with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
+from headwater.plan.relational.group_keys import GroupKeys
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.members import is_member_test, with_member
@@ -31,6 +32,7 @@ from headwater.plan.relational.nodes import (
 )
 from headwater.plan.relational.scalars import with_scalars
 from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
+from headwater.plan.relational.time_windows import TimeWindow, time_window_of
 from headwater.plan.relational.trees import (
     check_arguments,
     limits_of,
@@ -71,7 +73,10 @@ class SelectBuilder:
                 self._asked(layer, condition) if has_query(condition) else layer.filtered(condition)
             )
         layer, items = with_generator(layer, items)
-        layer = self._grouped(layer, select, items)
+        layer, window = time_window_of(layer, select, items)
+        if window is not None:
+            select, items = window.without(select), [window.named(item) for item in items]
+        layer = self._grouped(layer, select, items, window)
         order, qualify = ordered_items(select), select.args.get("qualify")
         windowed = [*items, *(item.this for item in order)]
         windowed += [] if qualify is None else [qualify.this]
@@ -88,12 +93,22 @@ class SelectBuilder:
             return with_member(layer, self._known, condition)
         return with_scalars(layer, self._known, [condition]).filtered(condition)
 
-    def _grouped(self, layer: Layer, select: exp.Select, items: Sequence[exp.Expr]) -> Layer:
+    def _grouped(
+        self,
+        layer: Layer,
+        select: exp.Select,
+        items: Sequence[exp.Expr],
+        window: TimeWindow | None,
+    ) -> Layer:
         having = select.args.get("having")
         if not is_grouped(select, [*items, *([] if having is None else [having.this])]):
             if having is not None:
                 raise refuse("HAVING without a grouping", having)
+            layer = layer if window is None else layer.over(window.rows(layer, ()))
             return with_scalars(layer, self._known, items)
+        if window is not None:
+            keys, sets = GroupKeys(layer.expressions.names, items).of(select.args.get("group"))
+            layer = layer.over(window.rows(layer, keys if sets is None else None))
         grouping = Grouping(layer, select, items)
         layer = layer.above(grouping.node, grouping.replace)
         parts = [*items, *([] if having is None else [having.this])]

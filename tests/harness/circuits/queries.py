@@ -18,6 +18,28 @@ TABLES = {
 }
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
+# Windows of time without a function for them: what stands before the rows, and what behind them.
+_COUNTED = "SELECT k AS {group}, s AS {start}, e AS {end}, count(*) AS {count} FROM ("
+WINDOWS = {
+    "tumbling": (
+        _COUNTED + "SELECT {key} AS k, t AS s, t + 3 AS e FROM ("
+        "SELECT *, {time} - (({time} % 3) + 3) % 3 AS t FROM (",
+        ") {alias}) a WHERE t IS NOT NULL) b GROUP BY k, s, e",
+    ),
+    "sliding": (
+        _COUNTED + "SELECT {key} AS k, t - i AS s, t - i + 5 AS e FROM ("
+        "SELECT *, {time} - (({time} % 2) + 2) % 2 AS t FROM (",
+        ") {alias}) a CROSS JOIN (SELECT 0 AS i UNION ALL SELECT 2 UNION ALL SELECT 4) w "
+        "WHERE {time} < t - i + 5) b GROUP BY k, s, e",
+    ),
+    "session": (
+        "SELECT k AS {group}, min(t) AS {start}, max(t) + 1 AS {end}, count(*) AS {count} FROM ("
+        "SELECT k, t, sum(f) OVER (PARTITION BY k ORDER BY t) AS n FROM ("
+        "SELECT k, t, CASE WHEN t - lag(t) OVER (PARTITION BY k ORDER BY t) <= 1 THEN 0 ELSE 1 END AS f "
+        "FROM (SELECT {key} AS k, {time} AS t FROM (",
+        ") {alias} WHERE {time} IS NOT NULL) a) b) c GROUP BY k, n",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -38,6 +60,7 @@ class QueryMaker:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.shapes: Counter[str] = Counter()
+        self._words: dict[str, tuple[str, str]] = {}  # what Spark says, and what DuckDB understands
         self._next = 0
 
     def query(self, depth: int) -> Part:
@@ -47,9 +70,27 @@ class QueryMaker:
         shapes = [
             *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
             *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
-            *(self._value, self._rolled_up),
+            *(self._value, self._rolled_up, self._windowed),
         ]
         return self.random.choice(shapes)(depth - 1)
+
+    def text(self, part: Part) -> str:
+        """The query in Spark's words."""
+        return self._written(part.text, 0)
+
+    def judge(self, part: Part) -> str:
+        """The query in words that DuckDB has too."""
+        return self._written(part.text, 1)
+
+    def _written(self, text: str, place: int) -> str:
+        for mark, words in self._words.items():
+            text = text.replace(mark, words[place])
+        return text
+
+    def _mark(self, spark: str, judge: str) -> str:
+        mark = f"«{len(self._words)}»"
+        self._words[mark] = (spark, judge)
+        return mark
 
     def _name(self) -> str:
         self._next += 1
@@ -288,3 +329,29 @@ class QueryMaker:
         where = f" WHERE {inner}.k = {outer}" if tied else ""
         text = f"SELECT *, (SELECT {call} FROM s {inner}{where}) AS {number} FROM ({part.text}) {alias}"
         return Part(text, (*part.columns, (number, INT)))
+
+    def _windowed(self, depth: int) -> Part:
+        """Windows of time and sessions, of numbers that are seconds."""
+        part, alias = self.query(depth), self._alias()
+        names = part.of(INT)
+        if not names:
+            return part
+        time, key = self.random.choice(names), self.random.choice(part.columns)
+        columns = [(self._name(), type_) for type_ in (key[1], INT, INT, INT)]
+        group, start, end, count = (name for name, _ in columns)
+        kind = self.random.choice(("tumbling", "sliding", "session"))
+        self._used(f"{kind} windows")
+        window = "session_window" if kind == "session" else "window"
+        lengths = {"tumbling": "'3 seconds'", "sliding": "'5 seconds', '2 seconds'"}
+        length = lengths.get(kind, "'1 second'")
+        call = f"{window}(timestamp_seconds({time}), {length})"
+        spark = (
+            f"SELECT {key[0]} AS {group}, unix_seconds({window}.start) AS {start}, "
+            f"unix_seconds({window}.end) AS {end}, count(*) AS {count} FROM ("
+        )
+        head, tail = WINDOWS[kind]
+        given = {"group": group, "start": start, "end": end, "count": count, "alias": alias}
+        given |= {"key": key[0], "time": time}
+        opening = self._mark(spark, head.format(**given))
+        closing = self._mark(f") {alias} GROUP BY {key[0]}, {call}", tail.format(**given))
+        return Part(f"{opening}{part.text}{closing}", tuple(columns))

@@ -140,19 +140,20 @@ def run_query(seed: int, counts: Counts) -> None:
     random = Random(seed)
     maker = QueryMaker(random)
     part = maker.query(random.randint(1, DEPTH))
-    if len(part.text) > MOST_TEXT:
+    text = maker.text(part)
+    if len(text) > MOST_TEXT:
         counts.left_to_spark["too long for this test"] += 1
         return
-    found = make_circuit(make_query(part.text).tree, CircuitTables(), PLAIN)  # type: ignore[arg-type]
+    found = make_circuit(make_query(text).tree, CircuitTables(), PLAIN)  # type: ignore[arg-type]
     if isinstance(found, NotKept):
         counts.left_to_spark[found.reason] += 1
         return
     counts.queries += 1
     counts.shapes += maker.shapes
     try:
-        _follow(found, part.text, random, counts)
+        _follow(found, maker.judge(part), random, counts)
     except Exception as error:
-        raise Disagreement(f"seed {seed}: {part.text}\n{error}") from error
+        raise Disagreement(f"seed {seed}: {text}\n{error}") from error
 
 
 def _follow(spec: CircuitSpec, text: str, random: Random, counts: Counts) -> None:
