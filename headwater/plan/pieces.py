@@ -137,7 +137,8 @@ class Rendering:
         self._always = sorted(always, key=lambda stand: stand.span.start)
         self._nodes: dict[Span, exp.Expr] = {}
         for node in tree.walk(bfs=False) if tree is not None else ():
-            if has_span(node) and not isinstance(node, exp.Ordered):  # `x` of ORDER BY is x
+            # `x` of ORDER BY is x, and so is that of FILTER (WHERE x)
+            if has_span(node) and not isinstance(node, exp.Ordered | exp.Where):
                 self._nodes.setdefault(span_of(node), node)
 
     def of(self, span: Span, extra: Sequence[Stand] = ()) -> SparkText:
