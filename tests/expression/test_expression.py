@@ -92,6 +92,11 @@ ATTEMPTS = {
     "-": "try_subtract({a}, {b})",
     "*": "try_multiply({a}, {b})",
     "/": "try_divide({a}, {b})",
+    "{a} / 7.0": "{a} / 7.0",
+    "3 / {a}": "try_divide(3, {a})",
+    "CAST({a} AS DECIMAL(38, 6)) / CAST({b} AS DECIMAL(38, 4))": (
+        "try_divide(CAST({a} AS DECIMAL(38, 6)), CAST({b} AS DECIMAL(38, 4)))"
+    ),
     "%": "try_mod({a}, {b})",
     "unary -": "try_multiply({a}, CAST(-1 AS {ta}))",
     "abs": "IF({a} < 0, try_multiply({a}, CAST(-1 AS {ta})), {a})",
@@ -128,7 +133,8 @@ def attempt(entry: Entry, types: Types) -> str:
     never = entry.operator in ("unary -", "abs") if floats else entry.operator in ("floor", "ceil")
     if entry.can_raise and entry.operator.startswith("CAST"):
         return filled(entry.template.replace("CAST(", "TRY_CAST("), types)
-    if not entry.can_raise or never or any(type_.startswith("DECIMAL") for type_ in types):
+    wide = any(type_.startswith("DECIMAL") for type_ in types) and entry.operator != "/"
+    if not entry.can_raise or never or wide:
         return filled(entry.template, types)
     return filled(ATTEMPTS.get(entry.template) or ATTEMPTS[entry.operator], types)
 

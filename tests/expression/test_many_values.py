@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Iterator
+from decimal import Decimal
 from random import Random
 from typing import Any
 
@@ -247,7 +248,7 @@ def random_pattern(random: Random) -> str:
 def test_random_patterns(db: headwater.Database) -> None:
     """Searched, taken out, replaced and split by, over random texts with line ends."""
     random = Random(SEED)
-    letters = "aabbc1 \n\r\u2028x\u0085"
+    letters = "aabbc1& \n\r\u2028x\u0085"
     words = [
         "".join(random.choice(letters) for _ in range(random.randrange(0, 9))) for _ in range(400)
     ]
@@ -265,6 +266,27 @@ def test_random_patterns(db: headwater.Database) -> None:
         texts += [text for text in drawn if compiled(text, schema) is not None]
     assert len(texts) > 200
     compare(db, pa.table({"s": pa.array(words)}), [(text, text) for text in texts])
+
+
+def test_quotients_of_decimals(db: headwater.Database) -> None:
+    """Rounded as Spark rounds, whatever digits the operands have; ties of the last digit too."""
+    random = Random(SEED)
+    types = {"a": (12, 2), "b": (38, 10), "c": (5, 4), "d": (20, 0)}
+    columns = {
+        name: pa.array(
+            [Decimal(_digits(random, digits)).scaleb(-scale) for _ in range(300)],
+            pa.decimal128(digits, scale),
+        )
+        for name, (digits, scale) in types.items()
+    }
+    texts = [f"{one} / {other}" for one in types for other in types]
+    texts += ["a / 8", "a / 16.0", "b / 128", "7 / a", "a / 3 / c", "100.00 * d / a"]
+    compare(db, pa.table(columns), [(text, text) for text in texts])
+
+
+def _digits(random: Random, most: int) -> int:
+    """A number with some of its digits, never 0."""
+    return random.choice((-1, 1)) * random.randrange(1, 10 ** random.randint(1, min(most, 20)))
 
 
 def test_parts_of_nested_columns(db: headwater.Database) -> None:

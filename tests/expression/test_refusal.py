@@ -35,8 +35,9 @@ SCHEMA = pa.schema(
 )
 
 REFUSED = """
-NULL | x | a | unknown | t.i | i = s | i = '1' | e = t | e < z | t = z | b = 1 | m = d | m + d | m / 2
-m % 2 | i / 2.5 | w * w | w + l * m * m | m + 10L | m + CAST(10 AS BIGINT) | d DIV 2 | m DIV 2
+NULL | x | a | unknown | t.i | i = s | i = '1' | e = t | e < z | t = z | b = 1 | m = d | m + d | m / d
+m % 2 | m / 2L | CAST(m AS DECIMAL(38, 2)) * CAST(m AS DECIMAL(38, 2))
+w * w | w + l * m * m | m + 10L | m + CAST(10 AS BIGINT) | d DIV 2 | m DIV 2
 i + NULL | NOT NULL | s + 1 | -s | e - e | t - t | e + INTERVAL 1 WEEK | INTERVAL 1 DAY
 e + INTERVAL '1-2' YEAR TO MONTH | INTERVAL 1 DAY + e | e + INTERVAL 1 DAY 2 MONTHS
 t - z < INTERVAL '1' SECOND | e - e < INTERVAL '1' DAY | t - t < INTERVAL '1' MONTH

@@ -98,7 +98,7 @@ EMPTY_PATTERNS = _listed("^ ¦ $ ¦ b* ¦ (a|)b? ¦ ^$ ¦ a?$")  # they can matc
 PATTERNS = (
     *_listed(r"""
 b ¦ a.b ¦ [ab] ¦ ^a ¦ b$ ¦ ^a.*b$ ¦ a|b ¦ [^a] ¦ [a-z]+ ¦ a?b ¦ (ab|b) ¦ b.z ¦ a{{1,2}} ¦ [a-c]{{2}} ¦ \\w
-\\d+ ¦ \\s ¦ [\\w%]+ ¦ \\. ¦ .+?b ¦ z%$ ¦ (?:ab)+ ¦ ä ¦ 😀
+\\d+ ¦ \\s ¦ [\\w%]+ ¦ [^&b]+ ¦ [&a]b ¦ \\. ¦ .+?b ¦ z%$ ¦ (?:ab)+ ¦ ä ¦ 😀
 """),
     *EMPTY_PATTERNS,
 )
@@ -143,7 +143,16 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("+", "{a} + {b}", (*_pairs(NUMBERS), *_EXACT), can_raise=True),
     Entry("-", "{a} - {b}", (*_pairs(NUMBERS), *_EXACT), can_raise=True),
     Entry("*", "{a} * {b}", (*_pairs(NUMBERS), *_PRODUCTS), can_raise=True),
-    Entry("/", "{a} / {b}", _pairs(NUMBERS), can_raise=True),
+    Entry("*", "100.00 * CAST({a} AS DECIMAL(38, 4))", _each(DECIMALS), can_raise=True),
+    Entry("/", "{a} / {b}", (*_pairs(NUMBERS), *_EXACT), can_raise=True),
+    Entry("/", "{a} / 7.0", _each(("INT", *DECIMALS)), can_raise=True),
+    Entry("/", "3 / {a}", _each(DECIMALS), can_raise=True),
+    Entry(
+        "/",
+        "CAST({a} AS DECIMAL(38, 6)) / CAST({b} AS DECIMAL(38, 4))",
+        _pairs(DECIMALS),
+        can_raise=True,
+    ),
     Entry("%", "{a} % {b}", _pairs(NUMBERS), can_raise=True),
     Entry("DIV", "{a} DIV {b}", _pairs(INTEGERS), can_raise=True),
     Entry("unary -", "-{a}", _each((*NUMBERS, *DECIMALS)), can_raise=True),
@@ -171,6 +180,7 @@ WHITELIST: tuple[Entry, ...] = (
         Entry("regexp_extract", f"regexp_extract({{a}}, '{p}', 0)", _each(("STRING",)))
         for p in PATTERNS
     ),
+    Entry("regexp_extract", "regexp_extract({a}, '(a|^)b([^&]*)', 2)", _each(("STRING",))),
     *(
         Entry("regexp_replace", f"regexp_replace({{a}}, '{p}', '<>')", _each(("STRING",)))
         for p in PATTERNS

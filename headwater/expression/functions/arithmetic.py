@@ -2,13 +2,14 @@
 
 Owns: result types (the wider integer; DOUBLE for `/`; Spark's digits for decimals) and the errors:
 an integer that does not fit and a divisor of zero raise, under Spark's SQLSTATE, unless the row has
-a NULL. Must never: wrap. Decimals whose result would need more than 38 digits are left to Spark,
-if decimals beyond six digits must go, and so is `/` and `%` of decimals.
+a NULL. Must never: wrap. Sums and products of decimals that would need more than 38 digits are left to Spark,
+if decimals beyond six digits must go, and so is `%` of decimals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from decimal import Context, Decimal
 from functools import partial
 from typing import Any
 
@@ -29,6 +30,7 @@ from headwater.expression.coercion import (
 )
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundCall, BoundConstant
 from headwater.expression.operand import Kernel, Value, spread_all, vector
+from headwater.expression.signature import by_row
 from headwater.expression.table import always, called, operation
 
 _PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
@@ -36,6 +38,9 @@ _CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_chec
 _CHAINS = {"+": ("+", "-"), "-": ("+", "-"), "*": ("*",)}
 
 LEAST_SCALE = 6  # decimals that Spark keeps when digits run out
+MOST_WIDE_DIGITS = 76  # that Arrow computes with
+FIRST_SCALE = 38  # decimals that Spark divides to, before it rounds to those of the result
+_EXACT = Context(prec=200)
 
 
 def overflow(operation: str, type_: pa.DataType) -> DataError:
@@ -120,10 +125,17 @@ def _decimal(symbol: str, left: Bound, right: Bound) -> BoundCall | None:
     if digits <= MOST_DIGITS:
         return called(symbol, pair, pa.decimal128(digits, scale))
     # Spark gives up whole digits first, and decimals beyond six: where those go, rounding is left to it.
-    kept = max(MOST_DIGITS - (digits - scale), min(scale, LEAST_SCALE))
-    if kept != scale or any(isinstance(operand, BoundConstant) for operand in pair):
+    if _bounded(digits, scale).scale != scale or digits > MOST_WIDE_DIGITS:
         return None
     return called(symbol, pair, pa.decimal128(MOST_DIGITS, scale), "capped")
+
+
+def _bounded(digits: int, scale: int) -> pa.DataType:
+    """The decimal that Spark makes of one that would have so many digits."""
+    if digits <= MOST_DIGITS:
+        return pa.decimal128(digits, scale)
+    kept = max(MOST_DIGITS - (digits - scale), min(scale, LEAST_SCALE))
+    return pa.decimal128(MOST_DIGITS, kept)
 
 
 def _binary_kernel(call: BoundCall) -> Kernel:
@@ -158,13 +170,49 @@ def _numbers(left: Bound, right: Bound) -> pa.DataType | None:
 
 
 def _divide(left: Bound, right: Bound) -> Bound | None:
-    """`left / right`: DOUBLE for integers, FLOAT and DOUBLE."""
+    """`left / right`: DOUBLE for integers, FLOAT and DOUBLE; a decimal where one is there."""
+    if pa.types.is_decimal(left.type) or pa.types.is_decimal(right.type):
+        return _divide_decimals(left, right)
     if _numbers(left, right) is None:
         return None
     return called("/", (convert(left, DOUBLE), convert(right, DOUBLE)), DOUBLE)
 
 
-operation("/", _divide, lambda call: checked(pc.divide_checked, "/", call.type), always)
+def _divide_decimals(left: Bound, right: Bound) -> Bound | None:
+    one, other = decimal_type(left), decimal_type(right)
+    if one is None or other is None:
+        return None
+    scale = max(LEAST_SCALE, one.scale + other.precision + 1)
+    type_ = _bounded(one.precision - one.scale + other.scale + scale, scale)
+    return called("/", (convert(left, one), convert(right, other)), type_)
+
+
+def _divide_kernel(call: BoundCall) -> Kernel:
+    if not pa.types.is_decimal(call.type):
+        return checked(pc.divide_checked, "/", call.type)
+    return by_row(partial(_quotient, call))(call)
+
+
+def _quotient(call: BoundCall, left: Decimal, right: Decimal) -> Decimal:
+    """Rounded half up twice, as Spark does: to its most decimals, then to those of the type."""
+    ups, downs = (argument.type.scale for argument in call.arguments)
+    numerator, divisor = int(_EXACT.scaleb(left, ups)), int(_EXACT.scaleb(right, downs))
+    if divisor == 0:
+        raise divided_by_zero("/")
+    first = _half_up(numerator * 10 ** (FIRST_SCALE + downs - ups), divisor)
+    found = _half_up(first, 10 ** (FIRST_SCALE - call.type.scale))
+    if abs(found) >= 10**call.type.precision:
+        raise overflow("/", call.type)
+    return _EXACT.scaleb(Decimal(found), -call.type.scale)
+
+
+def _half_up(numerator: int, divisor: int) -> int:
+    whole, rest = divmod(abs(numerator), abs(divisor))
+    whole += 2 * rest >= abs(divisor)
+    return whole if (numerator < 0) == (divisor < 0) else -whole
+
+
+operation("/", _divide, _divide_kernel, always)
 
 
 def _divide_whole(left: Bound, right: Bound) -> Bound | None:

@@ -191,7 +191,7 @@ class _Translator:
             if character not in _PUNCTUATION:
                 raise _Unknown
             return re.escape(character), character
-        if character in "[]&^" or ord(character) < 32:
+        if character in "[]^" or ord(character) < 32 or character == self._peek() == "&":
             raise _Unknown
         return re.escape(character), character
 
