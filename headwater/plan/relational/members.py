@@ -1,18 +1,28 @@
-"""Conditions with subqueries → joins: IN and EXISTS are semi joins, NOT EXISTS is an anti join.
+"""Conditions with subqueries → joins: IN and EXISTS are semi joins, NOT EXISTS and NOT IN are anti joins.
 
-NOT IN asks about NULLs too and stays Spark's.
+`a NOT IN (…)` is true where no value equals a and neither a nor a value is NULL, or where there is no value.
+Rows whose a is NULL go one way, by whether there is a value; the others by their key, and by whether a value
+is NULL.
 """
 
 from __future__ import annotations
 
 from sqlglot import exp
 
-from headwater.expression.nodes import BoundColumn
+from headwater.expression.nodes import Bound, BoundColumn
+from headwater.expression.table import call
 from headwater.plan.relational.building import Known
 from headwater.plan.relational.correlation import correlated, unwrapped
 from headwater.plan.relational.expressions import Expressions, refuse
 from headwater.plan.relational.layer import Layer
-from headwater.plan.relational.nodes import JoinKind, Node
+from headwater.plan.relational.nodes import (
+    FilterNode,
+    JoinKind,
+    JoinNode,
+    Node,
+    ProjectNode,
+    UnionNode,
+)
 from headwater.plan.relational.sources import equal, has_query, join_on
 from headwater.plan.relational.trees import check_arguments
 
@@ -32,14 +42,34 @@ def with_member(layer: Layer, known: Known, condition: exp.Expr) -> Layer:
         return layer.over(_exists(layer, known, test, negated))
     assert isinstance(test, exp.In)
     check_arguments(test, "this query")
-    if negated or has_query(test.this):
-        raise refuse("NOT IN over a subquery" if negated else "IN of a subquery", condition)
+    if has_query(test.this):
+        raise refuse("IN of a subquery", condition)
     built = layer.building.query(test.args["query"], known)
     if len(built.shown) != 1:
         raise refuse("IN with several columns", condition)
     inner = BoundColumn(built.shown[0].name, built.shown[0].type)
-    same = equal(layer.bound(test.this), inner)
+    tested = layer.bound(test.this)
+    if negated:
+        return layer.over(_not_in(layer, built.node, tested, inner))
+    same = equal(tested, inner)
     return layer.over(join_on(layer.building, "semi", layer.node, built.node, [same]))
+
+
+def _not_in(layer: Layer, values: Node, tested: Bound, value: Bound) -> Node:
+    """The rows whose expression is none of some values."""
+    building = layer.building
+    known = FilterNode(layer.node, _asked("not", _asked("is null", tested)))
+    node = join_on(building, "anti", known, values, [equal(tested, value)])
+    node = JoinNode("anti", node, FilterNode(values, _asked("is null", value)))
+    absent = JoinNode("anti", FilterNode(layer.node, _asked("is null", tested)), values)
+    columns = tuple((name, BoundColumn(name, type_)) for name, type_ in layer.node.columns)
+    return UnionNode((ProjectNode(node, columns), ProjectNode(absent, columns)))
+
+
+def _asked(function: str, value: Bound) -> Bound:
+    found = call(function, value)
+    assert found is not None
+    return found
 
 
 def _test(condition: exp.Expr) -> tuple[exp.Expr, bool]:

@@ -300,17 +300,20 @@ class QueryMaker:
         return Part(f"SELECT *, {text} AS {number} FROM ({part.text}) {alias}", columns)
 
     def _asked(self, depth: int) -> Part:
-        """IN, EXISTS and NOT EXISTS."""
+        """IN, NOT IN, EXISTS and NOT EXISTS."""
         part, alias, inner = self.query(depth), self._alias(), self._alias()
         table = self.random.choice(("r", "t", "s"))
         names = part.of(INT)
         if not names:
             return part
         outer = f"{alias}.{self.random.choice(names)}"
-        test = self.random.choice(("IN", "EXISTS", "NOT EXISTS"))
+        test = self.random.choice(("IN", "NOT IN", "NOT IN", "EXISTS", "NOT EXISTS"))
         self._used(test)
         if test == "IN":
             condition = f"{outer} IN (SELECT k FROM {table} WHERE k < 4)"
+        elif test == "NOT IN":
+            which = self.random.choice(("k < 4", "k > 4", "k > 4 OR k IS NULL", "k > 99", "TRUE"))
+            condition = f"{outer} NOT IN (SELECT k FROM {table} WHERE {which})"
         else:
             more = f" AND {inner}.k > 1" if self.random.random() < 0.5 else ""
             condition = f"{test} (SELECT 1 FROM {table} {inner} WHERE {inner}.k = {outer}{more})"

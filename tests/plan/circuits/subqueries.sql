@@ -21,7 +21,36 @@ semi join on k = k
 ± k STRING
 
 SELECT k FROM s WHERE k NOT IN (SELECT k FROM t);
-Spark: NOT IN over a subquery
+union all
+  anti join on nothing
+    anti join on k = k
+      filter not(is null(k))
+        s: k
+      t: k
+    filter is null(k)
+      t: k
+  anti join on nothing
+    filter is null(k)
+      s: k
+    t: k
+± k STRING
+
+SELECT k FROM s WHERE NOT upper(k) IN (SELECT max(k) FROM t);
+union all
+  anti join on nothing
+    anti join on key = 22.
+      compute upper(k)
+        filter not(is null(upper(k)))
+          s: k
+      group by nothing: max(argument)
+        t: k
+    filter is null(22.)
+      as in line 7
+  anti join on nothing
+    filter is null(upper(k))
+      s: k
+    as in line 7
+± k STRING
 
 SELECT k FROM s WHERE v > (SELECT avg(b) FROM r);
 filter (v > value)
