@@ -1,0 +1,1 @@
+"""Benchmarks of others as small tests: their tables, made anew, and their queries."""
