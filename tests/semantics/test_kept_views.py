@@ -40,6 +40,9 @@ VIEWS = {
     "counted": "SELECT k, (SELECT count(*) FROM r WHERE r.k = t.k) AS n FROM t JOIN s USING (k)",
     "others": "SELECT k, v FROM s WHERE v NOT IN (SELECT w FROM r WHERE ts < 3)",
     "not_labelled": "SELECT v FROM s WHERE k NOT IN (SELECT k FROM t)",
+    "whole_left": "SELECT s.* FROM s JOIN r USING (k)",
+    "whole_right": "SELECT r.*, v FROM s LEFT JOIN r USING (k, ts)",
+    "whole_semi": "SELECT * FROM s LEFT SEMI JOIN r USING (k)",
     "windows": (
         "SELECT k, window, count(*) AS n FROM s "
         "GROUP BY k, window(timestamp_seconds(v), '3 seconds', '2 seconds')"

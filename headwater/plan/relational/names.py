@@ -40,14 +40,15 @@ class KnownRelation:
     alias: str | None
     columns: tuple[KnownColumn, ...]
     only_by_alias: frozenset[str] = frozenset()  # names that USING has given to another relation
-    starless: bool = False  # Spark shows its columns in an order of its own
+    given_up: tuple[KnownColumn, ...] = ()  # the columns of these names, as USING has them
 
 
 @dataclass(frozen=True)
 class Names:
-    """The relations that expressions of one SELECT see."""
+    """The relations that expressions of one SELECT see; `*` after a USING has an order of its own."""
 
     relations: tuple[KnownRelation, ...]
+    starred: tuple[KnownColumn, ...] | None = None
 
     def find(self, node: exp.Column) -> KnownColumn | None:
         """The one column that a reference means; None if there is none."""
@@ -69,14 +70,19 @@ class Names:
         """The columns of `*` or `a.*`."""
         found: list[KnownColumn] = []
         for relation in self.relations:
-            if of is not None and (relation.alias or "").casefold() != of.casefold():
-                continue
-            if relation.starless:
-                raise NotKept("* beside USING")
-            found += [column for column in relation.columns if not column.hidden]
+            if of is not None and (relation.alias or "").casefold() == of.casefold():
+                own = {column.name for column in relation.columns}
+                found += [*relation.given_up, *(c for c in self._visible if c.name in own)]
+        found = list(self._visible) if of is None else found
         if not found:
             raise NotKept("* of nothing")
         return found
+
+    @property
+    def _visible(self) -> Sequence[KnownColumn]:
+        if self.starred is not None:
+            return self.starred
+        return [c for relation in self.relations for c in relation.columns if not c.hidden]
 
     @property
     def all(self) -> frozenset[str]:
@@ -85,4 +91,29 @@ class Names:
 
     def beside(self, others: Sequence[KnownRelation]) -> Names:
         """These relations and others."""
-        return Names((*self.relations, *others))
+        added = [c for relation in others for c in relation.columns if not c.hidden]
+        starred = None if self.starred is None else (*self.starred, *added)
+        return Names((*self.relations, *others), starred)
+
+    def using(self, relation: KnownRelation, names: Sequence[str]) -> Names:
+        """These relations and one that is joined by columns of these names, which come first, once."""
+        mine, theirs = (
+            self.keys_first(names),
+            tuple(Names((relation,))._key(name) for name in names),
+        )
+        taken = frozenset(name.casefold() for name in names)
+        joined = KnownRelation(relation.alias, relation.columns, taken, theirs)
+        added = [c for c in relation.columns if not c.hidden and c not in theirs]
+        return Names((*self.relations, joined), (*mine._visible, *added))
+
+    def keys_first(self, names: Sequence[str]) -> Names:
+        """The same relations; `*` begins with the columns of these names."""
+        keys = [self._key(name) for name in names]
+        rest = [column for column in self._visible if column not in keys]
+        return Names(self.relations, (*keys, *rest))
+
+    def _key(self, name: str) -> KnownColumn:
+        found = self.find(exp.column(name))
+        if found is None:
+            raise NotKept(f"USING ({name})")
+        return found

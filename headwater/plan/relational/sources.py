@@ -81,7 +81,10 @@ class JoinedSources:
 
     def _all(self, parts: Sequence[_Part], where: Sequence[exp.Expr]) -> tuple[Node, Names]:
         outer = any(part.kind in ("right", "full") for part in parts)
-        every = Names(tuple(p.relation for p in parts if p.kind not in ("semi", "anti")))
+        every = Names((parts[0].relation,))
+        for part in parts[1:]:
+            if part.kind not in ("semi", "anti"):
+                every = _beside(every, part)
         bound = [Expressions(every, self._building.terms).bound(one) for one in where]
         _check_conditions(bound, where)
         padded = {c.name for p in parts if p.kind == "left" for c in p.relation.columns}
@@ -114,9 +117,8 @@ class JoinedSources:
         if part.using:
             if part.kind in ("right", "full"):
                 raise NotKept("USING of an outer join")
-            given += [self._using(names, relation, name) for name in part.using]
-            taken = frozenset(name.casefold() for name in part.using)
-            relation = KnownRelation(relation.alias, relation.columns, taken, starless=True)
+            both = _beside(names, part)
+            given += [_same(names, relation, name) for name in part.using]
         own = {column.name for column in relation.columns}
         right = part.node
         if part.kind in INNER:
@@ -131,15 +133,20 @@ class JoinedSources:
         kind: JoinKind = "inner" if part.kind in INNER else part.kind  # type: ignore[assignment]
         node = join_on(self._building, kind, left, right, given)
         if part.kind in ("semi", "anti"):
-            return node, names
-        return node, names.beside([relation])
+            return node, names.keys_first(part.using) if part.using else names
+        return node, both
 
-    def _using(self, names: Names, relation: KnownRelation, name: str) -> Bound:
-        left = names.find(exp.column(name))
-        right = Names((relation,)).find(exp.column(name))
-        if left is None or right is None:
-            raise NotKept(f"USING ({name})")
-        return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
+
+def _beside(names: Names, part: _Part) -> Names:
+    """What is seen once a relation is joined."""
+    return names.using(part.relation, part.using) if part.using else names.beside([part.relation])
+
+
+def _same(names: Names, relation: KnownRelation, name: str) -> Bound:
+    """What USING asks of a column."""
+    left, right = names.find(exp.column(name)), Names((relation,)).find(exp.column(name))
+    assert left is not None and right is not None
+    return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
 
 
 def has_query(node: exp.Expr) -> bool:

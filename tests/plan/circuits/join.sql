@@ -69,7 +69,31 @@ inner join on k = k
 ± k STRING, name STRING
 
 SELECT * FROM s JOIN t USING (k);
-Spark: * beside USING
+inner join on k = k
+  s: ts, k, v, w, p
+  t: k, name, x
+± k STRING, ts TIMESTAMP, v INT, w DOUBLE, p STRUCT<x: INT, y: STRING>, name STRING, x INT
+
+SELECT t.*, s.* FROM t LEFT JOIN s USING (k) WHERE k > 'a';
+left join on k = k
+  filter (k > 'a')
+    t: k, name, x
+  s: ts, k, v, w, p
+± k STRING, name STRING, x INT, k STRING, ts TIMESTAMP, v INT, w DOUBLE, p STRUCT<x: INT, y: STRING>
+
+SELECT * FROM s JOIN t USING (k) JOIN u USING (k);
+inner join on k = k
+  inner join on k = k
+    s: ts, k, v, w, p
+    t: k, name, x
+  u: k, id
+± k STRING, ts TIMESTAMP, v INT, w DOUBLE, p STRUCT<x: INT, y: STRING>, name STRING, x INT, id INT
+
+SELECT * FROM s LEFT SEMI JOIN t USING (k);
+semi join on k = k
+  s: ts, k, v, w, p
+  t: k
+± k STRING, ts TIMESTAMP, v INT, w DOUBLE, p STRUCT<x: INT, y: STRING>
 
 SELECT a.v, b.v FROM s a JOIN s b ON a.k = b.k AND a.v < b.v;
 inner join on k = k and (v < v)
