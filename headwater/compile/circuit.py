@@ -218,9 +218,9 @@ def _aggregate(call: GroupCall) -> GroupAggregate:
 
 def _window_function(call: OverCall) -> WindowFunction:
     frame = None if call.frame == "running" else WHOLE
-    if call.frame == "rows":
+    if call.frame in ("rows", "range"):
         before, after = call.rows
-        frame = WindowFrame("rows", None if before is None else -before, after)
+        frame = WindowFrame(call.frame, None if before is None else -before, after)
     return WindowFunction(call.function, call.arguments, call.name, call.type, frame, call.number)
 
 

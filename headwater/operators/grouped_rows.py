@@ -116,8 +116,8 @@ class Partitions:
         for rank in ranks:
             peer[1:] |= np.diff(rank[self.order].astype(np.int64, copy=False)) != 0
         self.first_peers = peer
-        self.starts, self.ends = _bounds(first, count)
-        self.peer_starts, self.peer_ends = _bounds(peer, count)
+        self.starts, self.ends = runs_of(first, count)
+        self.peer_starts, self.peer_ends = runs_of(peer, count)
 
     @property
     def row_number(self) -> Slots:
@@ -136,7 +136,7 @@ class Partitions:
         return seen - seen[self.starts] + 1 if len(seen) else seen
 
 
-def _bounds(first: Vector, count: int) -> tuple[Slots, Slots]:
+def runs_of(first: Vector, count: int) -> tuple[Slots, Slots]:
     """For each place, where its run begins and where the next one does."""
     begins = np.flatnonzero(first)
     lengths = np.diff(np.append(begins, count))

@@ -25,6 +25,7 @@ from headwater.operators.flat import whole
 from headwater.operators.frames import Eligible, aggregated
 from headwater.operators.grouped_rows import OrderColumn, Partitions
 from headwater.operators.operator import Operator
+from headwater.operators.range_frames import RangeFrames, has_range
 
 NUMBERS = ("row_number", "rank", "dense_rank", "ntile")
 SHARES = ("percent_rank", "cume_dist")
@@ -34,11 +35,16 @@ FRAMED = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")
 
 @dataclass(frozen=True)
 class WindowFrame:
-    """From where to where, by the current row (0); None: unbounded. RANGE knows 0, with peers, only."""
+    """From where to where, by the current row (0); None: unbounded. RANGE adds offsets to the order."""
 
     unit: Literal["rows", "range"]
     start: int | None
     end: int | None
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether it is by values of the order, not only by peers."""
+        return self.unit == "range" and not {self.start, self.end} <= {None, 0}
 
 
 WHOLE = WindowFrame("range", None, None)
@@ -82,6 +88,7 @@ class OverRows(Operator):
         self.input_schema, self.partition = schema, tuple(partition)
         self.order = tuple(OrderColumn(*key) for key in order)
         self.functions, self._taken_back = tuple(functions), takes_back
+        self._check_frames()
         fields = [pa.field(one.name, one.type or self._type(one)) for one in functions]
         self.schema = pa.schema([*schema, *fields])
         self._types = [field.type for field in fields]
@@ -94,10 +101,15 @@ class OverRows(Operator):
         self._owed: Slots = np.empty(0, np.int64)  # partitions that were touched
         self._minus = self.schema.empty_table()  # rows of theirs that went
 
+    def _check_frames(self) -> None:
+        """NotSupportedError if offsets would be added to what has none, or to several columns."""
+        if any(one.frame is not None and one.frame.has_offsets for one in self.functions):
+            types = [self.input_schema.field(key.name).type for key in self.order]
+            if len(types) != 1 or not has_range(types[0]):
+                raise NotSupportedError("RANGE with an offset needs one order of whole numbers")
+
     def _type(self, one: WindowFunction) -> pa.DataType:
-        name, frame = one.known_name, one.frame
-        if frame and frame.unit == "range" and not {frame.start, frame.end} <= {None, 0}:
-            raise NotSupportedError("RANGE with an offset cannot be kept in line")
+        name = one.known_name
         types = [self.input_schema.field(argument).type for argument in one.arguments]
         if name in NUMBERS:
             return pa.int32()
@@ -140,16 +152,19 @@ class OverRows(Operator):
             ranks += ranks_of(column, key.descending, key.nulls_first)
         partitions = Partitions(self._rows.slot_of(numbers), ranks)
         ordered = rows.take(pa.array(partitions.order))
-        arrays = [self._value(one, partitions, ordered) for one in self.functions]
+        arrays = [self._value(one, partitions, rows, ordered) for one in self.functions]
         pairs = zip(arrays, self._types, strict=True)
         columns = [Column(a if a.type == type_ else a.cast(type_)) for a, type_ in pairs]
         return numbers[partitions.order], columns
 
-    def _value(self, one: WindowFunction, partitions: Partitions, rows: pa.Table) -> pa.Array:
+    def _value(
+        self, one: WindowFunction, partitions: Partitions, came: pa.Table, rows: pa.Table
+    ) -> pa.Array:
+        """`came`: the rows as they came; `rows`: sorted."""
         name = one.known_name
         if name in NUMBERS or name in SHARES:
             return _numbered(one, partitions)
-        starts, ends = self._bounds(one, partitions)
+        starts, ends = self._bounds(one, partitions, came)
         if name in FRAMED:
             column = Column(rows.column(one.arguments[0])) if one.arguments else None
             return aggregated(name, column, one.name, starts, ends)
@@ -162,8 +177,14 @@ class OverRows(Operator):
         both = pa.concat_arrays([array, default])
         return both.take(pa.array(np.where(places < 0, len(array) + partitions.places, places)))
 
-    def _bounds(self, one: WindowFunction, partitions: Partitions) -> tuple[Slots, Slots]:
+    def _bounds(
+        self, one: WindowFunction, partitions: Partitions, came: pa.Table
+    ) -> tuple[Slots, Slots]:
         frame = one.frame or (RUNNING if self.order else WHOLE)
+        if frame.has_offsets:
+            (key,) = self.order
+            column = Column(came.column(key.name))
+            return RangeFrames(partitions, column, key.descending).bounds(frame.start, frame.end)
         starts, ends, places = partitions.starts, partitions.ends, partitions.places
         if frame.unit == "range":
             first = starts if frame.start is None else partitions.peer_starts

@@ -232,12 +232,76 @@ def test_a_sum_that_does_not_fit_raises_until_the_row_is_gone(restarted: bool) -
 def test_what_is_not_kept_is_refused() -> None:
     with pytest.raises(NotSupportedError):
         OverRows(SCHEMA, [], [], [WindowFunction("stddev", ("v",), "s")], True)
-    frame = WindowFrame("range", -5, 0)
-    with pytest.raises(NotSupportedError):
-        OverRows(
-            SCHEMA,
-            [],
-            [("v", False, True)],
-            [WindowFunction("sum", ("v",), "s", frame=frame)],
+
+
+def near(rows: list[Row], frame: WindowFrame, way: tuple[bool, bool], place: int) -> list[Row]:
+    """The rows of a frame by values; `rows` are sorted by (order value, any value)."""
+    descending, nulls_first = way
+    own, sign = rows[place][1], -1 if descending else 1
+    found = []
+    for row in rows:
+        if own is None or row[1] is None:
+            both = own is None and row[1] is None
+            before = (row[1] is None) == nulls_first
+            open_end = frame.start is None if before else frame.end is None
+            inside = both or open_end
+        else:
+            far = sign * (row[1] - own)
+            inside = (frame.start is None or far >= frame.start) and (
+                frame.end is None or far <= frame.end
+            )
+        found += [row] if inside else []
+    return found
+
+
+@pytest.mark.parametrize("way", [*itertools.product([False, True], [False, True])])
+def test_frames_by_values_of_the_order(way: tuple[bool, bool]) -> None:
+    schema = pa.schema([("k", pa.int64()), ("a", pa.int16()), ("v", pa.int64())])
+    frames = [(-2, 1), (None, -1), (1, None), (2, 5), (-5, -2), (0, 3)]
+
+    def expected(rows: list[Row], frame: WindowFrame) -> list[Row]:
+        found = []
+        for row in rows:
+            part = [other for other in rows if other[0] == row[0]]
+            seen = near(part, frame, way, part.index(row))
+            values = [other[2] for other in seen if other[2] is not None]
+            found.append((*row, sum(values) if values else None, len(seen)))
+        return found
+
+    for seed, bounds in enumerate(frames * 2):
+        frame = WindowFrame("range", *bounds)
+        functions = [
+            WindowFunction("sum", ("v",), "total", frame=frame),
+            WindowFunction("count", (), "many", frame=frame),
+        ]
+        rng = random.Random(seed)
+        run(
+            rng,
+            lambda functions=functions: OverRows(schema, ["k"], [("a", *way)], functions, True),
+            schema,
+            lambda rows, frame=frame: expected(rows, frame),
             True,
+            lambda rng=rng: (
+                rng.randrange(2),
+                rng.choice([None, *range(-4, 5)]),
+                rng.choice([None, 1, 2]),
+            ),
+            duplicates=True,
         )
+
+
+def test_a_bound_that_the_order_cannot_hold_raises() -> None:
+    schema = pa.schema([("a", pa.int16()), ("v", pa.int64())])
+    one = WindowFunction("sum", ("v",), "total", frame=WindowFrame("range", 0, 1))
+    over = OverRows(schema, [], [("a", False, True)], [one], True)
+    over.apply(changes_of([(32766, 1), (None, 2)], [], schema))
+    with pytest.raises(DataError):
+        over.apply(changes_of([(32767, 1)], [], schema))
+
+
+def test_offsets_need_one_order_of_whole_numbers() -> None:
+    schema = pa.schema([("a", pa.int16()), ("x", pa.float64())])
+    one = WindowFunction("count", (), "n", pa.int64(), frame=WindowFrame("range", -1, 1))
+    for order in ([], [("x", False, True)], [("a", False, True), ("x", False, True)]):
+        with pytest.raises(NotSupportedError):
+            OverRows(schema, [], order, [one], True)

@@ -43,6 +43,11 @@ VIEWS = {
     "whole_left": "SELECT s.* FROM s JOIN r USING (k)",
     "whole_right": "SELECT r.*, v FROM s LEFT JOIN r USING (k, ts)",
     "whole_semi": "SELECT * FROM s LEFT SEMI JOIN r USING (k)",
+    "near": "SELECT k, sum(v) OVER (PARTITION BY k ORDER BY ts DESC RANGE 2 PRECEDING) AS z FROM s",
+    "near_in_time": (
+        "SELECT k, count(v) OVER (ORDER BY timestamp_seconds(v) "
+        "RANGE BETWEEN INTERVAL 3 SECONDS PRECEDING AND INTERVAL '1' SECOND FOLLOWING) AS n FROM s"
+    ),
     "windows": (
         "SELECT k, window, count(*) AS n FROM s "
         "GROUP BY k, window(timestamp_seconds(v), '3 seconds', '2 seconds')"

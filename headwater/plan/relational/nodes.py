@@ -207,14 +207,16 @@ class TopNode:
 
 @dataclass(frozen=True)
 class OverCall:
-    """One window function, over columns; `rows` is a frame of rows before and after, None without an end."""
+    """One window function, over columns; `rows`: how far a frame reaches back and on, None without an end."""
 
     function: str
     arguments: tuple[str, ...]
     name: str
     type: pa.DataType
     number: int = 1  # of lag and lead
-    frame: OneOf["partition", "running", "rows"] = "running"
+    frame: OneOf["partition", "running", "rows", "range"] = (
+        "running"  # by rows, or by the order's values
+    )
     rows: tuple[int | None, int | None] = (None, 0)
 
 

@@ -145,7 +145,8 @@ def _beside(names: Names, part: _Part) -> Names:
 def _same(names: Names, relation: KnownRelation, name: str) -> Bound:
     """What USING asks of a column."""
     left, right = names.find(exp.column(name)), Names((relation,)).find(exp.column(name))
-    assert left is not None and right is not None
+    assert left is not None
+    assert right is not None
     return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Literal as OneOf
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.nodes import Node, OverCall, OverNode, SortColumn
 from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments, ordinal
+from headwater.sql.literals import interval
 
 NUMBERS: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
@@ -24,7 +26,7 @@ NUMBERS: dict[type[exp.Expr], str] = {
 }
 SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
 OVER_FUNCTIONS = ("sum", "avg", "min", "max", "count")
-Frame = OneOf["partition", "running", "rows"]
+Frame = OneOf["partition", "running", "rows", "range"]
 
 
 class OverClauses:
@@ -53,7 +55,7 @@ class OverClauses:
         check_arguments(window, "this partition_by order over spec")
         partition = self._columns(window.args.get("partition_by") or [])
         order = self._order(window.args.get("order"))
-        call = self._function(window, bool(order))
+        call = self._function(window, order)
         node = self.node
         if isinstance(node, OverNode) and (node.partition, node.order) == (partition, order):
             self.node = replace(node, calls=(*node.calls, call))
@@ -83,8 +85,8 @@ class OverClauses:
             for name, item in zip(names, items, strict=True)
         )
 
-    def _function(self, window: exp.Window, ordered: bool) -> OverCall:
-        function, spec = window.this, window.args.get("spec")
+    def _function(self, window: exp.Window, order: Sequence[SortColumn]) -> OverCall:
+        function, spec, ordered = window.this, window.args.get("spec"), bool(order)
         name = self._layer.building.fresh("over")
         if type(function) in NUMBERS:
             check_arguments(function, "")
@@ -93,7 +95,8 @@ class OverClauses:
             return OverCall(NUMBERS[type(function)], (), name, pa.int32())
         if type(function) in SHIFTS:
             return self._shift(window, name, ordered)
-        frame, rows = _frame(spec, ordered, window)
+        types = [type_ for one in order for n, type_ in self.node.columns if n == one.name]
+        frame, rows = _frame(spec, types, window)
         tree = aggregate_of(function)
         if tree.function not in OVER_FUNCTIONS:
             raise refuse(f"{tree.function} as a window function", window)
@@ -123,33 +126,54 @@ class OverClauses:
 
 
 def _frame(
-    spec: exp.WindowSpec | None, ordered: bool, window: exp.Window
+    spec: exp.WindowSpec | None, order: Sequence[pa.DataType], window: exp.Window
 ) -> tuple[Frame, tuple[int | None, int | None]]:
     if spec is None:
-        return ("running" if ordered else "partition"), (None, 0)
+        return ("running" if order else "partition"), (None, 0)
     check_arguments(spec, "kind start start_side end end_side")
-    start = _bound_of(spec.args.get("start"), spec.args.get("start_side"), window)
-    end = _bound_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), window)
+    kind = spec.args.get("kind")
+    type_ = order[0] if kind == "RANGE" and len(order) == 1 else None
+    start = _bound_of(spec.args.get("start"), spec.args.get("start_side"), type_, window)
+    end = _bound_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), type_, window)
     if start is None and end is None:
         return "partition", (None, None)
-    if spec.args.get("kind") == "ROWS" and ordered:
-        before = None if start is None else -start
-        return "rows", (before, end)
-    if spec.args.get("kind") == "RANGE" and start is None and end == 0 and ordered:
+    if kind == "RANGE" and start is None and end == 0 and order:
         return "running", (None, 0)
+    by_values = kind == "RANGE" and type_ is not None and _has_offsets(type_)
+    if order and (kind == "ROWS" or by_values):
+        return ("range" if by_values else "rows"), (None if start is None else -start, end)
     raise refuse("this frame", window)
 
 
-def _bound_of(value: exp.Expr | str | None, side: str | None, window: exp.Window) -> int | None:
-    """How far a frame reaches, from the row on; None: without an end."""
+def _has_offsets(type_: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(type_) or pa.types.is_timestamp(type_))
+
+
+def _bound_of(
+    value: exp.Expr | str | None, side: str | None, type_: pa.DataType | None, window: exp.Window
+) -> int | None:
+    """How far a frame reaches, from the row on; None: without an end. `type_`: of an order by values."""
     if value == "UNBOUNDED":
         return None
     if value == "CURRENT ROW":
         return 0
-    steps = ordinal(value) if isinstance(value, exp.Expr) else None
+    steps = None
+    if isinstance(value, exp.Interval) and type_ is not None and pa.types.is_timestamp(type_):
+        steps = _microseconds(value)
+    elif isinstance(value, exp.Literal) and (type_ is None or pa.types.is_integer(type_)):
+        place = ordinal(value)
+        steps = None if place is None else place + 1
     if steps is None:
         raise refuse("this frame", window)
-    return -(steps + 1) if side == "PRECEDING" else steps + 1
+    return -steps if side == "PRECEDING" else steps
+
+
+def _microseconds(node: exp.Interval) -> int | None:
+    value, unit = node.this, node.args.get("unit")
+    if not isinstance(value, exp.Literal) or not isinstance(unit, exp.Var):
+        return None
+    found = interval(value.name, unit.name)
+    return None if found is None else found // timedelta(microseconds=1)
 
 
 def _windows_in(part: exp.Expr) -> Iterable[exp.Window]:

@@ -294,6 +294,12 @@ class QueryMaker:
         for name in part.of(INT)[:1]:
             rows = f"(PARTITION BY {by} ORDER BY {order} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
             calls += [(f"sum({name}) OVER {over}", INT), (f"lag({name}) OVER {over}", INT)]
+            near = self.random.choice(
+                ("1 PRECEDING AND 2 FOLLOWING", "UNBOUNDED PRECEDING AND 1 PRECEDING")
+            )
+            way = self.random.choice(("ASC NULLS FIRST", "DESC NULLS LAST", "ASC NULLS LAST"))
+            values = f"(PARTITION BY {by} ORDER BY {name} {way} RANGE BETWEEN {near})"
+            calls += [(f"sum({name}) OVER {values}", INT), (f"count(*) OVER {values}", INT)]
             calls += [(f"max({name}) OVER {rows}", INT), (f"lead({name}, 2, 7) OVER {over}", INT)]
         text, type_ = self.random.choice(calls)
         columns = (*part.columns, (number, type_))

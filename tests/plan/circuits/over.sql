@@ -53,4 +53,20 @@ rank() over all rows ordered by count desc
 ± k STRING, n BIGINT, r INT
 
 SELECT k, sum(v) OVER (ORDER BY v RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM s;
+sum(v) over all rows ordered by v
+  s: k, v
+± k STRING, _ INT
+
+SELECT max(v) OVER (PARTITION BY k ORDER BY ts DESC RANGE BETWEEN INTERVAL 10 SECONDS PRECEDING AND INTERVAL '1' MINUTE FOLLOWING) AS m FROM s;
+max(v) over k ordered by ts desc
+  s: ts, k, v
+± m INT
+
+SELECT sum(v) OVER (ORDER BY w RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM s;
+Spark: this frame
+
+SELECT sum(v) OVER (ORDER BY v, k RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM s;
+Spark: this frame
+
+SELECT sum(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) FROM s;
 Spark: this frame
