@@ -7,14 +7,14 @@ group by key, key, key: sum(argument)
 ± k STRING, start TIMESTAMP, end TIMESTAMP, _ INT
 
 SELECT window, count(*) FROM s GROUP BY window(ts, '1 minute', '20 seconds', '5 seconds');
-compute struct(key, key)
+compute struct(key, key, 'start', 'end')
   group by key, key: count()
     windows of 1 minute, each 20 seconds, from 5 seconds on by ts
       s: ts
 ± window STRUCT<start: TIMESTAMP, end: TIMESTAMP>, _ BIGINT
 
 SELECT window(ts, '1 hour') AS h, count(*) AS n FROM s GROUP BY h HAVING window.start > TIMESTAMP '2026-01-01 00:00:00';
-compute struct(key, key)
+compute struct(key, key, 'start', 'end')
   filter (key > datetime.datetime(2026, 1, 1, 0, 0, tzinfo=datetime.timezone.utc))
     group by key, key: count()
       windows of 1 hour by ts
@@ -23,8 +23,8 @@ compute struct(key, key)
 
 SELECT w.start, max(n) FROM (SELECT k, window(ts, '1 hour') AS w, count(*) AS n FROM s GROUP BY k, window(ts, '1 hour')) GROUP BY w.start;
 group by key: max(argument)
-  compute field(w)
-    compute struct(key, key)
+  compute field(w, 0)
+    compute struct(key, key, 'start', 'end')
       group by key, key, key: count()
         windows of 1 hour by ts
           s: ts, k
@@ -78,7 +78,7 @@ SELECT window.start, count(*) FROM s AS window GROUP BY window(ts, '1 second');
 Spark: window may mean a column
 
 SELECT struct(k AS a, v AS b) AS p, count(*) FROM s GROUP BY struct(k AS a, v AS b);
-compute struct(key, key)
+compute struct(key, key, 'a', 'b')
   group by key, key: count()
     s: k, v
 ± p STRUCT<a: STRING, b: INT>, _ BIGINT
