@@ -65,9 +65,9 @@ VIEWS = {
 }
 
 
-def check(db: headwater.Database) -> None:
-    """Every view is kept, and equals its query."""
-    for name in VIEWS:
+def check(db: headwater.Database, third: int | None = None) -> None:
+    """Every view is kept, and equals its query; a third of them is asked, or all."""
+    for name in list(VIEWS) if third is None else list(VIEWS)[third::3]:
         found = db.sql(f"VERIFY VIEW {name}")
         assert found.rows() == [], name
     kept = db.sql("SELECT name, tier FROM headwater.views WHERE tier <> 'in line'").rows()
@@ -86,16 +86,16 @@ def test_views_equal_their_queries(folder: Path, connect: Connect) -> None:
         db.insert("s", [(1, 1, 3, 0.5, [1, 2]), (2, 1, 3, NAN, []), (3, 2, None, None, None)])
         for name, query in VIEWS.items():
             assert db.sql(f"CREATE VIEW {name} AS {query}").notice is None, name
-        check(db)
+        check(db, 0)
         db.sql("INSERT INTO t VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'none')")
         db.insert("r", [(1, 1, 2), (2, 3, 9), (3, None, 1)])
         db.insert("s", [(4, 3, 1, -0.0, [7]), (5, None, 8, 2.0, [None]), (4, 1, 9, 1.0, [3])])
-        check(db)
+        check(db, 1)
         db.sql("UPDATE t SET label = 'eins' WHERE k = 1")
         db.sql("DELETE FROM t WHERE label = 'zwei'")
         db.sql("DELETE FROM s WHERE v = 9")
         db.sql("UPDATE s SET v = 4 WHERE k = 3")
-        check(db)
+        check(db, 2)
         before = {name: sorted(map(repr, rows(db, f"SELECT * FROM {name}"))) for name in VIEWS}
     db = connect(folder)
     after = {name: sorted(map(repr, rows(db, f"SELECT * FROM {name}"))) for name in VIEWS}
