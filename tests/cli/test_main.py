@@ -42,6 +42,17 @@ def test_version_loads_nothing_heavy() -> None:
     assert done.stdout == f"headwater {__version__}\n[]\n"
 
 
+def test_python_m_is_the_command() -> None:
+    """`python -m headwater` does as `headwater`, where the scripts of an environment are not on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater", "version"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.returncode, done.stdout) == (0, f"headwater {__version__}\n"), done.stderr
+
+
 def test_help_names_every_command() -> None:
     output = invoke("--help").output
     for name in ("sql", "serve", "demo", "doctor", "bench", "version"):
