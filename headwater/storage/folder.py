@@ -124,7 +124,7 @@ class DataFolder:
             raise StorageError(
                 f"the file {mark} is damaged",
                 sqlstate="XX001",
-                detail=str(error),
+                detail=f"it cannot be read as a format: {type(error).__name__}: {error}",
                 hint=f"put it back from a copy; it holds nothing but {json.dumps({'format': FORMAT})}",
             ) from error
         if found < FORMAT:

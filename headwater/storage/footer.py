@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from crc32c import crc32c
 
 from headwater.errors import StorageError
@@ -41,6 +43,11 @@ def check_footers(paths: Iterable[str]) -> None:
 
 @lru_cache(FILES_REMEMBERED)
 def _check(path: str) -> None:
+    check_footer(path)
+
+
+def check_footer(path: str) -> None:
+    """The same of one file, whether this process has looked at it before or not."""
     named = _NAMED.search(path)
     if named is None:
         return
@@ -52,6 +59,17 @@ def _check(path: str) -> None:
         raise storage_error("read", path, error) from error
     if not right:
         raise _damaged(path, "the checksum of its footer does not match")
+
+
+def check_pages(path: str) -> None:
+    """XX001 if the file's footer or one of its pages is not what was written; reads all of it."""
+    check_footer(path)
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (OSError, pa.ArrowException) as error:
+        raise _damaged(path, str(error).splitlines()[0]) from error
 
 
 def _footer_sum(path: Path) -> int:

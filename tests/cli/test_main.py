@@ -81,10 +81,11 @@ def test_wrong_options() -> None:
 
 def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        doctor, "main", lambda path, as_json: 1 if (path, as_json) == ("p", True) else 0
+        doctor, "main", lambda *given: 1 if given == ("p", True, False) else 2 if given[2] else 0
     )
     assert invoke("doctor", "p", "--json").exit_code == 1
     assert invoke("doctor").exit_code == 0
+    assert invoke("doctor", "p", "--read-all").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -130,7 +131,7 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_are_drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(path: str | None, as_json: bool) -> int:
+    def fail(path: str | None, as_json: bool, read_all: bool) -> int:
         raise KernelError("no Java", hint="get one")
 
     monkeypatch.setattr(doctor, "main", fail)
