@@ -54,11 +54,11 @@ def check_footer(path: str) -> None:
     try:
         right = _footer_sum(Path(path)) == int(named[1], 16)
     except (FileNotFoundError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged_file(path, str(error)) from error
     except OSError as error:
         raise storage_error("read", path, error) from error
     if not right:
-        raise _damaged(path, "the checksum of its footer does not match")
+        raise damaged_file(path, "the checksum of its footer does not match")
 
 
 def check_pages(path: str) -> None:
@@ -69,7 +69,7 @@ def check_pages(path: str) -> None:
             for _ in file.iter_batches():
                 pass
     except (OSError, pa.ArrowException) as error:
-        raise _damaged(path, str(error).splitlines()[0]) from error
+        raise damaged_file(path, str(error).splitlines()[0]) from error
 
 
 def _footer_sum(path: Path) -> int:
@@ -86,7 +86,8 @@ def _footer_sum(path: Path) -> int:
         return int(crc32c(file.read()))
 
 
-def _damaged(path: str, detail: str) -> StorageError:
+def damaged_file(path: str, detail: str) -> StorageError:
+    """The error for a data file that is not what was written."""
     return StorageError(
         f"the file {path} is damaged",
         sqlstate="XX001",
