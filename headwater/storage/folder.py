@@ -25,7 +25,10 @@ from headwater.storage.modes import FILE, make_folder, tighten
 FORMAT = 2
 MARK = "HEADWATER"
 LOCK = "LOCK"
-LOCAL_HINT = "give the path of a local folder; sources of files may read other file systems"
+LOCAL_HINT = (
+    "give the path of a local folder; sources of files may read other file systems, and a server is asked "
+    "with psql, another client of PostgreSQL or over HTTP"
+)
 
 
 class DataFolder:
