@@ -21,6 +21,8 @@ CATALOG = "catalog"
 LEAST_FREE = 200 << 20
 GOOD_FREE = 2 << 30
 PROBE_BYTES = 4 << 20
+READ_BYTES = 256 << 20
+"""Data files of no more than this are read whole, to find damage."""
 SMALL_SYNCS = 5
 SLOW_SYNC_S = 0.05
 GOOD_JUMP_S = 60.0
@@ -67,8 +69,31 @@ def _catalog(folder: Path) -> Finding:
         objects = read_catalog(folder)
     except Error as error:
         return problem("data folder", error.message, error.hint or "restore it from a backup")
-    text = f"{folder.parent} is a Headwater database with {len(objects)} objects"
+    text = f"{folder.parent} is a Headwater database with {_counted(len(objects), 'object')}"
     return ok("data folder", text)
+
+
+def files(path: Path, read_all: bool = False) -> Finding:
+    """Logs and data files are what was written; `read_all`: every row, however many there are."""
+    from headwater.storage.soundness import soundness
+
+    name = "files"
+    if not (path / CATALOG).is_dir():
+        return ok(name, "none yet")
+    if any(pid != os.getpid() for pid in lock_holders(path)):
+        return ok(name, "not looked at while another process has them open")
+    found = soundness(path, None if read_all else READ_BYTES)
+    if found.damage:
+        first, *others = found.damage
+        more = f"; and {len(others)} more" if others else ""
+        return problem(name, f"{first.message}{more}", first.hint or "restore it from a backup")
+    parts = "all rows" if found.read_all else "the footers"
+    shown = f"{_counted(found.logs, 'log')} and {parts} of {_counted(found.files, 'file')} are as written"
+    return ok(name, shown if found.read_all else f"{shown}; --read-all reads all rows")
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}{'' if count == 1 else 's'}"
 
 
 def put_aside(path: Path) -> Finding:
@@ -109,7 +134,8 @@ def _format(path: Path) -> Finding | None:
     except FileNotFoundError:
         return problem("data folder", f"{mark} is missing", "restore the folder from a backup")
     except (OSError, ValueError, KeyError, TypeError):
-        return problem("data folder", f"{mark} is damaged", "restore the folder from a backup")
+        advice = f"put it back from a copy; it holds nothing but {json.dumps({'format': FORMAT})}"
+        return problem("data folder", f"{mark} is damaged", advice)
     if found != FORMAT:
         text = f"{path} has format {found}, this version reads {FORMAT}"
         return problem("data folder", text, "use the Headwater that wrote it")

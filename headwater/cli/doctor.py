@@ -28,7 +28,7 @@ PLAIN_WIDTH = 200
 """Lines that go to a file or a pipe are not broken at the width of some terminal."""
 
 
-def checks(path: str | None) -> list[tuple[str, Check]]:
+def checks(path: str | None, read_all: bool = False) -> list[tuple[str, Check]]:
     """All checks with their names, in the order in which they are shown."""
     software: list[tuple[str, Check]] = [("Python", check_software.python)]
     for name, wanted in check_software.PACKAGES.items():
@@ -53,10 +53,10 @@ def checks(path: str | None) -> list[tuple[str, Check]]:
         ("proxy", check_environment.proxies),
         ("ports", check_environment.ports),
     ]
-    return [*software, *machine, *folder_checks(path)]
+    return [*software, *machine, *folder_checks(path, read_all)]
 
 
-def folder_checks(path: str | None) -> list[tuple[str, Check]]:
+def folder_checks(path: str | None, read_all: bool = False) -> list[tuple[str, Check]]:
     """Checks of the data folder; of the working folder's disk if none was named."""
     try:
         folder = local_path(path or ".", "a data folder", LOCAL_HINT).expanduser()
@@ -65,6 +65,7 @@ def folder_checks(path: str | None) -> list[tuple[str, Check]]:
         return [("data folder", lambda: elsewhere)]
     own: list[tuple[str, Check]] = [
         ("data folder", partial(check_folder.ownership, folder)),
+        ("files", partial(check_folder.files, folder, read_all)),
         ("put aside", partial(check_folder.put_aside, folder)),
         ("in use", partial(check_folder.opened_by, folder)),
         ("times", partial(check_folder.times, folder)),
@@ -87,9 +88,9 @@ def examine(listed: Sequence[tuple[str, Check]]) -> Iterator[Finding]:
             yield problem(name, text, "please report this")
 
 
-def main(path: str | None = None, as_json: bool = False) -> int:
+def main(path: str | None = None, as_json: bool = False, read_all: bool = False) -> int:
     """Runs `headwater doctor`; the exit code."""
-    findings = list(examine(checks(path)))
+    findings = list(examine(checks(path, read_all)))
     if as_json:
         print(json.dumps([asdict(finding) for finding in findings], indent=2, ensure_ascii=False))
     else:

@@ -210,11 +210,14 @@ def doctor(
         str | None, typer.Argument(help="The data folder to look at.", show_default=False)
     ] = None,
     json_: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+    read_all: Annotated[
+        bool, typer.Option("--read-all", help="Look for damage in every row, however many.")
+    ] = False,
 ) -> None:
     """Check that this machine can run Headwater, and say what to do if not."""
     from headwater.cli.doctor import main
 
-    raise typer.Exit(main(path, json_))
+    raise typer.Exit(main(path, json_, read_all))
 
 
 @app.command()

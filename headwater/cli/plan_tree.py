@@ -20,7 +20,7 @@ MEASURED = frozenset(
     {
         "results", "rows", "keys", "rows folded in line", "rows read by Spark", "groups held",
         "in memory", "spilled", "upper part on Spark", "rows re-evaluated", "early chunks",
-        "over budget", "rows returned",
+        "over budget", "rows returned", "rows taken in", "rows held",
     }
 )  # fmt: skip
 """Lines of EXPLAIN ANALYZE."""
@@ -32,30 +32,35 @@ def plan_tree(lines: Sequence[str]) -> Node:
     if HEADING in own:
         start = own.index(HEADING)
         own, sparks = own[:start], own[start + 1 :]
-    head, *others = indented([line for line in own if line.strip()]) or [Node("plan")]
+    nodes = indented([line for line in own if line.strip()])
+    head, *others = nodes if nodes and not _is_when(nodes[0]) else [Node("plan"), *nodes]
     below = (*head.below, *arranged(others, scan=head.label.startswith("plain scan")))
     return replace(head, below=(*below, *(spark_nodes(sparks) if sparks else ())))
 
 
 def indented(lines: Sequence[str]) -> list[Node]:
-    """Lines that are set in hang below the line before them."""
-    forest: list[Node] = []
+    """Lines that are set in hang below the line before them; those of an upper part are its text."""
+    blocks: list[tuple[str, list[str]]] = []
     for line in lines:
-        if line.startswith("  ") and forest:
-            below = (*forest[-1].below, Node(line.removeprefix("  ").rstrip()))
-            forest[-1] = replace(forest[-1], below=below)
+        if line.startswith("  ") and blocks:
+            blocks[-1][1].append(line.removeprefix("  ").rstrip())
         else:
-            forest.append(Node(line.strip()))
-    return forest
+            blocks.append((line.strip(), []))
+    return [_over(Node(text), below) for text, below in blocks]
+
+
+def _over(node: Node, below: Sequence[str]) -> Node:
+    texts = [Node(line) for line in below] if node.label in UPPER else indented(below)
+    return replace(node, below=tuple(texts))
 
 
 def arranged(nodes: Sequence[Node], scan: bool = False) -> list[Node]:
     """What hangs below the first line; the `rows:` of a plain scan are its condition."""
     measured = [] if scan else [node for node in nodes if _is_measured(node)]
     folds = tuple(_fold(node) for node in nodes if _is_fold(node))
-    when = next((node for node in nodes if node.text.endswith(":")), None)
+    when = next((node for node in nodes if _is_when(node)), None)
     if when is not None:
-        folds = (replace(when, text=when.text.rstrip(":"), below=folds),)
+        folds = (replace(when, text=when.text.rstrip(":"), below=(*when.below, *folds)),)
     rest = [n for n in nodes if n not in measured and n is not when and not _is_fold(n)]
     upper = next((node for node in rest if node.label in UPPER), None)
     if upper is None:
@@ -68,6 +73,11 @@ def arranged(nodes: Sequence[Node], scan: bool = False) -> list[Node]:
 
 def _is_fold(node: Node) -> bool:
     return re.fullmatch(r"fold[ _]\d+", node.label) is not None
+
+
+def _is_when(node: Node) -> bool:
+    """`at each insert:` stands over what follows it."""
+    return node.text.endswith(":")
 
 
 def _is_measured(node: Node) -> bool:

@@ -135,7 +135,11 @@ class Context:
                 hint="change the tables that it reads",
             )
         if table is None:
-            raise NotSupportedError(f"{found.kind} {found.name} cannot be used here yet")
+            raise NotSupportedError(
+                f"{found.kind} {found.name} cannot stand here, only a standard table",
+                hint=f"a query of it in parentheses may do: (SELECT … FROM {found.name})",
+                place=name.span.place(text) if isinstance(name, Name) and text else None,
+            )
         return table
 
     def stream(self, name: str) -> StreamingTable | None:

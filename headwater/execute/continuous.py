@@ -474,17 +474,18 @@ def close_queries(context: Context) -> None:
 
 def find_query(context: Context, name: Name | str, text: str | None = None) -> CatalogObject:
     """The continuous query of that name, or the one behind a materialized view."""
-    item = context.find(name)
+    other = item = context.find(name)
     if item is not None and item.kind == "materialized view":
         item = context.find(f"_{item.name}")
     if item is None or item.kind != "continuous query":
         names = [o.name.removeprefix("_") for o in context.catalog.all("continuous query")]
         near = nearest(str(name), names)
+        hint = f"did you mean {near}?" if near else "SHOW QUERIES lists what there is"
         place = name.span.place(text) if isinstance(name, Name) and text is not None else None
         raise BindError(
             f"there is no continuous query {name}",
             sqlstate="42P01",
-            hint=f"did you mean {near}?" if near else "SHOW QUERIES lists what there is",
+            hint=hint if other is None else f"{other.name} is a {other.kind}",
             place=place,
         )
     return item

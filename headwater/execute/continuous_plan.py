@@ -320,8 +320,9 @@ def sampling_kind(query: Query, time: str) -> Sampled:
 
 def _place_of_name(query: Query, text: str, message: str) -> Place | None:
     """Where the name that an error of Spark's is about stands in the user's text."""
-    found = re.search(r"`([^`]+)`", message)
-    for token in tokenize(query.text) if found is not None else ():
-        if token.is_name and token.name.casefold() == found.group(1).casefold():  # type: ignore[union-attr]
+    found = re.search(r"`([^`]+)`|^(?:column|function) ([^`.\s]+)", message)
+    name = (found[1] or found[2]).casefold() if found is not None else None
+    for token in tokenize(query.text) if name is not None else ():
+        if token.is_name and token.name.casefold() == name:
             return token.span.shifted(query.offset).place(text)
     return None

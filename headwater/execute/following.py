@@ -31,6 +31,7 @@ from headwater.execute.tables import fresh_number
 from headwater.execute.zones import WorldInZone
 from headwater.kernel.cancellation import Cancellation
 from headwater.settings import MEBIBYTE
+from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.text import Name
 from headwater.sql.types import TIMESTAMP, quoted
@@ -116,7 +117,17 @@ def logged(context: Context, name: Name | str, text: str | None = None) -> Logge
             hint="subscribe to a continuous query or a view on it",
             place=name.span.place(text) if isinstance(name, Name) and text is not None else None,
         )
-    if item is None or item.kind not in FOLLOWED:
+    if item is None:
+        near = nearest(str(name), context.relation_names())
+        raise BindError(
+            f"there is no continuous query, view or table {name}",
+            sqlstate="42P01",
+            hint=f"did you mean {near}?"
+            if near
+            else "SHOW QUERIES, VIEWS and TABLES list what there is",
+            place=name.span.place(text) if isinstance(name, Name) and text is not None else None,
+        )
+    if item.kind not in FOLLOWED:
         item = find_query(context, name, text)
         found = context.engine.find_named(item.name)
         if found is None:

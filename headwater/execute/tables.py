@@ -216,10 +216,24 @@ def add_columns(running: Running, statement: AlterTableAddColumns) -> Result:
 
 
 def _target(context: Context, name: Name, text: str) -> tuple[CatalogObject, StandardTable]:
-    table = context.standard_table(name, text)
+    table = _alterable(context, name, text)
     item = context.find(name)
     assert item is not None
     return item, table
+
+
+def _alterable(context: Context, name: Name, text: str) -> StandardTable:
+    """The standard table of that name; others keep their names and columns."""
+    found = context.find(name)
+    if found is not None and context.stream(name) is not None:
+        raise NotSupportedError(
+            f"a {found.kind} keeps its name and its columns",
+            hint=f"create another one, and INSERT INTO it SELECT … FROM {found.name}"
+            if found.kind == "streaming table"
+            else "drop it and create it again",
+            place=name.span.place(text),
+        )
+    return context.standard_table(name, text)
 
 
 def _record(context: Context, item: CatalogObject, table: StandardTable) -> CatalogObject:
@@ -241,7 +255,7 @@ def rename_table(running: Running, statement: AlterTableRename) -> Result:
 def rename_column(running: Running, statement: AlterTableRenameColumn) -> Result:
     """ALTER TABLE … RENAME COLUMN a TO b."""
     with running.context.ddl:
-        table = running.context.standard_table(statement.name, statement.text)
+        table = _alterable(running.context, statement.name, statement.text)
         old = column_of(statement.column, table.schema, statement.text)
         new = str(statement.new_name)
         if any(f.name.casefold() == new.casefold() and f.name != old.name for f in table.schema):
@@ -254,7 +268,7 @@ def rename_column(running: Running, statement: AlterTableRenameColumn) -> Result
 def drop_columns(running: Running, statement: AlterTableDropColumns) -> Result:
     """ALTER TABLE … DROP COLUMNS."""
     with running.context.ddl:
-        table = running.context.standard_table(statement.name, statement.text)
+        table = _alterable(running.context, statement.name, statement.text)
         gone = set()
         for name in statement.columns:
             try:

@@ -28,7 +28,10 @@ from headwater.storage.catalog import Catalog, CatalogObject
 SALT_BYTES = 16
 TOKEN_BYTES = 32
 TOKEN_PREFIX = "hw_"  # so that a token is known for one where it should not be
-NO_ADMIN = "there is no user with the role admin: only a program that opens the folder can make one"
+NO_ADMIN = (
+    "there is no user with the role admin: CREATE USER … ROLE ADMIN on this connection, before it ends; "
+    "after that only a program that opens the folder can make one"
+)
 
 
 @dataclass(frozen=True)

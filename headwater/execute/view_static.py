@@ -1,20 +1,27 @@
 """Tables below the folds of views: read once, at creation, and kept in files of their own (CV6).
 
-A file holds one version of one table and serves every view that was made at that version.
+A file holds one version of one table and serves every view that was made at that version. Its pages and its
+footer carry checksums, as all data files do: a changed bit is an error, never another row.
 """
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Mapping
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
+from headwater.errors import StorageError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.storage.disk import sync_file, sync_folder
+from headwater.storage.footer import check_footers, with_sum
 from headwater.storage.modes import make_folder, make_private
+
+FRESH = ".new-"
 
 
 def _folder(context: Context) -> Path:
@@ -35,24 +42,47 @@ def pin_static(context: Context, made: MadeView) -> dict[str, str]:
             if item is None or relation is None:
                 continue
             made_as = context.tables[item.id].folder.name  # another one counts versions anew
-            found[name] = f"{item.id}-{made_as}-{held.versions[name]}.parquet"
-            path = folder / found[name]
-            if not path.exists():
-                fresh = path.with_suffix(".new")
-                pq.write_table(context.table_rows(relation), fresh)
-                make_private(fresh)
-                sync_file(fresh)
-                fresh.replace(path)
+            stem = f"{item.id}-{made_as}-{held.versions[name]}"
+            path = _pinned(folder, stem)
+            if path is None:
+                path = _written(folder, stem, context.table_rows(relation))
+            found[name] = path.name
     sync_folder(folder)
     return found
+
+
+def _pinned(folder: Path, stem: str) -> Path | None:
+    """The file of a version, if it is there."""
+    return next(folder.glob(f"{glob.escape(stem)}.*parquet"), None)
+
+
+def _written(folder: Path, stem: str, rows: pa.Table) -> Path:
+    fresh = folder / f"{FRESH}{stem}.parquet"
+    pq.write_table(rows, fresh, write_page_checksum=True)
+    fresh = with_sum(fresh)
+    make_private(fresh)
+    sync_file(fresh)
+    return fresh.replace(folder / fresh.name.removeprefix(FRESH))
 
 
 def held_static(context: Context, files: Mapping[str, str]) -> HeldTables:
     """The pinned tables, for folds."""
     folder = _folder(context)
-    paths = {name: folder / file for name, file in files.items()}
-    relations = {n: Relation(pq.read_schema(path), (str(path),)) for n, path in paths.items()}
-    return HeldTables(relations, {})
+    return HeldTables({name: _relation(name, folder / file) for name, file in files.items()}, {})
+
+
+def _relation(name: str, path: Path) -> Relation:
+    try:
+        check_footers([str(path)])
+        return Relation(pq.read_schema(path), (str(path),))
+    except (OSError, pa.ArrowException, StorageError) as error:
+        detail = error.detail if isinstance(error, StorageError) else str(error)
+        raise StorageError(
+            f"the file {path} is damaged",
+            sqlstate="XX001",
+            detail=f"it holds table {name} as the view has it: {detail}",
+            hint="restore the file from a copy, or DROP VIEW and create the view again",
+        ) from error
 
 
 def forget_static(context: Context) -> None:

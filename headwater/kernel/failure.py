@@ -22,6 +22,8 @@ from headwater.errors import (
     StorageError,
 )
 from headwater.plan.times import APART, ORDERED_DISTINCT
+from headwater.sql.names import did_you_mean
+from headwater.sql.spark_functions import ALLOWED
 from headwater.storage.disk import BUSY, storage_error
 
 NO_SPACE = "No space left on device"  # as Java and Python say it
@@ -39,8 +41,14 @@ HINTS = {
     "INVALID_ARRAY_INDEX": "use get(array, index) to get NULL instead",
     "ARITHMETIC_OVERFLOW": "use a wider type, or try_add, try_subtract, try_multiply",
     "TABLE_OR_VIEW_NOT_FOUND": "SHOW TABLES lists what there is",
-    "UNRESOLVED_ROUTINE": "SHOW FUNCTIONS lists your own functions; check the spelling",
 }
+OWN_FUNCTIONS = "SHOW FUNCTIONS lists your own functions; check the spelling"
+WINDOWS = (
+    "a window stands behind its table: FROM t [INTERVAL '1' MINUTE BEFORE] … SAMPLE INTERVAL '1' MINUTE "
+    "in a continuous query; to group stored rows, GROUP BY window(time, '1 minute')"
+)
+OF_OTHERS = {"tumble": WINDOWS, "hop": WINDOWS, "cumulate": WINDOWS, "session": WINDOWS}
+"""Functions that other systems have, and what there is in their place."""
 
 
 def translate(error: BaseException, text: str, original_position: Mapper | None = None) -> Error:
@@ -164,6 +172,13 @@ def _plain(message: str) -> str:
 def _hint(condition: str, message: str) -> tuple[str, str | None]:
     """The message without its advice, and the advice as a hint."""
     plain = _plain(message)
+    if condition == "UNRESOLVED_ROUTINE":
+        return _no_function(plain)
+    plain = re.sub(
+        r"^a column, variable, or function parameter with name (\S+) cannot be resolved",
+        lambda found: f"column {_unquoted(found[1])} does not exist",
+        plain,
+    )
     near = re.search(r"Did you mean one of the following\? \[([^\]]+)\]", message)
     if near:
         plain = re.sub(r"\s*did you mean one of the following\?.*$", "", plain, flags=re.I).rstrip(
@@ -181,6 +196,19 @@ def _hint(condition: str, message: str) -> tuple[str, str | None]:
         plain,
     )
     return plain, HINTS.get(condition.partition(".")[0])
+
+
+def _no_function(plain: str) -> tuple[str, str]:
+    """The message and the hint for a function that is not there."""
+    found = re.search(r"routine (\S+)", plain)
+    name = _unquoted(found[1]) if found else "of that name"
+    other = OF_OTHERS.get(name.lower())
+    return f"function {name} does not exist", other or did_you_mean(name, ALLOWED) or OWN_FUNCTIONS
+
+
+def _unquoted(name: str) -> str:
+    """A name as it is written: without backticks, where it can do without."""
+    return re.sub(r"`(\w+)`", r"\1", name)
 
 
 def _kind(condition: str, state: str) -> type[Error]:

@@ -135,6 +135,23 @@ REFUSED = keywords(
     "ANALYZE CACHE CLEAR COMMENT EXECUTE GRANT LIST LISTEN LOAD LOCK MSCK NOTIFY OPTIMIZE PREPARE "
     "REFRESH REPAIR REVOKE UNCACHE UNLOCK USE VACUUM"
 )
+BY_THEMSELVES = "nothing needs it: files are joined and removed by themselves"
+ROLES = "CREATE USER and ALTER USER give a user the ROLE READER, WRITER or ADMIN"
+ONE_FOLDER = "a data folder is one database; names of tables stand alone"
+INSTEAD = {
+    "ANALYZE": "nothing needs it: EXPLAIN ANALYZE shows what a statement does",
+    "GRANT": ROLES,
+    "LISTEN": "SUBSCRIBE follows a continuous query, a view or a table",
+    "OPTIMIZE": BY_THEMSELVES,
+    "REFRESH": "views are always up to date; ALTER VIEW v REFRESH STATIC reads a view's tables again",
+    "REVOKE": ROLES,
+    "USE": ONE_FOLDER,
+    "VACUUM": BY_THEMSELVES,
+    "DATABASE": ONE_FOLDER,
+    "SCHEMA": ONE_FOLDER,
+    "UNIQUE": "CREATE INDEX … makes an index; no key is checked",
+}
+"""What to do instead of statements that are refused, by their word."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +243,8 @@ def _unknown(cursor: Cursor) -> Error:
     first = cursor.peek()
     if first.upper in REFUSED:
         place = first.span.place(cursor.text)
-        return NotSupportedError(f"{first.upper} is not supported", place=place)
+        hint = INSTEAD.get(first.upper)
+        return NotSupportedError(f"{first.upper} is not supported", hint=hint, place=place)
     hint = did_you_mean(first.text, BY_FIRST_WORD) if first.kind is Kind.WORD else None
     return syntax_error(cursor.text, first, "expected a statement", hint)
 
@@ -238,7 +256,12 @@ def _create(cursor: Cursor) -> Statement:
         if cursor.accept(*words):
             return parse_rest(cursor, replace)
     if cursor.at_any(("TEMPORARY", "TEMP", "GLOBAL", "EXTERNAL", "DATABASE", "SCHEMA", "UNIQUE")):
-        cursor.refuse(f"CREATE {cursor.peek().upper} is not supported")
+        word = cursor.peek().upper
+        cursor.refuse(f"CREATE {word} is not supported", hint=INSTEAD.get(word))
+    if cursor.at("CONTINUOUS", "VIEW"):
+        cursor.refuse(
+            "a view is not CREATEd CONTINUOUS", hint="CREATE VIEW …: it is kept as rows come"
+        )
     raise cursor.error("TABLE, STREAMING TABLE, STREAM, VIEW, …", words=_known(CREATES))
 
 

@@ -122,15 +122,7 @@ class DeltaLog:
 
     def files(self) -> list[DataFile]:
         """The files of the newest version, in the order they were added."""
-        actions = pa.table(self._handle.get_add_actions(flatten=False))
-        names = actions.column_names
-        found = []
-        for row in actions.to_pylist():
-            stats: dict[str, Any] = {
-                k: row.get(k) for k in ("min", "max", "null_count") if k in names
-            }
-            found.append(DataFile(row["path"], row["size_bytes"], row["num_records"] or 0, stats))
-        return sorted(found, key=lambda f: f.path)
+        return _files(self._handle)
 
     def commit(
         self,
@@ -290,6 +282,21 @@ def sync_files(folder: Path, names: Iterable[str]) -> None:
         folders.update(folder / parent for parent in Path(name).parents)
     for inside in sorted(folders, reverse=True):
         sync_folder(inside)
+
+
+def listed_files(folder: Path) -> list[DataFile]:
+    """The files that the log of a folder names; nothing is changed, whatever is wrong with it."""
+    return _files(_read(_table(folder)))
+
+
+def _files(handle: Any) -> list[DataFile]:
+    actions = pa.table(handle.get_add_actions(flatten=False))
+    names = actions.column_names
+    found = []
+    for row in actions.to_pylist():
+        stats: dict[str, Any] = {k: row.get(k) for k in ("min", "max", "null_count") if k in names}
+        found.append(DataFile(row["path"], row["size_bytes"], row["num_records"] or 0, stats))
+    return sorted(found, key=lambda f: f.path)
 
 
 def _opened(folder: Path) -> Any:

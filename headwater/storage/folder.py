@@ -25,7 +25,10 @@ from headwater.storage.modes import FILE, make_folder, tighten
 FORMAT = 2
 MARK = "HEADWATER"
 LOCK = "LOCK"
-LOCAL_HINT = "give the path of a local folder; sources of files may read other file systems"
+LOCAL_HINT = (
+    "give the path of a local folder; sources of files may read other file systems, and a server is asked "
+    "with psql, another client of PostgreSQL or over HTTP"
+)
 
 
 class DataFolder:
@@ -124,7 +127,7 @@ class DataFolder:
             raise StorageError(
                 f"the file {mark} is damaged",
                 sqlstate="XX001",
-                detail=str(error),
+                detail=f"it cannot be read as a format: {type(error).__name__}: {error}",
                 hint=f"put it back from a copy; it holds nothing but {json.dumps({'format': FORMAT})}",
             ) from error
         if found < FORMAT:

@@ -14,6 +14,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from crc32c import crc32c
 
 from headwater.errors import StorageError
@@ -41,17 +43,33 @@ def check_footers(paths: Iterable[str]) -> None:
 
 @lru_cache(FILES_REMEMBERED)
 def _check(path: str) -> None:
+    check_footer(path)
+
+
+def check_footer(path: str) -> None:
+    """The same of one file, whether this process has looked at it before or not."""
     named = _NAMED.search(path)
     if named is None:
         return
     try:
         right = _footer_sum(Path(path)) == int(named[1], 16)
     except (FileNotFoundError, ValueError) as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged_file(path, str(error)) from error
     except OSError as error:
         raise storage_error("read", path, error) from error
     if not right:
-        raise _damaged(path, "the checksum of its footer does not match")
+        raise damaged_file(path, "the checksum of its footer does not match")
+
+
+def check_pages(path: str) -> None:
+    """XX001 if the file's footer or one of its pages is not what was written; reads all of it."""
+    check_footer(path)
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for _ in file.iter_batches():
+                pass
+    except (OSError, pa.ArrowException) as error:
+        raise damaged_file(path, str(error).splitlines()[0]) from error
 
 
 def _footer_sum(path: Path) -> int:
@@ -68,7 +86,8 @@ def _footer_sum(path: Path) -> int:
         return int(crc32c(file.read()))
 
 
-def _damaged(path: str, detail: str) -> StorageError:
+def damaged_file(path: str, detail: str) -> StorageError:
+    """The error for a data file that is not what was written."""
     return StorageError(
         f"the file {path} is damaged",
         sqlstate="XX001",

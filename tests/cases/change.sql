@@ -50,7 +50,7 @@ UPDATE t SET c = 1;
 --! 42703 1:14 column c does not exist ~ columns: a, b
 
 UPDATE t SET a = c;
---! 42703 1:18 a column, variable, or function parameter with name `c` cannot be resolved ~ did you mean a or b?
+--! 42703 1:18 column c does not exist ~ did you mean a or b?
 
 UPDATE t SET a = 1 / 0;
 --! 22012 1:18 division by zero ~ use try_divide to get NULL instead, or filter out zero divisors
@@ -190,7 +190,7 @@ MERGE INTO t USING nothing AS s ON t.k = s.k WHEN MATCHED THEN DELETE;
 --! 42P01 2:20 table nothing does not exist ~ SHOW TABLES lists what there is
 
 MERGE INTO t USING (SELECT 1 AS k) s ON t.k = s.nothing WHEN MATCHED THEN DELETE;
---! 42703 1:47 a column, variable, or function parameter with name `s`.`nothing` cannot be resolved ~ did you mean t.k or s.k or t.v?
+--! 42703 1:47 column s.nothing does not exist ~ did you mean t.k or s.k or t.v?
 
 MERGE INTO t USING (SELECT 1 AS k) s ON t.k = s.k WHEN NOT MATCHED THEN INSERT (v) VALUES ('x');
 --! 23502 NULL in column k, which is NOT NULL ~ nothing was written; give a value for every row

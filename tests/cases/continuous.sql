@@ -243,7 +243,7 @@ CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s [nope ROWS 3] SAMPLE INTERVA
 CREATE CONTINUOUS QUERY q AS SELECT rand() FROM s [ROWS 3] SAMPLE INTERVAL 1 SECOND;
 --! 42P17 1:37 rand() cannot be used in a continuous query ~ a result must be the same when it is computed again
 CREATE CONTINUOUS QUERY q AS SELECT w FROM s [ROWS 3] SAMPLE INTERVAL 1 SECOND;
---! 42703 1:37 a column, variable, or function parameter with name `w` cannot be resolved ~ did you mean ts?
+--! 42703 1:37 column w does not exist ~ did you mean ts?
 CREATE CONTINUOUS QUERY q AS SELECT count(*) FROM s [LANDMARK] SAMPLE INTERVAL 1 SECOND;
 --! 42P20 1:53 a landmark window reaches beyond the RANGE of table s ~ ALTER TABLE … SET RANGE FOREVER keeps every row
 CREATE CONTINUOUS QUERY q WITH (mood = 'auto') AS SELECT count(*) FROM s [ROWS 3] SAMPLE INTERVAL 1 SECOND;

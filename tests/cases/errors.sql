@@ -37,19 +37,19 @@ SELECT * FROM oders;
 --! 42P01 2:15 table oders does not exist ~ did you mean orders?
 
 SELECT pice FROM orders;
---! 42703 1:8 with name `pice` cannot be resolved ~ did you mean id or price?
+--! 42703 1:8 column pice does not exist ~ did you mean id or price?
 
 SELECT
   id,
   o.pric
 FROM orders o;
---! 42703 3:3 with name `o`.`pric` cannot be resolved ~ did you mean o.price or o.id?
+--! 42703 3:3 column o.pric does not exist ~ did you mean o.price or o.id?
 
 SELECT * FROM orders WHERE idd = 1;
---! 42703 1:28 with name `idd` cannot be resolved ~ did you mean id or price?
+--! 42703 1:28 column idd does not exist ~ did you mean id or price?
 
 SELECT nofunction(id) FROM orders;
---! 42883 1:8 cannot resolve routine `nofunction` ~ SHOW FUNCTIONS lists your own functions; check the spelling
+--! 42883 1:8 function nofunction does not exist ~ SHOW FUNCTIONS lists your own functions; check the spelling
 
 SELECT * FROM headwater.table;
 --! 42P01 1:15 table headwater.table does not exist ~ did you mean headwater.tables?
@@ -58,22 +58,22 @@ SELECT * FROM other.orders;
 --! 42P01 1:15 the table or view `other`.`orders` cannot be found ~ SHOW TABLES lists what there is
 
 INSERT INTO orders SELECT id, prize FROM orders;
---! 42703 1:31 with name `prize` cannot be resolved ~ did you mean price or id?
+--! 42703 1:31 column prize does not exist ~ did you mean price or id?
 
 CREATE TABLE c AS SELECT idd FROM orders;
---! 42703 1:26 with name `idd` cannot be resolved ~ did you mean id or price?
+--! 42703 1:26 column idd does not exist ~ did you mean id or price?
 
 UPDATE orders SET price = prize + 1;
---! 42703 1:27 with name `prize` cannot be resolved ~ did you mean price or id?
+--! 42703 1:27 column prize does not exist ~ did you mean price or id?
 
 DELETE FROM orders WHERE prise > 1;
---! 42703 1:26 with name `prise` cannot be resolved ~ did you mean price or id?
+--! 42703 1:26 column prise does not exist ~ did you mean price or id?
 
 EXPLAIN SELECT nothing FROM orders;
---! 42703 1:16 with name `nothing` cannot be resolved ~ did you mean id or price?
+--! 42703 1:16 column nothing does not exist ~ did you mean id or price?
 
 WITH c AS (SELECT id FROM orders) SELECT x FROM c;
---! 42703 1:42 with name `x` cannot be resolved ~ did you mean id?
+--! 42703 1:42 column x does not exist ~ did you mean id?
 
 -- case: types
 SELECT 1 + 'x';
@@ -139,7 +139,7 @@ FROM headwater.tables;
 INSERT INTO t
 SELECT a,
        b FROM t;
---! 42703 3:8 with name `b` cannot be resolved ~ did you mean a?
+--! 42703 3:8 column b does not exist ~ did you mean a?
 
 INSERT INTO t SELECT 1 /
   a FROM t;
@@ -156,3 +156,33 @@ WHEN MATCHED THEN UPDATE SET a = 5 / s.a;
 
 SELECT * FROM t;
 --| 0
+
+-- case: what others write, and what there is in its place
+CREATE TABLE orders (id INT);
+SELECT cout(*) FROM orders;
+--! 42883 2:8 function cout does not exist ~ did you mean count?
+SELECT TUMBLE(id, INTERVAL '1' MINUTE) FROM orders;
+--! 42883 1:8 function TUMBLE does not exist ~ a window stands behind its table
+REFRESH MATERIALIZED VIEW v;
+--! 0A000 1:1 REFRESH is not supported ~ views are always up to date
+GRANT SELECT ON orders TO bob;
+--! 0A000 1:1 GRANT is not supported ~ the ROLE READER, WRITER or ADMIN
+VACUUM;
+--! 0A000 1:1 VACUUM is not supported ~ files are joined and removed by themselves
+CREATE SCHEMA s;
+--! 0A000 1:8 CREATE SCHEMA is not supported ~ a data folder is one database
+CREATE CONTINUOUS VIEW v AS SELECT id FROM orders;
+--! 0A000 1:8 a view is not CREATEd CONTINUOUS ~ CREATE VIEW …: it is kept as rows come
+EXPLAIN orders;
+--! 42601 1:9 syntax error at or near "orders" ~ EXPLAIN VIEW v, EXPLAIN QUERY q, or EXPLAIN SELECT …
+SUBSCRIBE oders;
+--! 42P01 there is no continuous query, view or table oders ~ did you mean orders?
+PAUSE QUERY orders;
+--! 42P01 1:13 there is no continuous query orders ~ orders is a table
+CREATE STREAMING TABLE arrivals (id INT);
+ALTER TABLE arrivals ADD COLUMN x INT;
+--! 0A000 2:13 a streaming table keeps its name and its columns ~ create another one, and INSERT INTO it SELECT … FROM arrivals
+ALTER TABLE arrivals RENAME COLUMN id TO x;
+--! 0A000 1:13 a streaming table keeps its name and its columns
+ALTER TABLE arrivals RENAME TO departures;
+--! 0A000 1:13 a streaming table keeps its name and its columns

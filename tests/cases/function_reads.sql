@@ -175,7 +175,7 @@ CREATE STREAMING TABLE s (v INT, t INT NOT NULL) RANGE INTERVAL '1' MINUTE TIMES
 CREATE STREAM gone (v INT, t INT NOT NULL) TIMESTAMP BY t;
 CREATE TABLE k (v INT);
 CREATE FUNCTION f() RETURNS INT RETURN (SELECT max(w) FROM s [ROWS 1]);
---! 42703 4:17 with name `w` cannot be resolved
+--! 42703 4:17 column w does not exist
 
 CREATE FUNCTION f() RETURNS INT RETURN (SELECT max(v) FROM s [INTERVAL '1' HOUR]);
 --! 42P16 1:17 the window is longer than the RANGE of table s
@@ -303,7 +303,7 @@ SELECT * FROM t ORDER BY x;
 --| 2 | 5
 
 SELECT NEAR(seg, nothing, 1) FROM reports;
---! 42703 1:8 `nothing` cannot be resolved
+--! 42703 1:8 column nothing does not exist ~ did you mean time or vid or pos?
 
 SELECT near FROM (SELECT 1 AS near);
 --| 1

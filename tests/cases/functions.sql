@@ -21,7 +21,7 @@ SELECT name, kind, language, returns FROM headwater.functions;
 
 DROP FUNCTION add_tax;
 SELECT add_tax(1);
---! 42883 2:8 cannot resolve routine `add_tax` ~ SHOW FUNCTIONS lists your own functions; check the spelling
+--! 42883 2:8 function add_tax does not exist ~ SHOW FUNCTIONS lists your own functions; check the spelling
 
 DROP FUNCTION add_tax;
 --! 42883 1:15 function add_tax does not exist ~ SHOW FUNCTIONS lists what there is
@@ -44,11 +44,11 @@ SELECT 1 + 1;
 --| 2
 
 SELECT aa(1);
---! 42883 1:8 cannot resolve routine `zz` ~ SHOW FUNCTIONS lists your own functions; check the spelling
+--! 42883 1:8 function zz does not exist ~ SHOW FUNCTIONS lists your own functions; check the spelling
 
 -- case: a function with a mistake is not made
 CREATE FUNCTION f(x INT) RETURNS INT RETURN y + 1;
---! 42703 1:17 with name `y` cannot be resolved ~ did you mean x?
+--! 42703 1:17 column y does not exist ~ did you mean x?
 
 CREATE FUNCTION g(x INT) RETURNS INT RETURN 'a' || x;
 SELECT g(1);

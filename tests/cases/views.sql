@@ -202,7 +202,7 @@ CREATE VIEW v AS SELECT k, v FROM q WHERE v > 1;
 EXPLAIN CREATE VIEW v AS SELECT k, v FROM q WHERE v > 1;
 --! 42P17 the view cannot be kept: R1: a stream must be grouped before anything else needs all of its rows ~ a streaming table with RANGE FOREVER keeps what such a view needs
 EXPLAIN CREATE VIEW v AS SELECT k, sum(w) AS w FROM q GROUP BY k;
---! 42703 1:32 a column, variable, or function parameter with name `w` cannot be resolved ~ did you mean k or ts?
+--! 42703 1:32 column w does not exist ~ did you mean k or ts?
 CREATE VIEW v AS SELECT k, v FROM s WHERE v > 1;
 --# CREATE VIEW
 EXPLAIN VIEW v;
@@ -406,7 +406,7 @@ CREATE VIEW v AS SELECT sum(v) AS v FROM s [ROWS 3] SAMPLE 1 ROWS;
 CREATE VIEW v AS SELECT sum(v) AS v FROM nowhere;
 --! 42P01 1:42 table nowhere does not exist ~ SHOW TABLES lists what there is
 CREATE VIEW v AS SELECT sum(w) AS v FROM s;
---! 42703 1:29 a column, variable, or function parameter with name `w` cannot be resolved ~ did you mean ts?
+--! 42703 1:29 column w does not exist ~ did you mean ts?
 CREATE VIEW v AS SELECT rand() AS r, count(*) AS n FROM s;
 --! 42P17 1:25 rand() cannot be used in a continuous query ~ a result must be the same when it is computed again
 CREATE VIEW v AS SELECT sum(v) AS v, max(v) AS v FROM s;
@@ -548,7 +548,7 @@ SELECT * FROM v;
 --| 1 | 5
 --| 2 | 7
 CREATE OR REPLACE VIEW v AS SELECT nothing FROM s;
---! 42703 1:36 a column, variable, or function parameter with name `nothing` cannot be resolved ~ did you mean ts?
+--! 42703 1:36 column nothing does not exist ~ did you mean ts?
 -- sorted
 SELECT * FROM v;
 --| 1 | 5

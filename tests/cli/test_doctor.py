@@ -6,6 +6,7 @@ import fcntl
 import io
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,8 +18,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+import headwater
 from headwater.cli import check_folder, check_machine, check_software, doctor
 from headwater.cli.finding import Finding, ok, problem, size, warning
+from headwater.storage.wal.segment import DATA_START
 from tests.harness.patience import PATIENCE_S
 
 GIB = 1 << 30
@@ -194,6 +197,65 @@ def test_whose_folder(tmp_path: Path) -> None:
     assert "damaged" in check_folder.ownership(tmp_path).text
 
 
+KINDS = {
+    "catalog": "catalog/0*.wal",
+    "log": "wal/0*.wal",
+    "Delta log": "tables/r-*/_delta_log/*1.json",
+    "rows": "tables/s-*/*.parquet",
+    "a view's table": "views/*.parquet",
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with files of every kind that is not made again from others."""
+    folder = tmp_path_factory.mktemp("sound") / "data"
+    with headwater.connect(folder, settings={"eager_spark": False}) as db:
+        db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+        db.sql("CREATE TABLE s (k INT, name STRING)")
+        db.sql("INSERT INTO s VALUES (1, 'ann'), (2, 'bob')")
+        db.sql("CREATE VIEW v AS SELECT name, count(*) AS n FROM r JOIN s USING (k) GROUP BY name")
+        for second in range(3):
+            db.insert("r", [(second, 1)])
+    return folder
+
+
+def test_sound_files(sound: Path) -> None:
+    finding = check_folder.files(sound)
+    assert (finding.status, finding.text) == ("ok", "5 logs and all rows of 3 files are as written")
+    assert check_folder.files(sound / "new").text == "none yet"
+
+
+def test_files_too_large_to_be_read(sound: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of those the footers are looked at, unless every row is asked for."""
+    monkeypatch.setattr(check_folder, "READ_BYTES", 1)
+    assert "the footers of 3 files" in check_folder.files(sound).text
+    assert "all rows of 3 files" in check_folder.files(sound, read_all=True).text
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_changed_byte(kind: str, sound: Path, tmp_path: Path) -> None:
+    """The doctor names the file, and opening the folder or asking says the same."""
+    folder = tmp_path / "data"
+    shutil.copytree(sound, folder)
+    (path,) = folder.glob(KINDS[kind])
+    whole = path.read_bytes()
+    place = DATA_START + 40 if path.suffix == ".wal" else len(whole) // 3
+    path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+    finding = check_folder.files(folder)
+    assert (finding.status, str(path) in finding.text) == ("problem", True), finding
+    assert "copy" in finding.advice
+
+
+def test_a_missing_file(sound: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "data"
+    shutil.copytree(sound, folder)
+    (path,) = folder.glob(KINDS["rows"])
+    path.unlink()
+    finding = check_folder.files(folder)
+    assert (finding.status, str(path) in finding.text) == ("problem", True), finding
+
+
 @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="the kernel's list of locks")
 def test_folder_open_in_another_process(tmp_path: Path) -> None:
     assert check_folder.opened_by(tmp_path).status == "ok"
@@ -284,19 +346,19 @@ def test_summary_and_table() -> None:
 def test_exit_code_and_json(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(doctor, "checks", lambda _: [("a", lambda: warning("a", "é", "b"))])
+    monkeypatch.setattr(doctor, "checks", lambda *_: [("a", lambda: warning("a", "é", "b"))])
     assert doctor.main(as_json=True) == 0
     assert json.loads(capsys.readouterr().out) == [
         {"name": "a", "status": "warning", "text": "é", "advice": "b"}
     ]
-    monkeypatch.setattr(doctor, "checks", lambda _: [("a", lambda: problem("a", "é", "b"))])
+    monkeypatch.setattr(doctor, "checks", lambda *_: [("a", lambda: problem("a", "é", "b"))])
     assert doctor.main() == 1
 
 
 def test_every_check_is_named_as_its_finding(tmp_path: Path) -> None:
     names = [name for name, _ in doctor.checks(str(tmp_path))]
     assert [finding.name for finding in doctor.examine(doctor.checks(str(tmp_path)))] == names
-    assert len(doctor.checks(None)) == len(names) - 4
+    assert len(doctor.checks(None)) == len(names) - 5
     assert os.listdir(tmp_path) == []
 
 

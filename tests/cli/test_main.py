@@ -42,6 +42,17 @@ def test_version_loads_nothing_heavy() -> None:
     assert done.stdout == f"headwater {__version__}\n[]\n"
 
 
+def test_python_m_is_the_command() -> None:
+    """`python -m headwater` does as `headwater`, where the scripts of an environment are not on the path."""
+    done = subprocess.run(
+        [sys.executable, "-m", "headwater", "version"],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+    )
+    assert (done.returncode, done.stdout) == (0, f"headwater {__version__}\n"), done.stderr
+
+
 def test_help_names_every_command() -> None:
     output = invoke("--help").output
     for name in ("sql", "serve", "demo", "doctor", "bench", "version"):
@@ -70,10 +81,11 @@ def test_wrong_options() -> None:
 
 def test_doctor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        doctor, "main", lambda path, as_json: 1 if (path, as_json) == ("p", True) else 0
+        doctor, "main", lambda *given: 1 if given == ("p", True, False) else 2 if given[2] else 0
     )
     assert invoke("doctor", "p", "--json").exit_code == 1
     assert invoke("doctor").exit_code == 0
+    assert invoke("doctor", "p", "--read-all").exit_code == 2
 
 
 @pytest.mark.parametrize(
@@ -119,7 +131,7 @@ def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_errors_are_drawn(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(path: str | None, as_json: bool) -> int:
+    def fail(path: str | None, as_json: bool, read_all: bool) -> int:
         raise KernelError("no Java", hint="get one")
 
     monkeypatch.setattr(doctor, "main", fail)

@@ -57,6 +57,47 @@ continuous view extremes, maintenance split
          ├─ inner sensors
          └─ group by: place AS _k0"""
 
+CREATED = """\
+at each insert:
+fold_0: stream pipeline over readings, in line
+  group by: place AS _k0
+at each read: in line
+  SELECT _k0 AS place FROM fold_0"""
+
+CREATED_DRAWN = """\
+plan
+└─ at each read: in line  SELECT _k0 AS place FROM fold_0
+   └─ at each insert
+      └─ fold_0: stream pipeline over readings, in line
+         └─ group by: place AS _k0"""
+
+OPERATORS = """\
+continuous view above, maintenance split
+at each insert:
+  filter (amount > value)
+    left join on customer = key
+      orders: customer, amount
+      group by key: avg(argument)
+        orders: customer, amount
+rows taken in: 0 in 0 runs
+rows held: 1
+in memory: 9 bytes
+  filter: 0 changes in, 0 out, 0.0 ms, 0 bytes"""
+
+OPERATORS_DRAWN = """\
+continuous view above, maintenance split
+├─ at each insert
+│  └─ filter (amount > value)
+│     └─ left join on customer = key
+│        ├─ orders: customer, amount
+│        └─ group by key: avg(argument)
+│           └─ orders: customer, amount
+└─ measured
+   ├─ rows taken in: 0 in 0 runs
+   ├─ rows held: 1
+   └─ in memory: 9 bytes
+      └─ filter: 0 changes in, 0 out, 0.0 ms, 0 bytes"""
+
 SPARK = """\
 run by Spark
 blocks of readings: 2 in all, 1 after the interval index; the tail is staged
@@ -122,10 +163,12 @@ def picture(text: str, look: Look = BOXES) -> str:
     [
         (CONTINUOUS, CONTINUOUS_DRAWN),
         (VIEW, VIEW_DRAWN),
+        (CREATED, CREATED_DRAWN),
+        (OPERATORS, OPERATORS_DRAWN),
         (SPARK, SPARK_DRAWN),
         (SCAN, SCAN_DRAWN),
     ],
-    ids=["continuous", "view", "spark", "scan"],
+    ids=["continuous", "view", "created", "operators", "spark", "scan"],
 )
 def test_plans(plan: str, expected: str) -> None:
     """The upper part stands over the folds, Spark's operators over their inputs; no line is lost."""

@@ -196,7 +196,7 @@ def test_what_is_followed_goes_with_its_changes(db: headwater.Database) -> None:
         token = next(reader).token
         db.sql("DROP VIEW sums")
         assert list(reader) == []
-    with pytest.raises(headwater.Error, match="there is no continuous query sums"):
+    with pytest.raises(headwater.Error, match="there is no continuous query, view or table sums"):
         db.subscribe("sums")
     db.sql(SUMS)
     with pytest.raises(headwater.Error, match="token"):

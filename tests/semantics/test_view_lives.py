@@ -14,6 +14,7 @@ import pytest
 import headwater
 from headwater.engine.elsewhere import HostGone
 from headwater.execute import views
+from headwater.storage import footer
 from headwater.storage.standard_table import StandardTable
 from tests.harness.patience import PATIENCE_S, until
 
@@ -429,3 +430,31 @@ def test_a_view_moves_while_it_fires_and_somebody_reads_it(db: headwater.Databas
     away.there.set()
     reader.join(PATIENCE_S)
     assert found == [(1, 2)]
+
+
+def test_a_changed_byte_in_a_pinned_table_is_never_another_row(
+    folder: Path, connect: Connect
+) -> None:
+    """A view's own copy of a table has checksums: damage names the file, and DROP VIEW gets rid of it."""
+    with headwater.connect(folder, settings=SETTINGS) as db:
+        db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+        db.sql("CREATE TABLE names (k INT, name STRING)")
+        db.sql("INSERT INTO names VALUES (1, 'ann'), (2, 'bob')")
+        db.sql(
+            "CREATE VIEW v AS SELECT name, count(*) AS n FROM r JOIN names USING (k) GROUP BY name"
+        )
+    (pinned,) = (folder / "views").iterdir()
+    whole = pinned.read_bytes()
+    for place in (whole.index(b"ann"), len(whole) // 2, len(whole) - 12):
+        pinned.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        footer._check.cache_clear()  # a process looks at a file once
+        with headwater.connect(folder, settings=SETTINGS) as db:
+            db.insert("r", [(1, 1)])
+            with pytest.raises(headwater.Error) as caught:
+                db.sql("SELECT * FROM v")
+            assert caught.value.sqlstate == "XX001", place
+            assert str(pinned) in str(caught.value), place
+    db = connect(folder, settings=SETTINGS)
+    db.sql("DROP VIEW v")
+    db.sql("CREATE VIEW v AS SELECT name, count(*) AS n FROM r JOIN names USING (k) GROUP BY name")
+    assert rows(db, "v") == [("ann", 3)]

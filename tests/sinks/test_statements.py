@@ -20,7 +20,11 @@ from tests.sinks.flowing import QUICK, Connect, feed, make_query, wait_for, wait
         ("CREATE SINK k FROM q INTO 'cvs:/tmp'", "22023", "no kind of sink named 'cvs'"),
         ("CREATE SINK k FROM q INTO 'csv:'", "22023", "not complete"),
         ("CREATE SINK k FROM q INTO 'csv:{file}'", "22023", "is a file"),
-        ("CREATE SINK k FROM nope INTO 'csv:/tmp'", "42P01", "no continuous query nope"),
+        (
+            "CREATE SINK k FROM nope INTO 'csv:/tmp'",
+            "42P01",
+            "no continuous query, view or table nope",
+        ),
         ("CREATE SINK k FROM h INTO 'csv:/tmp'", "55000", "stream h keeps no rows"),
         ("CREATE SINK k FROM q INTO 'csv:/x' WITH (key = 'k')", "22023", "no option key of a csv"),
         ("CREATE SINK k FROM q INTO 'csv:/x' WITH (interval = 5)", "22023", "an interval"),

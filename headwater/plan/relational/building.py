@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
 from headwater.plan.blocks import Tables
 from headwater.plan.relational.names import KnownColumn, KnownRelation
@@ -49,3 +50,8 @@ class Building:
     def fresh(self, hint: str) -> str:
         """A name that no other column has."""
         return f"{next(self._numbers)}.{hint}"
+
+    def fresh_for(self, bound: Bound, hint: str) -> str:
+        """The same for what an expression gives: it is called as the column that it is, or by the hint."""
+        own = bound.name.partition(".")[2] or bound.name if isinstance(bound, BoundColumn) else ""
+        return self.fresh(own or hint)

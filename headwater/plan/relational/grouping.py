@@ -50,7 +50,7 @@ class Grouping:
         self._expressions = expressions = layer.expressions
         named, sets = GroupKeys(layer.expressions.names, items).of(select.args.get("group"))
         self._keys = [expressions.bound(key) for key in [*named, *keys]]
-        self._names = [self._building.fresh("key") for _ in self._keys]
+        self._names = [self._building.fresh_for(key, "key") for key in self._keys]
         self._calls: list[tuple[AggregateTree, tuple[Bound, ...], GroupCall]] = []
         having, order = select.args.get("having"), select.args.get("order")
         qualify = select.args.get("qualify")
@@ -70,7 +70,7 @@ class Grouping:
         type_ = self._building.aggregate_type(tree.function, [one.type for one in bound])
         if type_ is None:
             raise refuse(f"aggregate {tree.function} of these types has no operator", node)
-        names = tuple(self._building.fresh("argument") for _ in bound)
+        names = tuple(self._building.fresh_for(one, "argument") for one in bound)
         call = GroupCall(
             tree.function,
             names,

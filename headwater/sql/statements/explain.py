@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Literal as OneOf
 
 from headwater.sql.cursor import Cursor
+from headwater.sql.lexer import Kind
 from headwater.sql.statements.base import Statement
 from headwater.sql.text import Name, Span
 
@@ -41,6 +42,11 @@ def parse(
         return ExplainObject(cursor.text, kind, name, analyze)
     if cursor.at_end:
         cursor.fail("a statement")
+    alone = cursor.peek(1)
+    if alone.kind is Kind.END or alone.text == ";":
+        raise cursor.error(
+            "a statement", hint="EXPLAIN VIEW v, EXPLAIN QUERY q, or EXPLAIN SELECT …"
+        )
     last = cursor.tokens[-2]
     span = Span(cursor.start, last.start if last.text == ";" else last.end)
     inner = parse_inner(cursor, span)

@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 from headwater.storage.clock import DIRECT, NO_TICKS, ClockState, Mark, Ticks
 from headwater.storage.delta import STATISTICS_COLUMNS, DataFile, DeltaLog
 from headwater.storage.disk import storage_error
-from headwater.storage.footer import check_footers, with_sum
+from headwater.storage.footer import check_footers, damaged_file, with_sum
 from headwater.storage.interval_index import IntervalIndex
 from headwater.storage.modes import make_folder, make_private
 from headwater.storage.statistics import null_count
@@ -87,12 +87,19 @@ def ticks_beyond(
     found = [NO_TICKS]
     for block in blocks:
         if clock is None or block.high > clock:
-            check_footers([str(folder / block.path)])
-            rows = pq.read_table(folder / block.path, columns=[definition.time, LATE])
+            rows = _checked(folder / block.path, [definition.time, LATE])
             rows = rows.filter(pc.invert(rows.column(LATE)))
             ticks = definition.ticks(rows.column(definition.time))
             found.append(ticks if clock is None else ticks[ticks > clock])
     return np.sort(np.concatenate(found))
+
+
+def _checked(path: Path, columns: list[str]) -> pa.Table:
+    check_footers([str(path)])
+    try:
+        return pq.read_table(path, columns=columns, page_checksum_verification=True)
+    except (OSError, pa.ArrowException) as error:
+        raise damaged_file(str(path), str(error).splitlines()[0]) from error
 
 
 def ordered(rows: pa.Table, definition: Definition) -> pa.Table:

@@ -63,6 +63,12 @@ def encoded(lsn: int) -> bytes:
     return fields + _CRC.pack(crc32c(fields))
 
 
+def reached_in(folder: str, disk: Disk) -> int:
+    """What the witness of a log says that nobody has open; 0 if that cannot be told."""
+    path = os.path.join(folder, NAME)
+    return _decoded(disk.read(path)) if disk.exists(path) else 0
+
+
 def _decoded(data: bytes) -> int:
     if len(data) < _FIELDS.size + _CRC.size or not data.startswith(MAGIC):
         return 0

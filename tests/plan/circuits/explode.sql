@@ -29,7 +29,7 @@ explode outer a
 + col INT, k STRING
 
 SELECT x, count(*) FROM nested LATERAL VIEW explode(a) AS x GROUP BY x;
-group by key: count()
+group by x: count()
   explode a
     nested: a
 ± x INT, _ BIGINT

@@ -4,32 +4,32 @@ SELECT k, count(*) AS n, sum(v) FILTER (WHERE w > 0) AS a, avg(w) + 1 AS m FROM 
 first 3 of all rows ordered by m desc
   compute (avg + 1.0)
     filter (count > 2)
-      group by key: count(), sum(argument), avg(argument)
+      group by k: count(), sum(argument), avg(w)
         compute case((w > 0.0), v, NULL)
           s: k, v, w
 ± k STRING, n BIGINT, a INT, m DOUBLE
 
 SELECT upper(k) AS u, max(v) FROM s GROUP BY u;
-group by key: max(argument)
+group by key: max(v)
   compute upper(k)
     s: k, v
 ± u STRING, _ INT
 
 SELECT upper(k), max(v) FROM s GROUP BY 1;
-group by key: max(argument)
+group by key: max(v)
   compute upper(k)
     s: k, v
 ± _ STRING, _ INT
 
 SELECT upper(k) || 'x', max(v) FROM s GROUP BY upper(k);
 compute concat(key, 'x')
-  group by key: max(argument)
+  group by key: max(v)
     compute upper(k)
       s: k, v
 ± _ STRING, _ INT
 
 SELECT count(*), count(DISTINCT k), sum(DISTINCT v) FROM s;
-group by nothing: count(), count(distinct argument), sum(distinct argument)
+group by nothing: count(), count(distinct k), sum(distinct v)
   s: k, v
 ± _ BIGINT, _ BIGINT, _ INT
 
@@ -50,41 +50,41 @@ first 2 of all rows ordered by k
 
 SELECT k, v, sum(w) FROM s GROUP BY ROLLUP(k, v);
 union all
-  group by key, key, always: sum(argument)
+  group by k, v, always: sum(w)
     compute 0
       s: k, v, w
   compute NULL
-    group by key, always: sum(argument)
+    group by k, always: sum(w)
       as in line 3
   compute NULL, NULL
-    group by always: sum(argument)
+    group by always: sum(w)
       as in line 3
 ± k STRING, v INT, _ DOUBLE
 
 SELECT k, v, sum(w) FROM s GROUP BY CUBE(k, v);
 union all
-  group by key, key, always: sum(argument)
+  group by k, v, always: sum(w)
     compute 0
       s: k, v, w
   compute NULL
-    group by key, always: sum(argument)
+    group by k, always: sum(w)
       as in line 3
   compute NULL
-    group by key, always: sum(argument)
+    group by v, always: sum(w)
       as in line 3
   compute NULL, NULL
-    group by always: sum(argument)
+    group by always: sum(w)
       as in line 3
 ± k STRING, v INT, _ DOUBLE
 
 SELECT k, v, count(*) FROM s GROUP BY GROUPING SETS ((k), (v), ());
 union all
   compute NULL
-    group by key, always: count()
+    group by k, always: count()
       compute 0
         s: k, v
   compute NULL
-    group by key, always: count()
+    group by v, always: count()
       as in line 4
   compute NULL, NULL
     group by always: count()
@@ -92,7 +92,7 @@ union all
 ± k STRING, v INT, _ BIGINT
 
 SELECT k, max_by(v, w), min_by(v, w), median(w), percentile(v, 0.9) FROM s GROUP BY k;
-group by key: max_by(argument, argument), min_by(argument, argument), median(argument), percentile(argument)
+group by k: max_by(v, w), min_by(v, w), median(w), percentile(v)
   s: k, v, w
 ± k STRING, _ INT, _ INT, _ DOUBLE, _ DOUBLE
 
@@ -100,27 +100,27 @@ SELECT k, mode(v) FROM s GROUP BY k;
 Spark: aggregate mode of these types has no operator
 
 SELECT k, count_if(v > 1) FROM s GROUP BY ALL;
-group by key: count(argument)
+group by k: count(argument)
   compute case((v > 1), 1, NULL)
     s: k, v
 ± k STRING, _ BIGINT
 
 SELECT name, sum(v) FROM s JOIN t ON s.k = t.k GROUP BY name;
-group by key: sum(argument)
+group by name: sum(v)
   inner join on k = k
     s: k, v
     t: k, name
 ± name STRING, _ INT
 
 SELECT max(n) FROM (SELECT k, count(*) AS n FROM s GROUP BY k);
-group by nothing: max(argument)
-  group by key: count()
+group by nothing: max(n)
+  group by k: count()
     s: k
 ± _ BIGINT
 
 WITH g AS (SELECT k, sum(v) AS z FROM s GROUP BY k) SELECT a.k FROM g a JOIN g b ON a.z = b.z + 1;
 inner join on z = key
-  group by key: sum(argument)
+  group by k: sum(v)
     s: k, v
   compute (z + 1)
     as in line 2

@@ -48,7 +48,7 @@ compute (over - v)
 
 SELECT k, count(*) AS n, rank() OVER (ORDER BY count(*) DESC) AS r FROM s GROUP BY k;
 rank() over all rows ordered by count desc
-  group by key: count()
+  group by k: count()
     s: k
 ± k STRING, n BIGINT, r INT
 

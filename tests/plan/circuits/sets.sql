@@ -34,7 +34,7 @@ first 3 of all rows ordered by k
 ± k STRING
 
 SELECT k, count(*) FROM (SELECT k FROM s UNION ALL SELECT k FROM r) GROUP BY k;
-group by key: count()
+group by k: count()
   union all
     s: k
     r: k

@@ -42,7 +42,7 @@ union all
       compute upper(k)
         filter not(is null(upper(k)))
           s: k
-      group by nothing: max(argument)
+      group by nothing: max(k)
         t: k
     filter is null(22.)
       as in line 7
@@ -56,23 +56,23 @@ SELECT k FROM s WHERE v > (SELECT avg(b) FROM r);
 filter (v > value)
   inner join on nothing
     s: k, v
-    group by nothing: avg(argument)
+    group by nothing: avg(b)
       r: b
 ± k STRING
 
 SELECT k FROM s WHERE v > (SELECT max(b) FROM r WHERE r.k = s.k);
 filter (v > value)
-  left join on k = key
+  left join on k = k
     s: k, v
-    group by key: max(argument)
+    group by k: max(b)
       r: k, b
 ± k STRING
 
 SELECT k, (SELECT count(*) FROM r WHERE r.k = s.k AND b > 3) AS n FROM s;
 compute coalesce(count, 0)
-  left join on k = key
+  left join on k = k
     s: k
-    group by key: count()
+    group by k: count()
       filter (b > 3)
         r: k, b
 ± k STRING, n BIGINT
@@ -80,9 +80,9 @@ compute coalesce(count, 0)
 SELECT k, sum(v) FROM s GROUP BY k HAVING sum(v) > (SELECT sum(b) FROM r);
 filter (sum > value)
   inner join on nothing
-    group by key: sum(argument)
+    group by k: sum(v)
       s: k, v
-    group by nothing: sum(argument)
+    group by nothing: sum(b)
       r: b
 ± k STRING, _ INT
 
