@@ -16,6 +16,7 @@ import headwater
 from tests.harness.patience import PATIENCE_S, until
 
 DISORDER = 2
+PACE_S = 0.03  # rows come all the time, and whatever was killed has processor time to come back
 TABLES = {
     "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
     "b": "CREATE STREAM IF NOT EXISTS b (ts INT, k STRING, w INT) TIMESTAMP BY ts"
@@ -116,7 +117,7 @@ class Feeder:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+            while not self._stop.wait(PACE_S):  # not a wait for progress: the pace of the load
                 if self.until is not None and self.second >= self.until:
                     continue
                 if self._written is not None:
@@ -163,7 +164,7 @@ class Witness:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+            while not self._stop.wait(PACE_S):  # not a wait for progress: the pace of the load
                 self._db.insert("seen", [(self.rows, self.rows % 3)])
                 self.rows += 1
                 ((count, last),) = self._db.sql("SELECT n, last FROM seen_rows").rows()
@@ -195,9 +196,7 @@ def view_rows(db: headwater.Database, name: str) -> list[str]:
 
 def expected(end: int, names: Sequence[str]) -> dict[str, Any]:
     """What a database without factories, which nobody disturbs, makes of the same seconds."""
-    with headwater.connect(
-        ":memory:", settings={**SETTINGS, "factories": 0, "eager_spark": False}
-    ) as db:
+    with headwater.connect(":memory:", settings={"factories": 0, "eager_spark": False}) as db:
         create(db)
         for second in range(end):
             insert_second(db, second)
