@@ -98,9 +98,15 @@ class Feeder:
     Whoever disturbs it moves the bound on, so that a slow machine does not get more to compare in the end.
     """
 
-    def __init__(self, db: headwater.Database, first: int = 0, written: Path | None = None) -> None:
+    def __init__(
+        self,
+        db: headwater.Database,
+        first: int = 0,
+        written: Path | None = None,
+        pace_s: float = PACE_S,
+    ) -> None:
         """`written`: where the second is noted before it is inserted."""
-        self._db, self._written = db, written
+        self._db, self._written, self._pace_s = db, written, pace_s
         self.second = first
         self.until: int | None = None
         self.error: BaseException | None = None
@@ -117,7 +123,7 @@ class Feeder:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(PACE_S):  # not a wait for progress: the pace of the load
+            while not self._stop.wait(self._pace_s):  # not a wait for progress: the load's pace
                 if self.until is not None and self.second >= self.until:
                     continue
                 if self._written is not None:
