@@ -190,7 +190,7 @@ class Witness:
 
 def results_of(db: headwater.Database, name: str) -> Results:
     """Every result of a query, in order; no token comes twice."""
-    outs = list(db.subscribe(name, after="earliest", timeout=0.3))
+    outs = list(db.subscribe(name, after="earliest", timeout=0.01))
     assert len({out.token for out in outs}) == len(outs), name
     return [(out.time, out.epoch, sorted(map(str, out.rows()))) for out in outs]
 
@@ -254,11 +254,11 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     rows = [row for second in range(end) for row in rows_of("p", second)]
     there = set(rows)
     every = [
-        row for out in db.subscribe("every", after="earliest", timeout=0.3) for row in out.rows()
+        row for out in db.subscribe("every", after="earliest", timeout=0.01) for row in out.rows()
     ]
     assert [row[:3] for row in every] == [(k, ts, v) for ts, k, v in rows]
     last: dict[str, int] = {}
-    for out in db.subscribe("newest", after="earliest", timeout=0.3):
+    for out in db.subscribe("newest", after="earliest", timeout=0.01):
         for key, ts, value, time in out.rows():
             assert (ts, key, value) in there
             assert time == ts > last.get(key, -1)

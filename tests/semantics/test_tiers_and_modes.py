@@ -47,7 +47,7 @@ def _fed(inline_rows: int) -> headwater.Database:
 
 
 def _results(db: headwater.Database, name: str) -> list[tuple[object, list[str]]]:
-    found = db.subscribe(name, after="earliest", timeout=0.2)
+    found = db.subscribe(name, after="earliest", timeout=0.01)
     return [(out.time, sorted(map(_rounded, out.rows()))) for out in found]
 
 
