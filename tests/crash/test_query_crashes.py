@@ -45,7 +45,7 @@ def _results(folder: Path, names: list[str]) -> dict[str, list[Any]]:
         return {
             name: [
                 (out.time, sorted(map(str, out.rows())))
-                for out in db.subscribe(name, after="earliest", timeout=0.5)
+                for out in db.subscribe(name, after="earliest", timeout=0.01)
             ]
             for name in names
         }

@@ -33,7 +33,7 @@ def feed(db: headwater.Database, log: Path, seconds: Path) -> None:
     log.write_text("".join(json.dumps(line) + "\n" for line in lines))
     after = str(lines[-1]["token"]) if lines else "earliest"
     first = int(seconds.read_text()) if seconds.exists() else 0
-    with load.Feeder(db, first, seconds), log.open("a") as file:
+    with load.Feeder(db, first, seconds, pace_s=0.002), log.open("a") as file:
         for out in db.subscribe(READ, after=after):
             line = {"token": out.token, "time": out.time, "rows": sorted(map(str, out.rows()))}
             file.write(json.dumps(line) + "\n")

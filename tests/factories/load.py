@@ -16,6 +16,7 @@ import headwater
 from tests.harness.patience import PATIENCE_S, until
 
 DISORDER = 2
+PACE_S = 0.03  # rows come all the time, and whatever was killed has processor time to come back
 TABLES = {
     "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
     "b": "CREATE STREAM IF NOT EXISTS b (ts INT, k STRING, w INT) TIMESTAMP BY ts"
@@ -97,9 +98,15 @@ class Feeder:
     Whoever disturbs it moves the bound on, so that a slow machine does not get more to compare in the end.
     """
 
-    def __init__(self, db: headwater.Database, first: int = 0, written: Path | None = None) -> None:
+    def __init__(
+        self,
+        db: headwater.Database,
+        first: int = 0,
+        written: Path | None = None,
+        pace_s: float = PACE_S,
+    ) -> None:
         """`written`: where the second is noted before it is inserted."""
-        self._db, self._written = db, written
+        self._db, self._written, self._pace_s = db, written, pace_s
         self.second = first
         self.until: int | None = None
         self.error: BaseException | None = None
@@ -116,7 +123,7 @@ class Feeder:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+            while not self._stop.wait(self._pace_s):  # not a wait for progress: the load's pace
                 if self.until is not None and self.second >= self.until:
                     continue
                 if self._written is not None:
@@ -163,7 +170,7 @@ class Witness:
 
     def _run(self) -> None:
         try:
-            while not self._stop.wait(0.002):  # not a wait for progress: the pace of the load
+            while not self._stop.wait(PACE_S):  # not a wait for progress: the pace of the load
                 self._db.insert("seen", [(self.rows, self.rows % 3)])
                 self.rows += 1
                 ((count, last),) = self._db.sql("SELECT n, last FROM seen_rows").rows()
@@ -183,7 +190,7 @@ class Witness:
 
 def results_of(db: headwater.Database, name: str) -> Results:
     """Every result of a query, in order; no token comes twice."""
-    outs = list(db.subscribe(name, after="earliest", timeout=0.3))
+    outs = list(db.subscribe(name, after="earliest", timeout=0.01))
     assert len({out.token for out in outs}) == len(outs), name
     return [(out.time, out.epoch, sorted(map(str, out.rows()))) for out in outs]
 
@@ -195,9 +202,7 @@ def view_rows(db: headwater.Database, name: str) -> list[str]:
 
 def expected(end: int, names: Sequence[str]) -> dict[str, Any]:
     """What a database without factories, which nobody disturbs, makes of the same seconds."""
-    with headwater.connect(
-        ":memory:", settings={**SETTINGS, "factories": 0, "eager_spark": False}
-    ) as db:
+    with headwater.connect(":memory:", settings={"factories": 0, "eager_spark": False}) as db:
         create(db)
         for second in range(end):
             insert_second(db, second)
@@ -249,11 +254,11 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     rows = [row for second in range(end) for row in rows_of("p", second)]
     there = set(rows)
     every = [
-        row for out in db.subscribe("every", after="earliest", timeout=0.3) for row in out.rows()
+        row for out in db.subscribe("every", after="earliest", timeout=0.01) for row in out.rows()
     ]
     assert [row[:3] for row in every] == [(k, ts, v) for ts, k, v in rows]
     last: dict[str, int] = {}
-    for out in db.subscribe("newest", after="earliest", timeout=0.3):
+    for out in db.subscribe("newest", after="earliest", timeout=0.01):
         for key, ts, value, time in out.rows():
             assert (ts, key, value) in there
             assert time == ts > last.get(key, -1)

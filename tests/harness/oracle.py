@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
+from functools import lru_cache
 from typing import Any
 
 import duckdb
@@ -25,14 +26,27 @@ Row = tuple[Any, ...]
 
 def duckdb_rows(sql: str, tables: Mapping[str, pa.Table]) -> list[Row]:
     """The rows of a Spark query as DuckDB sees it; an error if it cannot be translated."""
-    (text,) = sqlglot.transpile(
-        sql, read="spark", write="duckdb", unsupported_level=ErrorLevel.RAISE
-    )
-    with duckdb.connect() as connection:
+    text = _translated(sql)
+    with _duckdb().cursor() as connection:  # a connection of its own: nobody else sees its tables
         connection.execute("SET TimeZone = 'UTC'")
         for name, table in tables.items():
             connection.register(name, table)
         return [tuple(map(_plain, row)) for row in connection.execute(text).fetchall()]
+
+
+@lru_cache(maxsize=1)  # making one takes longer than most queries that are asked
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    return duckdb.connect(
+        config={"threads": "1"}
+    )  # of few rows: more threads cost more than they do
+
+
+@lru_cache(maxsize=64)  # a query is asked after each step of a history
+def _translated(sql: str) -> str:
+    (text,) = sqlglot.transpile(
+        sql, read="spark", write="duckdb", unsupported_level=ErrorLevel.RAISE
+    )
+    return text
 
 
 def _plain(value: Any) -> Any:

@@ -31,7 +31,7 @@ found["second"] = db.sql(ask).rows()
 db.sql("INSERT INTO t SELECT a + 10 FROM t")
 
 # Under a statement, which had no effect yet and runs again.
-slow = "SELECT count(*) FROM range(400000000) WHERE id * id % 7 = 9"
+slow = "SELECT count(*) FROM range(60000000) WHERE id * id % 7 = 9"
 jobs = spark._process.session.sparkContext.statusTracker()
 def kill_in_a_job():
     until(jobs.getActiveJobsIds)

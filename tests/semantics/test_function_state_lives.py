@@ -51,7 +51,7 @@ def _totals(db: headwater.Database) -> dict[int, set[int]]:
     """By T the values that results have shown."""
     found: dict[int, set[int]] = {}
     db._context.engine.flush()
-    for out in db.subscribe("q", after="earliest", timeout=0.2):
+    for out in db.subscribe("q", after="earliest", timeout=0.01):
         for ts, total, *_ in out.rows():
             found.setdefault(ts, set()).add(total)
     return found

@@ -84,7 +84,7 @@ def _register(db: headwater.Database) -> None:
 
 def _results(db: headwater.Database, name: str) -> list[tuple[Any, list[Any]]]:
     db.flush()
-    found = db.subscribe(name, after="earliest", timeout=0.2)
+    found = db.subscribe(name, after="earliest", timeout=0.01)
     return [(out.time, sorted(out.rows())) for out in found]
 
 

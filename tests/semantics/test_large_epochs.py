@@ -88,7 +88,7 @@ def test_rows_that_cannot_be_folded_are_set_aside() -> None:
         assert is_aside(db, "q")
         db.insert("t", [(0, k, "y") for k in range(3000)])
         db.flush()
-        found = [out.rows()[0][:2] for out in db.subscribe("q", after="earliest", timeout=0.2)]
+        found = [out.rows()[0][:2] for out in db.subscribe("q", after="earliest", timeout=0.01)]
         assert found == [(1000, 1_000_000)] * 3
 
 
@@ -142,7 +142,7 @@ def evaluated(time_type: str, names: Iterable[str], inline_rows: int) -> dict[st
             db.flush()
         found = {}
         for name in names:
-            results = db.subscribe(name, after="earliest", timeout=0.2)
+            results = db.subscribe(name, after="earliest", timeout=0.01)
             found[name] = [(out.time, ordered(name, out.rows())) for out in results]
         return found
 

@@ -47,7 +47,7 @@ def _fed(inline_rows: int) -> headwater.Database:
 
 
 def _results(db: headwater.Database, name: str) -> list[tuple[object, list[str]]]:
-    found = db.subscribe(name, after="earliest", timeout=0.2)
+    found = db.subscribe(name, after="earliest", timeout=0.01)
     return [(out.time, sorted(map(_rounded, out.rows()))) for out in found]
 
 
@@ -100,11 +100,11 @@ def test_the_cheaper_mode_runs_within_twenty_slides(text: str, best: str, start:
             )
         modes = []
         query.chooser = ModeChooser("auto", start)
-        for second in range(40):
+        for second in range(30):
             db.insert("s", [(second, "a", second), (second, "b", 1)])
             db.advance("s", second)
             db.flush()
             modes.append(query.chooser.mode)
         assert query.error is None
         # Costs are measured: one slide that another process held up may bring a second trial.
-        assert modes[20:].count(best) > 15, (modes, query.chooser.explain())
+        assert modes[20:].count(best) > 7, (modes, query.chooser.explain())
