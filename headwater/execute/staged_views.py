@@ -43,6 +43,7 @@ class StagedViews:
     )
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _staged: dict[str, _Staged] = field(default_factory=dict)  # the newest of each, by incarnation
+    _gone: set[str] = field(default_factory=set)  # incarnations that are not there any more
 
     @contextlib.contextmanager
     def holding(self, view: ContinuousView) -> Iterator[tuple[Relation, int]]:
@@ -54,7 +55,9 @@ class StagedViews:
                 self._put_off(view.incarnation)
                 relation = self.staging.stage(version.rows)
                 staged = _Staged(version, relation, next(self._numbers))
-                self._staged[view.incarnation] = staged
+                staged.newest = view.incarnation not in self._gone
+                if staged.newest:
+                    self._staged[view.incarnation] = staged
             staged.readers += 1
         try:
             yield staged.relation, staged.number
@@ -64,8 +67,9 @@ class StagedViews:
                 self._let_go(staged)
 
     def forget(self, incarnation: str) -> None:
-        """The view is gone."""
+        """The view is gone; whoever reads it still takes what was staged along."""
         with self._lock:
+            self._gone.add(incarnation)
             self._put_off(incarnation)
 
     def _put_off(self, incarnation: str) -> None:

@@ -31,7 +31,7 @@ from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 
 Sampling = OneOf["interval", "rows", "chunks", "realtime"]
-VIEW_MARK = "view "  # before the name of a view among identifiers, none of which has a blank
+VIEW_MARK = "VIEW "  # before the name of a view among identifiers, which are in lower case
 
 
 @dataclass(frozen=True)

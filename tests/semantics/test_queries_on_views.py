@@ -110,3 +110,25 @@ def test_a_column_with_the_name_of_a_view_reads_no_view(db: headwater.Database) 
     assert found is not None
     with found.world.held(found.plan.identifiers) as held:
         assert held.relations == {}
+
+
+def test_a_column_that_is_called_as_a_view_is_marked(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE q (ts INT, `view x` INT) TIMESTAMP BY ts")
+    db.sql(
+        "CREATE CONTINUOUS QUERY marked AS SELECT sum(`view x`) AS n FROM q [INTERVAL '2' SECOND] w "
+        "SAMPLE INTERVAL '2' SECOND"
+    )
+    db.insert("q", [(1, 3), (2, 4)])
+    db.advance("q", 2)
+    db.flush()
+    assert rows(db, "SELECT n FROM marked") == [(7,)]
+
+
+def test_a_view_that_goes_while_it_is_read_leaves_no_file(db: headwater.Database) -> None:
+    view = db._context.engine.find_view("limits")
+    staged = db._context.staged_views
+    assert view is not None
+    staged.forget(view.incarnation)
+    with staged.holding(view) as (relation, _):
+        assert all(Path(path).exists() for path in relation.files)
+    assert not any(Path(path).exists() for path in relation.files)
