@@ -68,9 +68,10 @@ class Following(LoggedQuery):
         return instant(tick)
 
     def attach(self) -> None:
-        """Goes on from the newest result."""
+        """Goes on from the newest result, also after an error."""
         with self._turn:
             self.sink.recover()
+            self.sink.log.recover()
             self._told = None
 
     def drop(self) -> None:

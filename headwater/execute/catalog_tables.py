@@ -12,6 +12,7 @@ from headwater.kernel.functions import PythonFunction
 from headwater.plan.blocks import StateFunction
 from headwater.plan.folds import StreamColumns
 from headwater.sql.type_parser import parse_type
+from headwater.sql.types import name_of
 from headwater.storage.streaming.definition import Definition
 
 
@@ -29,6 +30,11 @@ def stream_columns(definition: Definition) -> StreamColumns:
         d.update_key,
         d.keeps_all,
     )
+
+
+def described(schema: pa.Schema) -> list[list[str]]:
+    """Columns as a definition of the catalog has them."""
+    return [[field.name, name_of(field.type)] for field in schema]
 
 
 def stored_columns(output: Sequence[tuple[str, str]]) -> pa.Schema:

@@ -207,7 +207,7 @@ class Context:
             for name in sorted(self._with_those_of_functions(identifiers)):
                 if name.startswith(VIEW_MARK):
                     key = name.removeprefix(VIEW_MARK)
-                    held = stack.enter_context(self.staged_views.holding(self._view(key)))
+                    held = stack.enter_context(self.staged_views.holding(self.view(key)))
                     relations[key], versions[key] = held
                     continue
                 item = self.find(name)
@@ -218,7 +218,8 @@ class Context:
                     versions[name] = snapshot.version
             yield HeldTables(relations, versions)
 
-    def _view(self, key: str) -> ContinuousView:
+    def view(self, key: str) -> ContinuousView:
+        """The continuous view of that name; an error if it could not start, or is gone."""
         view = self.engine.find_view(key)
         if view is None:
             raise self.dormant.get(key) or BindError(f"there is no view {key}", sqlstate="42P01")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from headwater.engine.hosted import LoggedQuery
-from headwater.errors import BindError
+from headwater.errors import BindError, Error
 from headwater.execute.context import Context
 from headwater.execute.function_bodies import functions_reading
 from headwater.storage.catalog import CatalogObject
@@ -15,10 +15,10 @@ CHANGES = (
 
 def changes_query(name: str) -> str:
     """What the engine calls whoever tells the changes of a view or table; no user's query is called so."""
-    return f"(changes of {name})"
+    return f"(changes/{name})"  # no name has a slash
 
 
-def forget_changes(context: Context, item: CatalogObject, error: BindError | None = None) -> None:
+def forget_changes(context: Context, item: CatalogObject, error: Error | None = None) -> None:
     """Before a view or table goes: its changes are told no more; BindError if a sink takes them.
 
     `error`: what its readers get; None: they end.

@@ -7,9 +7,9 @@ It goes with what it follows.
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Sequence
-from typing import Any
 
 import pyarrow as pa
 
@@ -19,17 +19,23 @@ from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
+from headwater.engine.view import ContinuousView
 from headwater.errors import BindError, Error
+from headwater.execute.catalog_tables import described
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
+from headwater.execute.continuous_plan import MadeView
 from headwater.execute.dependents import CHANGES, changes_query, forget_changes
 from headwater.execute.expansion import expanded, is_plain
 from headwater.execute.query import columns_of_query, run_query
 from headwater.execute.query_results import log_of
 from headwater.execute.streaming_tables import add_stream
+from headwater.execute.system_tables import is_one as is_system_table
 from headwater.execute.tables import fresh_number
 from headwater.execute.zones import WorldInZone
 from headwater.kernel.cancellation import Cancellation
+from headwater.kernel.functions import SqlFunction
+from headwater.plan.calls import moments, varying_calls
 from headwater.settings import MEBIBYTE
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query, make_query
@@ -58,11 +64,8 @@ class ViewRows:
         return self._view.read().rows
 
     @property
-    def _view(self) -> Any:
-        view = self._context.engine.find_view(self._name)
-        if view is None:
-            raise self._context.dormant[self._name.casefold()]
-        return view
+    def _view(self) -> ContinuousView:
+        return self._context.view(self._name.casefold())
 
 
 class SelectedRows:
@@ -71,17 +74,27 @@ class SelectedRows:
     def __init__(self, context: Context, item: CatalogObject) -> None:
         self._context = context
         self._query = make_query(f"SELECT * FROM {quoted(item.name)}")
-        names = _names_read(context, self._query)
-        self.polled = any(context.stream(name) is None for name in names)
+        streams = [context.stream(name) for name in _names_read(context, self._query)]
+        whole = expanded(context, self._query).query
+        windows = bool(whole.windows) or any(r.window for r in whole.table_references)
+        self._goes_by_wall = any(
+            one is not None
+            and one.definition.by_arrival
+            and (windows or one.definition.range_ticks)
+            for one in streams
+        )
+        self.polled = self._goes_by_wall or any(one is None for one in streams)
 
     def state(self) -> object:
         """How far what it reads has come."""
-        context, found = self._context, list[object]()
+        context = self._context
+        found: list[object] = [time.time_ns()] if self._goes_by_wall else []
         for name in _names_read(context, self._query):
             stream, view = context.stream(name), context.engine.find_view(name)
             query, item = context.engine.find_named(name), context.find(name)
             if stream is not None:
-                found.append((name, stream.state.next_sequence, stream.generation))
+                state = stream.state
+                found.append((name, state.next_sequence, state.time.clock, stream.generation))
             elif view is not None:
                 found.append((name, view.incarnation, view.inputs()))
             elif query is not None:
@@ -133,16 +146,27 @@ def logged(context: Context, name: Name | str, text: str | None = None) -> Logge
         if found is None:
             raise context.dormant[item.key]
         return found
-    following = _following(context, item)
+    following = _running(context, item) or _following(context, item)
     following.tell()
+    if following.state == "failed":  # what was wrong is so no more
+        context.engine.resume(following)
     return following
 
 
 def incarnation_of(context: Context, query: LoggedQuery) -> str:
     """What the tokens of a query's results must name beside its number."""
     item = context.catalog.by_number(query.number)
-    assert item is not None
+    if item is None:
+        raise BindError(f"{query.name} has just gone", sqlstate="55000", hint="subscribe again")
     return str(item.definition["incarnation"])
+
+
+def _running(context: Context, item: CatalogObject) -> Following | None:
+    """What tells the changes already; without the lock of statements, which may wait for a sink to end."""
+    running = context.engine.find_named(changes_query(item.name))
+    if isinstance(running, Following) and running.output == _columns(context, item):
+        return running
+    return None
 
 
 def _following(context: Context, item: CatalogObject) -> Following:
@@ -152,10 +176,16 @@ def _following(context: Context, item: CatalogObject) -> Following:
             running = context.engine.find_named(changes_query(item.name))
             if isinstance(running, Following) and running.output == schema:
                 return running
+            if running is None and known.definition["output"] == described(schema):
+                return _start(context, item, known)  # it could not when the database was opened
             forget_changes(context, item)  # its columns are others
         folder = context.table_folder(f"changes of {item.name}", fresh_number(context))
         stored = results.definition(0, item.name, folder.name)
-        saved = {"results": stored.as_json(), "incarnation": uuid.uuid4().hex[:12]}
+        saved = {
+            "results": stored.as_json(),
+            "incarnation": uuid.uuid4().hex[:12],
+            "output": described(schema),
+        }
         return _start(context, item, add_stream(context, CHANGES, item.name, stored, saved))
 
 
@@ -165,8 +195,7 @@ def _columns(context: Context, item: CatalogObject) -> pa.Schema:
     if item.kind == "view" and not is_plain(item):
         if view is None:
             raise context.dormant[item.key]
-        text = view.plan.upper if view.specs else view.plan.whole
-        if text is not None and text.reads_instant:
+        if goes_by_time(view):
             raise BindError(
                 f"view {item.name} depends on the time of each read, so it has no changes to tell",
                 sqlstate="42P20",
@@ -175,6 +204,7 @@ def _columns(context: Context, item: CatalogObject) -> pa.Schema:
         schema = view.evaluation.output.schema
     else:
         query = make_query(f"SELECT * FROM {quoted(item.name)}")
+        _check_told(context, item, query)
         schema = columns_of_query(Running(context, query.text, Cancellation()), query)
     taken = [name for name in schema.names if name in ("_t", "_op")]
     if taken:
@@ -186,11 +216,40 @@ def _columns(context: Context, item: CatalogObject) -> pa.Schema:
     return schema.append(pa.field("_t", TIMESTAMP))
 
 
+def goes_by_time(view: ContinuousView | MadeView) -> bool:
+    """Whether a continuous view has other rows at another time."""
+    text = view.plan.upper if view.specs else view.plan.whole
+    return text is not None and text.reads_instant
+
+
+def _check_told(context: Context, item: CatalogObject, query: Query) -> None:
+    """BindError if a relation may become another without a change of a table that it reads."""
+    whole = expanded(context, query, functions="all").query
+    functions = context.functions_in(whole.identifiers)
+    texts = [whole.text, *(f.definition for f in functions if isinstance(f, SqlFunction))]
+    names = _names_read(context, query)
+    views = [view for name in names if (view := context.engine.find_view(name)) is not None]
+    system = [name for name in names if is_system_table(name)]
+    if any(varying_calls(t) or moments(t) for t in texts) or any(map(goes_by_time, views)):
+        what = "depends on the time of each read, or on chance"
+    elif system:
+        what = f"reads {system[0]}, of whose changes nobody tells"
+    else:
+        return
+    raise BindError(
+        f"view {item.name} {what}, so it has no changes to tell",
+        sqlstate="42P20",
+        hint="leave that out, or ask it again with SELECT",
+    )
+
+
 def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Following:
-    settings = context.settings
+    settings, schema = context.settings, _columns(context, item)
+    if changes.definition["output"] != described(schema):
+        raise columns_changed(item.name)
     log = ResultLog(
         context.streams.find(changes.id),
-        _columns(context, item),
+        schema,
         keep=lambda: settings.integer("results_kept"),
         keep_bytes=lambda: settings.integer("results_mb") * MEBIBYTE,
     )
@@ -252,10 +311,16 @@ def restart_following(context: Context, item: CatalogObject) -> None:
     changes = context.catalog.find(item.name, CHANGES)
     if changes is not None:
         query = context.engine.find_named(changes_query(item.name))
-        if isinstance(query, Following) and query.output == _columns(context, item):
+        try:
+            same = isinstance(query, Following) and query.output == _columns(context, item)
+        except Error as error:
+            forget_changes(context, item, error)
+            return
+        if same and isinstance(query, Following):
             context.engine.remove(query.name)
             query.tables, query.source = _streams(context, item), _rows_of(context, item)
             query.attach()
+            query.state, query.error = "running", None
             context.engine.add(query)
         else:
             forget_changes(context, item, columns_changed(item.name))

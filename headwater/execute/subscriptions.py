@@ -7,6 +7,7 @@ from functools import partial
 
 import pyarrow as pa
 
+from headwater.engine.following import Following
 from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
@@ -57,7 +58,9 @@ def subscribe(
     if isinstance(target, str):
         named = logged(context, target)
         incarnation = incarnation_of(context, named)
-        return open_subscription(named, incarnation, emit, after, timeout, None, conflate_by)
+        found = open_subscription(named, incarnation, emit, after, timeout, None, conflate_by)
+        _tell_again(named, found)
+        return found
     query = _passing(context, target)
     context.engine.add(query)
     gone = remove_later(context, query.name, partial(release_streams, context))
@@ -66,6 +69,16 @@ def subscribe(
     except BaseException:
         gone()
         raise
+
+
+def _tell_again(query: LoggedQuery, reader: Subscription) -> None:
+    """What came before the reader was one is told too: a view that nobody reads is not looked at."""
+    if isinstance(query, Following):
+        try:
+            query.tell()
+        except BaseException:
+            reader.close()
+            raise
 
 
 def _passing(context: Context, target: Query) -> LoggedQuery:

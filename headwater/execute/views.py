@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.view import STRATEGIES, ContinuousView
 from headwater.errors import BindError, Error, SettingError
+from headwater.execute.catalog_tables import described
 from headwater.execute.context import Context, Running, unknown_view
 from headwater.execute.continuous import refuse_twice, release_streams
 from headwater.execute.continuous_plan import MadeView
@@ -23,12 +24,21 @@ from headwater.execute.dependents import (
     forget_changes,
     way_to_drop,
 )
-from headwater.execute.expansion import Replaced, Views, expanded, expanding, named_text, stores_all
-from headwater.execute.following import restart_following
+from headwater.execute.expansion import (
+    Replaced,
+    Views,
+    expanded,
+    expanding,
+    is_plain,
+    named_text,
+    stores_all,
+)
+from headwater.execute.following import goes_by_time, restart_following
 from headwater.execute.kept_views import made_again, new_view, starts_of
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import verify
 from headwater.execute.view_static import forget_static, pin_static
+from headwater.execute.zones import stored_zone
 from headwater.plan.blocks import unknown_table
 from headwater.plan.planner import ViewTimes
 from headwater.plan.view_rules import TIME
@@ -40,7 +50,6 @@ from headwater.sql.statements.drop import Drop
 from headwater.sql.statements.query import Query, make_query
 from headwater.sql.statements.verify import VerifyView
 from headwater.sql.text import Name
-from headwater.sql.types import name_of
 from headwater.storage.catalog import CatalogObject
 
 OPTIONS = ("maintenance", "volatile")
@@ -57,6 +66,12 @@ def create_view(running: Running, statement: CreateView) -> Result:
         if old is None or old.kind != "view" or not statement.or_replace:
             context.catalog.check_free("view", statement.name)
             old = None
+        elif old.definition.get("materialized"):
+            raise BindError(
+                f"{old.name} is a materialized view, and cannot become another view",
+                sqlstate="42809",
+                hint=f"{way_to_drop(old)} first",
+            )
         options = _options(statement)
         made = planned_view(context, statement, None if old is None else old.key)
         with contextlib.ExitStack() as stack:
@@ -67,8 +82,8 @@ def create_view(running: Running, statement: CreateView) -> Result:
                 definition = _continuous(context, statement, options, made, stack)
             swapped = [ViewSwap(statement.name, definition, made, old)]
             if old is not None:
-                _check_followed(context, old, swapped[0])
                 swapped += _remade(context, old, statement, stack)
+                _check_followed(context, old, swapped)
             _swap_in(context, swapped)
     return Result("CREATE VIEW", notice=notice)
 
@@ -221,7 +236,7 @@ def _read_by(context: Context, written: Query, made: MadeView) -> dict[str, Any]
         "reads": sorted({table.definition.id for table in made.tables}),
         "tables": sorted(context.names_read(written) | context.names_read(made.query)),
         "types": made.analyser.known,
-        "output": [[field.name, name_of(field.type)] for field in made.output.schema],
+        "output": described(made.output.schema),
     }
 
 
@@ -260,13 +275,10 @@ def _remade(
 ) -> list[ViewSwap]:
     """The continuous views that read a view which gets another query, over that query."""
     text = named_text(old.name, statement.query.text, _names(statement))
-    replaced, keys = Replaced(old.key, text), {old.key}
+    replaced = Replaced(old.key, text)
     found: list[ViewSwap] = []
-    for item in sorted(context.catalog.all("view"), key=lambda each: each.id):
+    for item in _readers(context, old):
         saved = item.definition
-        if item.key == old.key or not keys.intersection(saved["tables"]):
-            continue
-        keys.add(item.key)
         if saved["continuous"]:
             made = _over_another(context, item, replaced)
             written = make_query(saved.get("written", saved["text"]))
@@ -276,20 +288,46 @@ def _remade(
     return found
 
 
-def _check_followed(context: Context, old: CatalogObject, swap: ViewSwap) -> None:
-    """BindError if a sink or query reads a view whose columns become others."""
-    view = context.engine.find_view(old.name)
+def _readers(context: Context, old: CatalogObject) -> list[CatalogObject]:
+    """The views that read a view, themselves or through others, which may be younger than they are."""
+    views, found = context.catalog.all("view"), {old.key: old}
+    while more := [
+        item
+        for item in views
+        if item.key not in found and found.keys() & set(item.definition["tables"])
+    ]:
+        found |= {item.key: item for item in more}
+    return sorted((i for i in found.values() if i.key != old.key), key=lambda each: each.id)
+
+
+def _check_followed(context: Context, old: CatalogObject, swaps: Sequence[ViewSwap]) -> None:
+    """BindError if a sink or query reads a view whose columns become others, or a sink one of no changes."""
+    others = [swap.old for swap in swaps if swap.old is not None and _is_other(context, swap)]
+    for item in others:
+        check_no_sinks(context, item.name)
+        check_no_queries(context, item)
+    for swap in swaps:
+        if swap.made is not None and goes_by_time(swap.made):
+            check_no_sinks(context, str(swap.name))
+    for item in _readers(context, old) if others else ():
+        if is_plain(item):
+            check_no_sinks(context, item.name)
+
+
+def _is_other(context: Context, swap: ViewSwap) -> bool:
+    """Whether a view gets other columns, or is a plain one before or after."""
+    view = context.engine.find_view(str(swap.name))
     now = None if swap.made is None else swap.made.output.schema
-    if view is None or view.evaluation.output.schema != now:
-        check_no_sinks(context, old.name)
-        check_no_queries(context, old)
+    return view is None or view.evaluation.output.schema != now
 
 
 def _over_another(context: Context, item: CatalogObject, replaced: Replaced) -> MadeView:
     """A view that reads one which gets another query; BindError if it cannot follow."""
-    saved = item.definition
+    saved, zone = item.definition, stored_zone(item.definition)
     reason = "rows that it has counted are not stored any more"
-    if stores_all(context, item):
+    if zone != context.time_zone:
+        reason = f"it was made in time zone {zone}, and {context.time_zone} is set"
+    elif stores_all(context, item):
         written = make_query(saved.get("written", saved["text"]))
         try:
             whole = expanded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 import pytest
 
 import headwater
+from headwater.execute import subscriptions
+from headwater.sinks import runner
 from tests.harness.patience import PATIENCE_S, until
 
 Connect = Callable[..., headwater.Database]
@@ -232,6 +235,140 @@ def test_a_sink_takes_the_changes_of_a_view(
     again = connect(folder)
     again.insert("s", [(5, 2, 1)])
     until(lambda: _written(out) == {("1", "15"): 1, ("2", "22"): 1})
+
+
+def test_what_comes_before_a_reader_is_one_is_told(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A view that nobody reads is not looked at: a row that came just then waited for the next one."""
+    opened = subscriptions.open_subscription
+
+    def later(*arguments: Any) -> Any:
+        db.insert("s", [(3, 1, 5)])
+        db.flush()
+        return opened(*arguments)
+
+    monkeypatch.setattr(subscriptions, "open_subscription", later)
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 1, 10), ("+", 2, 20)])
+        assert told(next(reader).rows()) == Counter([("-", 1, 10), ("+", 1, 15)])
+
+
+def test_changes_are_told_again_once_an_error_is_over(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW rest AS SELECT 10 % k AS r FROM s")
+    with db.subscribe("rest", timeout=PATIENCE_S) as reader:
+        next(reader)
+        db.insert("s", [(3, 0, 1)])
+        with pytest.raises(headwater.Error, match="zero"):
+            next(reader)
+    with pytest.raises(headwater.Error, match="zero"):
+        db.subscribe("rest")
+    db.sql("DELETE FROM s WHERE k = 0")
+    with db.subscribe("rest", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 0), ("+", 0)])
+        db.insert("s", [(4, 3, 1)])
+        assert told(next(reader).rows()) == Counter([("+", 1)])
+
+
+def test_a_table_with_other_columns_is_followed_anew_after_a_restart(
+    db: headwater.Database, folder: Path, connect: Connect
+) -> None:
+    with db.subscribe("t", timeout=PATIENCE_S) as reader:
+        next(reader)
+    db.sql("ALTER TABLE t ADD COLUMNS (d INT)")
+    db.close()
+    again = connect(folder)
+    with again.subscribe("t", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 1, "one", None)])
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT k, current_timestamp() AS n FROM t", "depends on the time"),
+        ("SELECT k, rand() AS n FROM t", "or on chance"),
+        ("SELECT k, CAST('now' AS TIMESTAMP) AS n FROM t", "depends on the time"),
+        ("SELECT * FROM by_time WHERE k > 0 LIMIT 1", "depends on the time"),
+        ("SELECT name FROM headwater.tables", "reads headwater.tables"),
+    ],
+)
+def test_plain_views_that_change_by_themselves_are_refused(
+    db: headwater.Database, query: str, why: str
+) -> None:
+    db.sql(
+        "CREATE VIEW by_time FROM NOW AS SELECT k, date_format(now(), 'd') AS d FROM s GROUP BY k"
+    )
+    db.sql(f"CREATE VIEW v AS {query}")
+    with pytest.raises(headwater.Error, match=why):
+        db.subscribe("v")
+
+
+def test_rows_that_time_takes_away_are_told(db: headwater.Database) -> None:
+    """RANGE hides rows by the wall clock where it stamps them."""
+    db.sql("CREATE STREAMING TABLE a (k INT) RANGE INTERVAL '1' SECOND")
+    with db.subscribe("a", timeout=PATIENCE_S) as reader:
+        assert next(reader).rows() == []
+        db.insert("a", [(1,)])
+        changes = [row[-1] for out in (next(reader), next(reader)) for row in out.rows()]
+        assert changes == ["+", "-"]
+
+
+def test_an_advance_is_a_change_of_what_goes_by_the_clock(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW recent AS SELECT k FROM s [INTERVAL '2' SECOND]")
+    with db.subscribe("recent", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", 1), ("+", 2)])
+        db.advance("s", 9)
+        assert told(next(reader).rows()) == Counter([("-", 1), ("-", 2)])
+
+
+def test_a_view_that_cannot_be_followed_any_more_ends_its_readers(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW above AS SELECT k, n FROM sums")
+    with (
+        db.subscribe("sums", timeout=PATIENCE_S) as reader,
+        db.subscribe("above", timeout=PATIENCE_S) as other,
+    ):
+        next(reader)
+        next(other)
+        db.sql("CREATE OR REPLACE VIEW sums AS SELECT k, x + 1 AS n, now() AS d FROM s")
+        with pytest.raises(headwater.Error, match="depends on the time"):
+            next(reader)
+    assert sorted(row[:2] for row in db.sql("SELECT * FROM sums").rows()) == [(1, 11), (2, 21)]
+
+
+def test_a_sink_above_a_view_that_gets_other_columns(
+    db: headwater.Database, tmp_path: Path
+) -> None:
+    """The statement is refused as a whole: nothing has become another view."""
+    db.sql("CREATE VIEW above AS SELECT * FROM sums")
+    db.sql("CREATE VIEW top AS SELECT * FROM above")
+    for name in ("above", "top"):
+        db.sql(f"CREATE SINK k FROM {name} INTO 'csv:{tmp_path / name}'")
+        with pytest.raises(headwater.Error, match=f"{name} is read by sink k"):
+            db.sql(
+                "CREATE OR REPLACE VIEW sums AS SELECT k, sum(x) AS n, 1 AS one FROM s GROUP BY k"
+            )
+        db.sql("DROP SINK k")
+        for view in ("sums", "above", "top"):
+            assert sorted(db.sql(f"SELECT * FROM {view}").rows()) == [(1, 10), (2, 20)]
+
+
+def test_a_sink_is_dropped_at_once(
+    db: headwater.Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The statement that waits for its thread to end holds the lock of statements."""
+    monkeypatch.setattr(runner, "STOP_PATIENCE_S", PATIENCE_S)
+    db.sql(f"CREATE SINK k FROM sums INTO 'csv:{tmp_path / 'out'}'")
+    began = time.monotonic()
+    db.sql("DROP SINK k")
+    assert time.monotonic() - began < PATIENCE_S / 2
+
+
+def test_a_view_with_the_engines_name_for_changes(db: headwater.Database) -> None:
+    name = "(changes of sums)"
+    db.sql(f"CREATE VIEW `{name}` AS SELECT k FROM s")
+    with db.subscribe("sums", timeout=PATIENCE_S) as reader:
+        next(reader)
+        assert sorted(db.sql(f"SELECT * FROM `{name}`").rows()) == [(1,), (2,)]
 
 
 def _written(folder: Path) -> dict[tuple[str, ...], int]:

@@ -102,6 +102,32 @@ def test_a_view_on_a_plain_view_follows_it(db: headwater.Database) -> None:
     assert rows(db, "SELECT * FROM mixed") == [(1, "ONE"), (3, "ONE")]
 
 
+def test_a_view_follows_through_one_that_is_younger(db: headwater.Database) -> None:
+    db.sql("CREATE VIEW younger AS SELECT k, n * 2 AS n FROM sums")
+    db.sql("CREATE OR REPLACE VIEW largest AS SELECT max(n) AS n FROM younger")
+    assert rows(db, "SELECT * FROM largest") == [(10,)]
+    db.sql("CREATE OR REPLACE VIEW big AS SELECT k, x * 10 AS x FROM s")
+    assert rows(db, "SELECT * FROM largest") == [(100,)]
+
+
+def test_a_view_of_another_time_zone_does_not_follow(db: headwater.Database) -> None:
+    """Its texts would mean one thing now, and another after a restart."""
+    db.sql("SET time_zone = 'Asia/Tokyo'")
+    with pytest.raises(headwater.Error, match="made in time zone UTC, and Asia/Tokyo is set"):
+        db.sql("CREATE OR REPLACE VIEW big AS SELECT k, x * 10 AS x FROM s")
+    assert rows(db, "SELECT * FROM largest") == [(5,)]
+    db.sql("SET time_zone = 'UTC'")
+    db.sql("CREATE OR REPLACE VIEW big AS SELECT k, x * 10 AS x FROM s")
+    assert rows(db, "SELECT * FROM largest") == [(50,)]
+
+
+def test_a_materialized_view_does_not_become_another(db: headwater.Database) -> None:
+    db.sql("CREATE MATERIALIZED VIEW m AS SELECT c, count(*) AS n FROM t GROUP BY c")
+    with pytest.raises(headwater.Error, match="m is a materialized view"):
+        db.sql("CREATE OR REPLACE VIEW m AS SELECT c FROM t")
+    db.sql("DROP MATERIALIZED VIEW m")
+
+
 def test_nothing_changes_if_a_view_above_cannot_follow(db: headwater.Database) -> None:
     with pytest.raises(headwater.Error, match="sums reads it, and cannot follow") as error:
         db.sql("CREATE OR REPLACE VIEW big AS SELECT k FROM s")
