@@ -289,8 +289,8 @@ def _function_edits(
         edits.append(Stand.of(call.span, instant()))
         volatile.append(call.span)
     integers = bool(leaves) and pa.types.is_integer(leaves[0].columns.time_type)
-    integers = integers and view is None
-    for stand in time_edits(query.text, integers):
+    by_spark = integers and view in ("refused", "at insert")  # a view's times are timestamps
+    for stand in time_edits(query.text, integers and view is None, by_spark):
         edits.append(stand)
         if view != "at insert":
             volatile.append(stand.span)

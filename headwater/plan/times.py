@@ -39,14 +39,17 @@ def refuse_chance(query: Query, statement: str) -> None:
         )
 
 
-def time_edits(text: str, integers: bool = False) -> list[Stand]:
-    """What stands for functions of time; `integers`: instants are seconds since 1970."""
+def time_edits(text: str, integers: bool = False, by_spark: bool = False) -> list[Stand]:
+    """What stands for functions of time; `integers`: instants are seconds since 1970.
+
+    `by_spark`: they are timestamps, where what is computed in line takes them for whole numbers.
+    """
     calls = [call for call in varying_calls(text) if call.name in TIME_FUNCTIONS]
-    return [Stand.of(call.span, _moment(call.name, integers)) for call in calls]
+    return [Stand.of(call.span, _moment(call.name, integers, by_spark)) for call in calls]
 
 
-def _moment(name: str, integers: bool) -> Piece:
-    now = instant()
+def _moment(name: str, integers: bool, by_spark: bool) -> Piece:
+    now = Piece(instant().text, None) if by_spark else instant()
     if integers:
         now = Piece(spark_text("timestamp_seconds(", now.text, ")"), None)
     if name in ("CURRENT_DATE", "CURDATE"):

@@ -6,6 +6,7 @@ Every view equals DuckDB over the same rows, and where its parts are of the shap
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import duckdb
@@ -175,3 +176,23 @@ def test_part_of_an_equality(
         query = f"SELECT name, (SELECT sum(v) FROM s WHERE {condition}) AS own FROM people"
         with pytest.raises(headwater.Error, match="R2"):
             db.sql(f"CREATE VIEW v AS {query}")
+
+
+@pytest.mark.parametrize(
+    ("options", "query"),
+    [
+        ("", "SELECT k, now() AS d FROM whole GROUP BY k"),
+        ("", "SELECT k, current_timestamp() AS d, count(*) AS n FROM whole GROUP BY k"),
+        ("WITH (volatile = 'at insert')", "SELECT k, max(now()) AS d FROM whole GROUP BY k"),
+    ],
+)
+def test_times_of_a_view_on_a_table_of_whole_numbers(
+    db: headwater.Database, options: str, query: str
+) -> None:
+    """They are timestamps, whatever the table counts its time in."""
+    before = datetime.now(UTC)
+    db.sql("CREATE STREAMING TABLE whole (ts INT, k INT) TIMESTAMP BY ts")
+    db.insert("whole", [(1, 1)])
+    db.sql(f"CREATE VIEW timed {options} AS {query}")
+    [row] = db.sql("SELECT * FROM timed").rows()
+    assert before <= row[1] <= datetime.now(UTC)
