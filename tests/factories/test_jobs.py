@@ -49,7 +49,9 @@ class Door:
             ready=True,
             is_local=True,
         )
-        settings = SimpleNamespace(explicit=(), number=lambda _name: self.timeout_s)
+        settings = SimpleNamespace(
+            explicit=(), number=lambda _name: self.timeout_s, integer=lambda _name: 1
+        )
         context: Any = SimpleNamespace(
             kernel=kernel,
             settings=settings,
