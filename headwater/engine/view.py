@@ -43,6 +43,7 @@ class ViewCut(IntEnum):
     RESULT = 3  # the result is made as they come
 
 
+FEW_ROWS = 10_000  # of a view that is read whole also for one of them
 STRATEGIES = {
     "split": ViewCut.GROUPS,
     "eager": ViewCut.RESULT,
@@ -256,7 +257,13 @@ class ContinuousView(Hosted):
         return tuple(names[place] for place in places)
 
     def find(self, keys: pa.Table) -> pa.Table | None:
-        """The rows of one key, every acknowledged insert in them; None if it has to be read whole."""
+        """The rows of one key, every acknowledged insert in them; None if the view is to be read whole.
+
+        One of few rows is: what was read serves the next readers, too.
+        """
+        known = self.versions.last
+        if known is not None and known.rows.num_rows <= FEW_ROWS:
+            return None
         while True:
             elsewhere = self.elsewhere
             if elsewhere is None:
@@ -271,7 +278,7 @@ class ContinuousView(Hosted):
                 elsewhere.wait_gone()
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
-        if self.cut is ViewCut.STORED:
+        if self.cut is ViewCut.STORED or self.pipelines[0].groups <= FEW_ROWS:
             return None
         self.catch_up()
         columns = [column.combine_chunks() for column in keys.columns]

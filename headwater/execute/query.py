@@ -49,7 +49,6 @@ from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.read import ScanCounts, Selection, StreamSnapshot, Wanted
 from headwater.storage.streaming.table import StreamingTable
 
-FEW_ROWS = 10_000  # of a view that has not changed: they are looked through
 MOST_VALUES = 16  # of parameters, whose scans are kept with one statement
 
 
@@ -79,8 +78,7 @@ def run_query(running: Running, query: Query) -> Result:
 
 def _found_by_key(context: Context, query: Query, view: ContinuousView) -> pa.Table | None:
     """The rows of a view that a query asks for by its key, without the others; None: read them all."""
-    at_hand = view.unchanged()
-    if view.key is None or (at_hand is not None and at_hand.rows.num_rows <= FEW_ROWS):
+    if view.key is None:
         return None
     schema = view.evaluation.output.schema
     wanted = equalities(query.tree, schema, context.terms())

@@ -17,7 +17,7 @@ from headwater.errors import StorageError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.kernel.relation import HeldTables, Relation
-from headwater.storage.disk import sync_file, sync_folder
+from headwater.storage.disk import storage_error, sync_file, sync_folder
 from headwater.storage.footer import check_footers, with_sum
 from headwater.storage.modes import make_folder, make_private
 
@@ -76,9 +76,13 @@ def _relation(name: str, path: Path) -> Relation:
         check_footers([str(path)])
         return Relation(pq.read_schema(path), (str(path),))
     except (OSError, pa.ArrowException, StorageError) as error:
+        cause = error.__cause__ if isinstance(error, StorageError) else error
+        gone = isinstance(cause, FileNotFoundError)
+        if isinstance(cause, OSError) and cause.errno and not gone:
+            raise storage_error("read", str(path), cause) from cause
         detail = error.detail if isinstance(error, StorageError) else str(error)
         raise StorageError(
-            f"the file {path} is damaged",
+            f"the file {path} is {'missing' if gone else 'damaged'}",
             sqlstate="XX001",
             detail=f"it holds table {name} as the view has it: {detail}",
             hint="restore the file from a copy, or DROP VIEW and create the view again",

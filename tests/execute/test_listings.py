@@ -80,7 +80,7 @@ def test_a_view_that_cannot_start_hides_no_other(
     assert db.sql("SELECT * FROM good").rows() == [(1, 1)]
     found = dict(db.sql("SELECT name, state FROM headwater.views").rows())
     assert found == {"good": "running", "bad": "failed"}
-    with pytest.raises(headwater.Error, match="cannot be started"):
+    with pytest.raises(headwater.Error, match="is missing"):
         db.sql("SELECT * FROM bad")
     db.sql("DROP VIEW bad")
 
