@@ -20,7 +20,7 @@ demo: $(VENV)/installed ## see Headwater at work
 quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a minute)
 	$(BIN)/pytest -q -m "not large" --quick -n 2
 
-test: $(VENV)/classes ## run the tests (under ten minutes on two cores)
+test: $(VENV)/classes ## run the tests (a quarter of an hour on two cores)
 	$(WITH_CLASSES) $(PYTEST)
 
 test-hosted: $(VENV)/classes ## the same with every query in a factory (TESTS=path for some)
