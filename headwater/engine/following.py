@@ -51,7 +51,6 @@ class Following(LoggedQuery):
         super().__post_init__()
         self._turn = threading.Lock()
         self._told: object = None  # the state that the last result was made of
-        self._fired = 0
 
     @property
     def output(self) -> pa.Schema:
@@ -89,18 +88,9 @@ class Following(LoggedQuery):
         self.wall_due = time.time_ns() // 1000 + LOOK_US if self.source.polled else None
         return bool(self.sink.log.readers) and self.source.state() != self._told
 
-    def due_until(self) -> float:
-        """A firing tells all that was there when it began."""
-        return self._fired + 1
-
-    @property
-    def answered_until(self) -> float:
-        """How often it has fired."""
-        return self._fired
-
     def fire(self) -> int:
         """Tells what has changed."""
-        self._fired += 1
+        self.fired += 1
         return self.tell()
 
     def tell(self) -> int:

@@ -46,6 +46,7 @@ class Hosted(ABC):
     elsewhere: Elsewhere | None = None  # the host that answers it instead of this one
     wall_due: int | None = None  # when the wall clock brings something to do, in µs
     results: int = 0
+    fired: int = 0  # how often, where a firing does all there is to do
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
 
@@ -96,14 +97,17 @@ class Hosted(ABC):
         """The table that its results go to, where others may read them."""
         return None
 
-    @abstractmethod
     def due_until(self) -> float:
-        """After a pull: what `answered_until` reaches once all that is due now is answered."""
+        """After a pull: what `answered_until` reaches once all that is due now is answered.
+
+        Of one whose firing does all that was there when it began: the next firing.
+        """
+        return self.fired + 1
 
     @property
-    @abstractmethod
     def answered_until(self) -> float:
         """How far it has answered; it never goes back but with its place."""
+        return self.fired
 
     @property
     def all_counters(self) -> Sequence[Counters]:

@@ -77,7 +77,6 @@ class ContinuousView(Hosted):
         super().__post_init__()
         self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
         self.on_well: Callable[[], None] = lambda: None  # it was read after an error
-        self._fired = 0
         self._reading = threading.Lock()  # one makes a version, the others wait for it
 
     # What the engine asks
@@ -135,18 +134,9 @@ class ContinuousView(Hosted):
         behind = any(part.is_behind or part.changed for part in self._parts)
         return behind and self.cut >= ViewCut.GROUPS
 
-    def due_until(self) -> float:
-        """A firing folds all that was there when it began."""
-        return self._fired + 1
-
-    @property
-    def answered_until(self) -> float:
-        """How often it has fired."""
-        return self._fired
-
     def fire(self) -> int:
         """Folds what came; an eager view makes its result too."""
-        self._fired += 1
+        self.fired += 1
         if self.kept is not None:
             self._go_through(self.kept)
         for pipeline in self.pipelines:

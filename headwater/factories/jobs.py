@@ -230,10 +230,8 @@ class FactoryJobs:
         context = self._context
         if connection.family != socket.AF_UNIX:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        threads = context.settings.integer(
-            "engine_threads"
-        )  # each may ask for a view, that for tables
-        line = Line(connection, seat.name, LINE_WORKERS + threads, self.on_change)
+        asking = context.settings.integer("engine_threads")  # for views, which may ask for tables
+        line = Line(connection, seat.name, LINE_WORKERS + asking, self.on_change)
         lsn = context.streams.durable_lsn
         seat.prepare(line, TaskProcess(peer_of(connection, hello.head["pid"])), lsn)
         seat.came = seat.incarnation

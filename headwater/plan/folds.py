@@ -216,6 +216,9 @@ class FoldPlan:
         finish = self.finish
         if self.kind != "aggregate" or finish is None or finish.limit is not None or not self.keys:
             return None
+        return self._shown_keys(finish)
+
+    def _shown_keys(self, finish: Finish) -> tuple[int, ...] | None:
         shown = {output.piece: place for place, output in enumerate(finish.outputs)}
         places = [shown.get(column(f"_k{number}")) for number in range(len(self.keys))]
         return None if None in places else tuple(place for place in places if place is not None)
@@ -232,10 +235,9 @@ class FoldPlan:
             found.add(frozenset())
         if finish.distinct:
             found.add(frozenset(range(len(finish.outputs))))
-        shown = {output.piece: place for place, output in enumerate(finish.outputs)}
-        keys = [shown.get(column(f"_k{number}")) for number in range(len(self.keys))]
-        if keys and None not in keys:
-            found.add(frozenset(place for place in keys if place is not None))
+        keys = self._shown_keys(finish)
+        if keys:
+            found.add(frozenset(keys))
         return frozenset(found)
 
     @property

@@ -17,6 +17,7 @@ from headwater.expression.nodes import Bound
 
 Columns = tuple[tuple[str, pa.DataType], ...]
 JoinKind = OneOf["inner", "left", "right", "full", "semi", "anti"]
+Frame = OneOf["partition", "running", "rows", "range"]  # the last by the order's values
 Ties = OneOf["row_number", "rank", "dense_rank"]
 
 
@@ -39,17 +40,10 @@ class ScanNode:
     changes: bool
 
 
-@dataclass(frozen=True)
-class FilterNode:
-    """The rows for which a condition is true."""
+class OfEachRow:
+    """A node that makes something of each row below by itself, so it takes back what is taken back there."""
 
     below: Node
-    condition: Bound
-
-    @property
-    def columns(self) -> Columns:
-        """Those below."""
-        return self.below.columns
 
     @property
     def changes(self) -> bool:
@@ -57,8 +51,25 @@ class FilterNode:
         return self.below.changes
 
 
+class OfSameRows(OfEachRow):
+    """One that gives some of the rows below, as they are."""
+
+    @property
+    def columns(self) -> Columns:
+        """Those below."""
+        return self.below.columns
+
+
 @dataclass(frozen=True)
-class ProjectNode:
+class FilterNode(OfSameRows):
+    """The rows for which a condition is true."""
+
+    below: Node
+    condition: Bound
+
+
+@dataclass(frozen=True)
+class ProjectNode(OfEachRow):
     """Each row's expressions."""
 
     below: Node
@@ -68,11 +79,6 @@ class ProjectNode:
     def columns(self) -> Columns:
         """One for each expression."""
         return tuple((name, bound.type) for name, bound in self.outputs)
-
-    @property
-    def changes(self) -> bool:
-        """As below."""
-        return self.below.changes
 
 
 @dataclass(frozen=True)
@@ -131,20 +137,10 @@ class GroupNode:
 
 
 @dataclass(frozen=True)
-class DistinctNode:
+class DistinctNode(OfSameRows):
     """Each different row once."""
 
     below: Node
-
-    @property
-    def columns(self) -> Columns:
-        """Those below."""
-        return self.below.columns
-
-    @property
-    def changes(self) -> bool:
-        """As below."""
-        return self.below.changes
 
 
 @dataclass(frozen=True)
@@ -214,9 +210,7 @@ class OverCall:
     name: str
     type: pa.DataType
     number: int = 1  # of lag and lead
-    frame: OneOf["partition", "running", "rows", "range"] = (
-        "running"  # by rows, or by the order's values
-    )
+    frame: Frame = "running"
     rows: tuple[int | None, int | None] = (None, 0)
 
 
@@ -238,7 +232,7 @@ class OverNode:
 
 
 @dataclass(frozen=True)
-class ExplodeNode:
+class ExplodeNode(OfEachRow):
     """One row for each element of a list or map column, with the element in columns of its own."""
 
     below: Node
@@ -252,14 +246,9 @@ class ExplodeNode:
         """Those below, then those of the element."""
         return (*self.below.columns, *self.outputs)
 
-    @property
-    def changes(self) -> bool:
-        """As below."""
-        return self.below.changes
-
 
 @dataclass(frozen=True)
-class TimeWindowsNode:
+class TimeWindowsNode(OfEachRow):
     """Each row once for each window of time that it lies in, with the window's start and end."""
 
     below: Node
@@ -272,11 +261,6 @@ class TimeWindowsNode:
     def columns(self) -> Columns:
         """Those below, then start and end."""
         return (*self.below.columns, *_bounds(self))
-
-    @property
-    def changes(self) -> bool:
-        """As below."""
-        return self.below.changes
 
 
 @dataclass(frozen=True)

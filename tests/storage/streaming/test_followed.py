@@ -102,11 +102,12 @@ def since(table: SeenTable, sequence: int) -> tuple[object, ...]:
 
 def delete_some(table: StreamingTable, choose: random.Random) -> None:
     """As DELETE does: some blocks are replaced by what is left of their rows."""
-    table.seal()
-    blocks = choose.sample(table.blocks, min(len(table.blocks), 2))
-    if blocks:
-        table.replace(blocks, None)
-        table.rows_changed()
+    with table.upkeep:  # the keeper may join or expire the same blocks
+        table.seal()
+        blocks = choose.sample(table.blocks, min(len(table.blocks), 2))
+        if blocks:
+            table.replace(blocks, None)
+            table.rows_changed()
 
 
 def steps(
