@@ -1,6 +1,6 @@
 """Every setting, with its default, bounds and meaning, in one table.
 
-A setting comes from, in rising order: its default, the environment (`HEADWATER_INLINE_ROWS`),
+A setting comes from, in rising order: its default, the environment (`HEADWATER_RECENT_MB`),
 `connect(settings={…})` or a command-line flag, and `SET name = value`. Names that start with
 `spark.` go to Spark as they are. `docs/reference/settings.md` is checked against this table.
 """
@@ -205,9 +205,16 @@ TABLE: tuple[Setting, ...] = (
         "no operators: every part of a continuous query or view is a Spark SQL job; for doubt and tests",
     ),
     Setting(
+        "rows_at_once",
+        1_000_000,
+        "rows that operators take in one go; larger windows that are evaluated again, and larger merges of"
+        " spilled groups, are Spark jobs over files",
+        minimum=1,
+    ),
+    Setting(
         "inline_rows",
         1_000_000,
-        "largest chunk that operators fold, larger ones are a Spark SQL job; 0 is spark_sql_only",
+        "of release 0.1, still accepted: 0 is spark_sql_only, any other value means nothing",
         minimum=0,
     ),
     Setting(
@@ -379,9 +386,14 @@ class Settings:
         return float(self[name])
 
     @property
-    def inline_rows(self) -> int:
-        """The largest chunk that operators fold; 0: everything is a Spark SQL job."""
-        return 0 if self.flag("spark_sql_only") else self.integer("inline_rows")
+    def operators(self) -> bool:
+        """Whether operators do what they can; if not, everything is a Spark SQL job."""
+        return not self.flag("spark_sql_only") and self.integer("inline_rows") > 0
+
+    @property
+    def rows_at_once(self) -> int:
+        """The rows that operators take in one go; none if everything is a Spark SQL job."""
+        return self.integer("rows_at_once") if self.operators else 0
 
     def flag(self, name: str) -> bool:
         """A true-or-false setting."""

@@ -47,7 +47,7 @@ def test_statements_that_need_no_spark(no_spark: None, connect: Connect, folder:
         "SHOW TABLES",
         "SELECT * FROM headwater.tables",
         "EXPLAIN SELECT a FROM u",
-        "SET inline_rows = 5",
+        "SET rows_at_once = 5",
         "CREATE PROCEDURE p(n INT) AS BEGIN INSERT INTO w VALUES (n); SELECT * FROM w; END",
         "CALL p(5)",
         "DELETE FROM w",
@@ -154,7 +154,7 @@ def test_a_forgotten_database_closes_itself(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "setting", [{"inline_row": 1}, {"inline_rows": "x"}, {"time_zone": "Mars"}]
+    "setting", [{"row_at_once": 1}, {"rows_at_once": "x"}, {"time_zone": "Mars"}]
 )
 def test_bad_settings_open_nothing(folder: Path, setting: dict[str, object]) -> None:
     with pytest.raises(headwater.Error):

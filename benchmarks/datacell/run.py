@@ -98,7 +98,7 @@ def _response(sizes: Sizes) -> Figures:
 def _slow_modes(work: Q1, slides: int) -> dict[str, Series]:
     return {
         "own re-evaluation": q1.prefilled(work, "rows", slides, "reevaluate"),
-        "own, all on Spark": q1.prefilled(work, "rows", slides, "fold", inline_rows=0),
+        "own, all on Spark": q1.prefilled(work, "rows", slides, "fold", spark_sql_only=True),
     }
 
 

@@ -76,7 +76,7 @@ def _others(work: Work, quick: bool) -> dict[str, tuple[int, Callable[[int], Rat
         "Headwater, mode = 'fold'": (work.rows, lambda n: headwater(work, n, "fold")),
         "Headwater, all on Spark": (
             work.spark_rows,
-            lambda n: headwater(work, n, "fold", inline_rows=0),
+            lambda n: headwater(work, n, "fold", spark_sql_only=True),
         ),
         "DuckDB re-evaluation": (work.duck_rows, lambda n: duck_reevaluation(work, n)),
         "Flink HOP": (work.flink_rows, flink),

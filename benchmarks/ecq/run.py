@@ -91,7 +91,7 @@ def _point(query: Query, size: int, sizes: Sizes) -> Figures:
     duck_query, duck_whole = duck.one_time(peer)
     systems = {OURS: ours.epochs(sizes.ours(query, size))}
     if size in sizes.spark_sizes:
-        systems[ON_SPARK] = ours.epochs(sizes.on_spark(query, size), inline_rows=0)
+        systems[ON_SPARK] = ours.epochs(sizes.on_spark(query, size), spark_sql_only=True)
     systems["iterated, streaming table"] = ours.iterated(peer, "STREAMING TABLE")
     systems["DuckDB, load and query"] = duck_whole
     systems["DuckDB, query alone"] = duck_query

@@ -141,7 +141,7 @@ class Evaluation:
     @property
     def evaluates_in_line(self) -> bool:
         """Whether re-evaluation of a small window needs no Spark."""
-        return self._rows_in_line and self.world.settings.inline_rows > 0
+        return self._rows_in_line and self.world.settings.operators
 
     @property
     def _finishes_in_line(self) -> bool:
@@ -157,7 +157,7 @@ class Evaluation:
         return whole is not None and whole.pipeline is not None and whole.finish is not None
 
     def _allowed(self, rows: int) -> bool:
-        return rows <= self.world.settings.inline_rows
+        return rows <= self.world.settings.rows_at_once
 
     # Over folds
 
@@ -182,7 +182,7 @@ class Evaluation:
         elif self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
             with contextlib.suppress(DataError):
                 return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
-        elif self.block is not None and self._allowed(1):
+        elif self.block is not None and self.world.settings.operators:
             with contextlib.suppress(DataError):
                 return [self._over_folds(self.block, i, tables, held) for i, tables in merged]
         if self.plan.single and self.specs[0].plan.kind == "ring":

@@ -6,7 +6,6 @@ Both tiers feed the same merge, so a query may change its tier from chunk to chu
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -148,11 +147,11 @@ class FoldRun:
 
     @property
     def _may_be_in_line(self) -> bool:
-        return self.world.settings.inline_rows > 0
+        return self.world.settings.operators
 
     @property
     def is_elsewhere(self) -> bool:
-        """Whether its state is not where `inline_rows` says now: it must be made again there."""
+        """Whether its state is not where `spark_sql_only` says now: it must be made again there."""
         return self.spec.plan.kind == "join" and self._began_in_line != self._may_be_in_line
 
     @property
@@ -238,19 +237,27 @@ class FoldRun:
         if isinstance(self.merge, RingMerge):
             self.merge.add(places, rows.append_column(CARRIED_TICK, pa.array(ticks)))
             return
-        small = rows.num_rows <= self.world.settings.inline_rows
-        spec = self.spec
-        if spec.pipeline is not None and small:
-            with contextlib.suppress(DataError):  # Spark may spare the row that raised it
-                self._take_in_line(spec, rows, places, ticks, held)
-                return
-        self._take_on_spark(rows, places, ticks, held, first)
+        pipeline, most = self.spec.pipeline, self.world.settings.rows_at_once
+        if pipeline is None or not most:
+            self._take_on_spark(rows, places, ticks, held, first)
+            return
+        for start in range(0, rows.num_rows, most):
+            part, end = rows.slice(start, most), start + most
+            its_places, its_ticks = places[start:end], ticks[start:end]
+            try:
+                self._take_in_line(pipeline, part, its_places, its_ticks, held)
+            except DataError:  # Spark may spare the row that raised it
+                self._take_on_spark(part, its_places, its_ticks, held, first)
 
     def _take_in_line(
-        self, spec: FoldSpec, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables
+        self,
+        pipeline: InlinePipeline,
+        rows: pa.Table,
+        places: Ticks,
+        ticks: Ticks,
+        held: HeldTables,
     ) -> None:
-        pipeline = spec.pipeline
-        assert pipeline is not None
+        spec = self.spec
         self.counters.rows_in_line += rows.num_rows
         self.counters.in_line_runs += 1
         rows = rows.append_column(PLACE, pa.array(places))

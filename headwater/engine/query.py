@@ -87,7 +87,7 @@ class ContinuousQuery(LoggedQuery):
         if self.specs and self._forgets:
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
-        inline = self.world.settings.inline_rows > 0
+        inline = self.world.settings.operators
         by_chunks = self.sampling.cut or self._tumbles
         if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
@@ -272,7 +272,7 @@ class ContinuousQuery(LoggedQuery):
     @property
     def _most_in_line(self) -> int:
         """The largest chunk that is folded in line; 0 if a fold cannot be."""
-        return self.world.settings.inline_rows if self.folds.all_in_line else 0
+        return self.world.settings.rows_at_once if self.folds.all_in_line else 0
 
     def _evaluate(
         self, instants: list[Instant], held: HeldTables

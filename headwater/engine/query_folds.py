@@ -142,7 +142,7 @@ class QueryFolds:
 
     @property
     def are_elsewhere(self) -> bool:
-        """Whether a fold's state is not where `inline_rows` says now."""
+        """Whether a fold's state is not where `spark_sql_only` says now."""
         return any(fold.is_elsewhere for fold in self.own)
 
     @property

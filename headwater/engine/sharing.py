@@ -105,11 +105,6 @@ class _Running:
         feed = self.reader.feed
         return feed.table.generation == feed.generation
 
-    @property
-    def _most_rows(self) -> int:
-        """The rows that are folded in one go where that is in line; 0 for all."""
-        return 0 if self.fold.tier == "Spark" else self.fold.world.settings.inline_rows
-
     def go_on(
         self, instants: Sequence[int], held: HeldTables, counters: Counters
     ) -> dict[int, pa.Table] | None:
@@ -119,10 +114,7 @@ class _Running:
         if not self.reader.feed.pull():
             return None
         rows, ticks = self.reader.take_until(instants[-1])
-        most = self._most_rows or rows.num_rows or 1
-        for start in range(0, rows.num_rows, most):
-            part, places = rows.slice(start, most), ticks[start : start + most]
-            self.fold.take([(part, places, places)], held, instants[0])
+        self.fold.take([(rows, ticks, ticks)], held, instants[0])
         found = {}
         for instant in instants:
             self.fold.merge.advance(instant, instant)

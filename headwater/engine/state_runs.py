@@ -139,7 +139,7 @@ class StateRuns:
     def _is_large(self, runs: Sequence[Run], rest: int) -> bool:
         """Whether Spark merges."""
         count = sum(run.row_count for run in runs) + rest
-        return count > self._world.settings.inline_rows
+        return count > self._world.settings.rows_at_once
 
     def _sources(self, runs: Sequence[Run]) -> tuple[tuple[str, ...], ...]:
         return tuple(

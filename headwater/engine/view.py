@@ -99,7 +99,7 @@ class ContinuousView(Hosted):
     @property
     def kept(self) -> ViewCircuit | None:
         """The circuit that keeps the view, if one does."""
-        operators = self.maintenance != "deferred" and self.world.settings.inline_rows > 0
+        operators = self.maintenance != "deferred" and self.world.settings.operators
         return self.circuit if operators else None
 
     @property

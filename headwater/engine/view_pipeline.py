@@ -325,7 +325,7 @@ class ViewPipeline:
         if len(ticks):
             first = int(ticks.min())
             self.oldest = first if self.oldest is None else min(self.oldest, first)
-        most = max(self.world.settings.inline_rows, 1)
+        most = max(self.world.settings.rows_at_once, 1)
         step = most if self.fold.tier == "in line" else max(rows.num_rows, 1)
         for first in range(0, rows.num_rows, step):
             part, times = rows.slice(first, step), ticks[first : first + step]

@@ -84,7 +84,7 @@ class Windows:
         stretches = [r.stretch(tick, landmarks[r.leaf.number], turn) for r in self._readers]
         own = list(zip(self._readers, self._files, stretches, strict=True))
         counts = [_about(reader, one.snapshot, stretch) for reader, one, stretch in own]
-        few = sum(counts) <= self._world.settings.inline_rows
+        few = sum(counts) <= self._world.settings.rows_at_once
         few = few or bool(self._functions)
         count = 0
         for (reader, one, stretch), about in zip(own, counts, strict=True):

@@ -142,7 +142,7 @@ def _circuit_lines(circuit: CircuitSpec | ViewCircuit, maintenance: str) -> list
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
     """What runs at each insert, with the names that the part above has for it."""
     lines = []
-    inline = context.settings.inline_rows > 0
+    inline = context.settings.operators
     for number, spec in enumerate(specs):
         fold = spec.plan
         lines.append(
@@ -252,7 +252,7 @@ def _plan_lines(
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
         return [f"re-evaluated over {leaves}: {plan.reason}"]
     lines = []
-    inline = context.settings.inline_rows > 0
+    inline = context.settings.operators
     for number, spec in enumerate(specs):
         fold = spec.plan
         leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)

@@ -74,7 +74,7 @@ def test_all_systems_answer_as_by_hand(query: Query) -> None:
     peer, with_loading = duck.one_time(work)
     found = {
         OURS: ours.epochs(work),
-        ON_SPARK: ours.epochs(work, inline_rows=0),
+        ON_SPARK: ours.epochs(work, spark_sql_only=True),
         "streaming table": ours.iterated(work, "STREAMING TABLE"),
         "table": ours.iterated(work, "TABLE"),
         "DuckDB": peer,

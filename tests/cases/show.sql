@@ -32,28 +32,28 @@ DESCRIBE nothing;
 
 -- case: settings
 -- tier: inline
-SHOW inline_rows;
+SHOW rows_at_once;
 --| '1000000'
 
-SET inline_rows = 5;
-SHOW inline_rows;
+SET rows_at_once = 5;
+SHOW rows_at_once;
 --| '5'
 
-SELECT name, value FROM headwater.settings WHERE name = 'inline_rows';
---| 'inline_rows' | '5'
+SELECT name, value FROM headwater.settings WHERE name = 'rows_at_once';
+--| 'rows_at_once' | '5'
 
-RESET inline_rows;
-SHOW inline_rows;
+RESET rows_at_once;
+SHOW rows_at_once;
 --| '1000000'
 
-SET inline_rows = -1;
---! 22023 setting inline_rows cannot be -1 ~ inline_rows is at least 0
+SET rows_at_once = -1;
+--! 22023 setting rows_at_once cannot be -1 ~ rows_at_once is at least 1
 
-SET inline_rows = 'many';
---! 22023 setting inline_rows cannot be 'many' ~ inline_rows is an integer
+SET rows_at_once = 'many';
+--! 22023 setting rows_at_once cannot be 'many' ~ rows_at_once is an integer
 
-SET inline_row = 5;
---! 42704 setting inline_row does not exist ~ did you mean inline_rows?
+SET row_at_once = 5;
+--! 42704 setting row_at_once does not exist ~ did you mean rows_at_once?
 
 SET master = 'local[1]';
 --! 55P02 setting master takes effect at connect() only ~ connect(…, settings={'master': …}) or the environment variable HEADWATER_MASTER

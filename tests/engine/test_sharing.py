@@ -181,7 +181,7 @@ def test_pipelines_that_only_spark_can_run_are_shared(
     connect: Callable[..., headwater.Database], folder: Path
 ) -> None:
     """The united fold takes the types that Spark found for its members."""
-    db = connect(folder, settings={"inline_rows": 0})
+    db = connect(folder, settings={"spark_sql_only": True})
     db.sql(TABLE.format(watermark=0))
     keys = "GROUP BY hex(k) SAMPLE INTERVAL 4 SECONDS"
     selects = {

@@ -24,7 +24,7 @@ SETTINGS = {
     "unsealed_mb": 16,
     "recent_mb": 0,
     "block_rows": 50_000,
-    "inline_rows": 100_000,
+    "rows_at_once": 100_000,
     "driver_memory_mb": 1024,
     "aot_cache": False,
 }

@@ -26,7 +26,7 @@ session's time zone is UTC. Of a struct, an array or a map, parts are taken: `s.
 SETTINGS_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "settings.md"
 HEAD = """# Settings
 
-A setting comes from, in rising order: its default, the environment (`HEADWATER_INLINE_ROWS`),
+A setting comes from, in rising order: its default, the environment (`HEADWATER_RECENT_MB`),
 `connect(settings={…})` or `--set name=value`, and `SET name = value`. `SHOW name` shows one,
 `SHOW SETTINGS` and the table `headwater.settings` show all, `RESET name` gives the default back.
 What can be set at any time acts at once, on tables, views, queries and connections that are there.

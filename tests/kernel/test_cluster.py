@@ -22,7 +22,12 @@ def test_whole_on_a_standalone_cluster(tmp_path: Path) -> None:
     gets after its token are the same.
     """
     with SparkCluster(tmp_path / "cluster") as cluster:
-        settings = {**cluster.settings, "inline_rows": 0, "spark_ui": True, "spark.ui.port": "0"}
+        settings = {
+            **cluster.settings,
+            "spark_sql_only": True,
+            "spark_ui": True,
+            "spark.ui.port": "0",
+        }
         told = cluster.run(
             "-m",
             "tests.harness.whole",

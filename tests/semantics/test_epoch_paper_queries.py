@@ -114,7 +114,7 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 @pytest.mark.parametrize(
     ("mode", "settings"),
-    [("fold", {}), ("fold", {"inline_rows": 0}), ("reevaluate", {"inline_rows": 0})],
+    [("fold", {}), ("fold", {"spark_sql_only": True}), ("reevaluate", {"spark_sql_only": True})],
     ids=["in line", "fold on Spark", "Spark"],
 )
 def test_every_chunk_is_what_duckdb_says(

@@ -14,7 +14,7 @@ INLINE = {"eager_spark": False}
 
 def test_the_post_cut_time_is_shown_and_an_overrun_names_its_part() -> None:
     """A budget that nothing can keep: the report has the epoch, the part and the Spark job."""
-    with headwater.connect(settings={"inline_rows": 0}) as db:
+    with headwater.connect(settings={"spark_sql_only": True}) as db:
         db.sql("CREATE STREAM s (ts INT, v INT) TIMESTAMP BY ts")
         db.sql(
             "CREATE CONTINUOUS QUERY q WITH (budget = INTERVAL '0.001' SECOND) AS "

@@ -122,9 +122,9 @@ CHECKED = {
 AS_ROWS = {"ordered", "per_key"}  # their order counts, or which rows there are
 
 
-def evaluated(time_type: str, names: Iterable[str], inline_rows: int) -> dict[str, Any]:
+def evaluated(time_type: str, names: Iterable[str], only_spark: bool) -> dict[str, Any]:
     """The results of every query, re-evaluated."""
-    with headwater.connect(settings={"inline_rows": inline_rows}) as db:
+    with headwater.connect(settings={"spark_sql_only": only_spark}) as db:
         db.sql("SET time_zone = 'Europe/Berlin'")
         for stream, kept in (("s", "INTERVAL 35 SECONDS"), ("t", "FOREVER")):
             db.sql(f"""CREATE STREAMING TABLE {stream} (ts {time_type} NOT NULL, k INT, v INT)
@@ -178,9 +178,9 @@ def test_windows_in_files_give_what_windows_in_memory_give(
         return original(*arguments)
 
     monkeypatch.setattr(windows, "_as_files", counted)
-    in_memory = evaluated(time_type, names, 1_000_000)
+    in_memory = evaluated(time_type, names, only_spark=False)
     assert read["files"] == 0
-    in_files = evaluated(time_type, names, 0)
+    in_files = evaluated(time_type, names, only_spark=True)
     assert in_files == in_memory
     assert all(len(results) >= 2 for results in in_memory.values())
     assert read["files"] >= 2 * len(names - AS_ROWS)

@@ -149,7 +149,7 @@ def test_range_waits_for_a_paused_query_and_goes_on_when_it_is_dropped() -> None
 @pytest.mark.here
 def test_early_rows_of_a_row_count_survive_a_rebuild() -> None:
     """SAMPLE n ROWS: rows folded before their instant are counted once when a table below changes (DC7)."""
-    with headwater.connect(settings={"inline_rows": 20}) as db:
+    with headwater.connect(settings={"rows_at_once": 20}) as db:
         db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
         db.sql("CREATE TABLE names (v INT, w INT)")
         db.sql("INSERT INTO names VALUES (1, 1)")
@@ -169,7 +169,7 @@ def test_early_rows_of_a_row_count_survive_a_rebuild() -> None:
 
 def test_a_trial_does_not_keep_flush_waiting() -> None:
     """While the other mode is on trial nothing is folded early, and nothing spins."""
-    with headwater.connect(settings={**INLINE, "inline_rows": 10}) as db:
+    with headwater.connect(settings={**INLINE, "rows_at_once": 10}) as db:
         _table(db)
         db.sql(f"CREATE CONTINUOUS QUERY q AS {COUNT}")
         _feed(db, 0, 11)

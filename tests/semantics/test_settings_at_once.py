@@ -454,6 +454,18 @@ def inline_rows(db: Database, _: Path) -> None:
 
 
 @check
+def rows_at_once(db: Database, _: Path) -> None:
+    made(db)
+    found = query(db)
+    db.sql("SET rows_at_once = 2")
+    runs = found.counters.in_line_runs
+    put(db, 0, 9)
+    db.flush()
+    assert found.counters.in_line_runs > runs + 2
+    assert found.counters.rows_on_spark == 0
+
+
+@check
 def spark_sql_only(db: Database, _: Path) -> None:
     made(db)
     found = query(db)

@@ -78,7 +78,7 @@ def test_every_way_gives_the_same_pairs(connect: Callable[..., headwater.Databas
     """EQ4: rows and aggregates, conditions over both sides, PAIR NEWEST, NULL keys."""
     ways = [
         connect(":memory:", settings=settings)
-        for settings in ({}, {"inline_rows": 0}, {"inline_rows": 0})
+        for settings in ({}, {"spark_sql_only": True}, {"spark_sql_only": True})
     ]
     for db, mode in zip(ways, ("fold", "fold", "reevaluate"), strict=True):
         _create(db, mode)

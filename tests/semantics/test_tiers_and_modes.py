@@ -28,8 +28,8 @@ def _rows(second: int) -> list[tuple[int, int, int]]:
     return [(second, (second + n) % 5, (7 * second + n) % 50) for n in range(ROWS_PER_SECOND)]
 
 
-def _fed(inline_rows: int) -> headwater.Database:
-    db = headwater.connect(settings={"inline_rows": inline_rows})
+def _fed(spark_sql_only: bool) -> headwater.Database:
+    db = headwater.connect(settings={"spark_sql_only": spark_sql_only})
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
     db.sql("CREATE TABLE names (k INT, name STRING)")
     db.sql("INSERT INTO names VALUES (0, 'zero'), (1, 'one'), (2, 'two')")
@@ -57,8 +57,8 @@ def _rounded(row: tuple[object, ...]) -> str:
 
 
 def test_every_kind_folds_in_both_tiers_and_spark_reads_the_new_pane_only() -> None:
-    """DC4, DC5: with inline_rows = 0 Spark reads each row once, in the slide that brings it."""
-    with _fed(0) as spark, _fed(1_000_000) as inline:
+    """DC4, DC5: with spark_sql_only Spark reads each row once, in the slide that brings it."""
+    with _fed(True) as spark, _fed(False) as inline:
         for number, kind in enumerate(KINDS):
             name = f"q{number}"
             runs = [db._context.engine.find(name) for db in (spark, inline)]

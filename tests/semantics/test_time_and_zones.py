@@ -22,7 +22,7 @@ Rows = list[tuple[Any, ...]]
 def tier(request: pytest.FixtureRequest, db: headwater.Database) -> headwater.Database:
     """A database whose queries run in one tier."""
     if request.param == "Spark":
-        db.sql("SET inline_rows = 0")
+        db.sql("SET spark_sql_only = true")
     return db
 
 

@@ -81,15 +81,15 @@ def rows(db: headwater.Database, view: str) -> list[Row]:
 
 
 @pytest.mark.here
-@pytest.mark.parametrize("inline_rows", [1_000_000, 40], ids=["in this process", "on Spark"])
+@pytest.mark.parametrize("rows_at_once", [1_000_000, 40], ids=["in this process", "on Spark"])
 def test_a_spilled_view_equals_its_query(
-    inline_rows: int, folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+    rows_at_once: int, folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All families, NULL keys, several keys; read while spilled, across a restart, in both tiers."""
     jobs: list[Any] = []
     merge = state_merge.merge_on_spark
     monkeypatch.setattr(state_runs, "merge_on_spark", lambda *a: (jobs.append(a), merge(*a))[1])
-    settings, rng = {**SPILLED, "inline_rows": inline_rows}, random.Random(1)
+    settings, rng = {**SPILLED, "rows_at_once": rows_at_once}, random.Random(1)
     twin = connect(":memory:", settings={"eager_spark": False})
     db = connect(folder, settings=settings)
     make(db)
@@ -109,7 +109,7 @@ def test_a_spilled_view_equals_its_query(
             db.close()
             db = connect(folder, settings=settings)
     assert db.sql("VERIFY VIEW everything").rows() == []
-    assert bool(jobs) == (inline_rows == 40)
+    assert bool(jobs) == (rows_at_once == 40)
 
 
 @pytest.mark.here
@@ -284,7 +284,7 @@ def test_an_overflow_is_told_from_both_tiers(db: headwater.Database) -> None:
     before = sorted(runs._folder.iterdir())
     told = []
     for rows in (1_000_000, 10):
-        db.sql(f"SET inline_rows = {rows}")
+        db.sql(f"SET rows_at_once = {rows}")
         with pytest.raises(DataError) as raised:
             db.sql("SELECT * FROM v")
         told.append((raised.value.message, raised.value.sqlstate))
@@ -326,7 +326,7 @@ def test_deleted_rows_leave_no_runs(folder: Path, connect: Connect) -> None:
 def test_ten_million_groups_stay_within_their_bound(folder: Path, connect: Connect) -> None:
     """Memory does not grow with the groups; the view has all of them."""
     groups, step, bound = 10_000_000, 500_000, 100
-    settings = {"eager_spark": False, "view_state_mb": bound, "inline_rows": 100_000_000}
+    settings = {"eager_spark": False, "view_state_mb": bound, "rows_at_once": 100_000_000}
     db = connect(folder, settings={**settings, "recent_mb": 0, "snapshot_s": 1000.0})
     db.sql("CREATE STREAM q (ts BIGINT, k BIGINT, v BIGINT) TIMESTAMP BY ts")
     inner = "SELECT k, count(*) AS n, sum(v) AS s FROM q GROUP BY k"

@@ -20,7 +20,7 @@ from tests.harness.continuous.compare import same_bag
 TIERS: dict[str, dict[str, object]] = {
     "in line": {},
     "mixed": {},
-    "Spark": {"inline_rows": 0},
+    "Spark": {"spark_sql_only": True},
 }
 # What only Spark knows, in words that are evaluated in line.
 PLAINER = {

@@ -187,7 +187,7 @@ def test_session_parameters_and_names_in_quotes(live: LiveServer) -> None:
             client.execute("SET client_encoding = 'LATIN1'")
         client.execute("RESET ALL")
         assert client.info.parameter_status("TimeZone") == "UTC"
-        assert client.execute("SHOW inline_rows").fetchall() == [("1000000",)]
+        assert client.execute("SHOW rows_at_once").fetchall() == [("1000000",)]
         client.execute('CREATE TABLE "Odd" ("One" INT)')
         client.execute('INSERT INTO "Odd" VALUES (%s::INTEGER)', (4,))
         assert client.execute('SELECT "One" FROM "Odd"').fetchall() == [(4,)]

@@ -348,8 +348,8 @@ def test_advance_in_the_session_time_zone() -> None:
 @pytest.mark.parametrize(
     ("text", "name", "value"),
     [
-        ("SET inline_rows = 0", "inline_rows", 0),
-        ("SET INLINE_ROWS TO 5", "inline_rows", 5),
+        ("SET rows_at_once = 0", "rows_at_once", 0),
+        ("SET ROWS_AT_ONCE TO 5", "rows_at_once", 5),
         ("SET x = 1.5", "x", 1.5),
         ("SET spark_ui = on", "spark_ui", "on"),
         ("SET a = true", "a", True),
@@ -367,7 +367,7 @@ def test_set(text: str, name: str, value: object) -> None:
 
 
 def test_reset_and_transactions() -> None:
-    assert read(ResetSetting, "RESET inline_rows").name == "inline_rows"
+    assert read(ResetSetting, "RESET rows_at_once").name == "rows_at_once"
     assert read(ResetSetting, "RESET ALL").name is None
     assert read(ResetSetting, "SET a = DEFAULT").name == "a"
     for text in (
@@ -441,7 +441,7 @@ def test_show(kind: str) -> None:
 
 
 def test_show_setting_and_describe() -> None:
-    assert read(ShowSetting, "SHOW inline_rows").name == "inline_rows"
+    assert read(ShowSetting, "SHOW rows_at_once").name == "rows_at_once"
     assert read(ShowSetting, "SHOW spark.sql.ansi.enabled").name == "spark.sql.ansi.enabled"
     for text, kind in (
         ("DESCRIBE t", None),

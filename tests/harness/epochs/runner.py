@@ -27,7 +27,7 @@ from tests.harness.epochs.model import MOST_EMPTY, Epoch, Oracle, bag
 from tests.harness.epochs.queries import Case, Cases
 from tests.harness.epochs.terms import ZONE
 
-INLINE_ROWS = (None, None, 0, 0, 2, 5)  # None: the default; a small one mixes the tiers
+ROWS_AT_ONCE = (None, None, 0, 0, 2, 5)  # None: the default; 0: Spark SQL only
 PATIENCE_S = 0.001  # everything has been answered when results are read
 DOWNSTREAM_CHUNK = 4  # units of time
 DOWNSTREAM = {
@@ -43,11 +43,11 @@ class Scenario:
     seed: int
     history: History
     cases: list[Case]
-    inline_rows: int | None  # None: the default
+    rows_at_once: int | None  # as ROWS_AT_ONCE
 
     def __str__(self) -> str:
         """To read."""
-        lines = [f"seed {self.seed}, inline_rows {self.inline_rows}"]
+        lines = [f"seed {self.seed}, rows at once {self.rows_at_once}"]
         lines += [table.ddl for table in self.history.tables]
         lines += [f"dim: {self.history.dim}", *map(_shown, self.history.actions)]
         return "\n".join(lines)
@@ -67,7 +67,7 @@ def make_scenario(seed: int, queries: int) -> Scenario:
     cases = [makes.case()]
     while len(cases) < queries:  # some are alike, so that they may share their folds
         cases.append(makes.varied(cases[-1]) if random.random() < 0.3 else makes.case())
-    return Scenario(seed, history, cases, random.choice(INLINE_ROWS))
+    return Scenario(seed, history, cases, random.choice(ROWS_AT_ONCE))
 
 
 class Run:
@@ -76,8 +76,10 @@ class Run:
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         self._scenario, self._folder = scenario, folder
         self._settings: dict[str, Any] = {"snapshot_s": 0.1}
-        if scenario.inline_rows is not None:
-            self._settings["inline_rows"] = scenario.inline_rows
+        if scenario.rows_at_once == 0:
+            self._settings["spark_sql_only"] = True
+        elif scenario.rows_at_once is not None:
+            self._settings["rows_at_once"] = scenario.rows_at_once
         self._db = headwater.connect(folder, settings=self._settings)
         self._created = False
         self.refused: dict[int, headwater.Error] = {}

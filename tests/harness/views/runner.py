@@ -65,7 +65,7 @@ class Tier:
 
     def _connect(self) -> headwater.Database:
         settings = {"removed_files_kept_s": 0}  # what RANGE hides goes at once
-        settings |= {"inline_rows": 0} if self.tier == SPARK else {}
+        settings |= {"spark_sql_only": True} if self.tier == SPARK else {}
         return headwater.connect(self.folder, settings=settings)
 
     def close(self) -> None:
