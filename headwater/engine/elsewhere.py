@@ -9,6 +9,9 @@ import pyarrow as pa
 from headwater.errors import Error
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from headwater.engine.split_view import PartRows, ViewPart
     from headwater.engine.update_query import UpdateQuery
     from headwater.engine.view import ContinuousView
     from headwater.engine.view_versions import Version
@@ -31,13 +34,24 @@ class Elsewhere(Protocol):
     def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:
         """The rows of one key of a view; None if it has to be read whole."""
 
+    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], int | None]:
+        """A part of a view folds no further: what is given waits for how far it has come."""
+
+    def read_part(
+        self, part: ViewPart, reader: int, end: int, instant: int
+    ) -> Callable[[], PartRows | None]:
+        """A halted part folds to there and goes on: what is given waits for its rows."""
+
+    def part_goes_on(self, part: ViewPart, reader: int) -> None:
+        """A halted part folds on: its reader does not come back."""
+
     def wait_there(self) -> None:
         """Returns once the host has the query, or never will: a move waits for firings, they for readers."""
 
     def wait_gone(self) -> None:
         """After HostGone: returns once the query is answered by another host."""
 
-    def explain(self, name: str, number: int, analyze: bool) -> list[str]:
+    def explain(self, analyze: bool) -> list[str]:
         """The plan of a query as it runs, and what it has done."""
 
     def rows_of(self, table: str) -> list[dict[str, Any]]:

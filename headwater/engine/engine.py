@@ -21,6 +21,7 @@ from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.machine import Found, Pull, QueryMachine, Retry, State, Task, Trouble, Wait
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import Sharing
+from headwater.engine.split_view import ViewPart
 from headwater.engine.update_query import UpdateQuery, monotonic_us
 from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
@@ -72,10 +73,16 @@ class Engine:
     def add(self, query: Hosted) -> None:
         """Registers a query that is attached to its tables; it runs from now on if it is to run."""
         name = query.name.casefold()
+        before = self.hosted(name)
+        for part in query.parts:
+            self.add(part)
+        self._remove_parts(() if before is None else before.parts, query.parts)
         if query.state == "running":
             query.share(self._sharing)
         if isinstance(query, ContinuousView):
             query.on_well = partial(self._well, query)
+        if isinstance(query, ViewPart):
+            query.on_free = partial(self._look_again, query)
         with self._lock:
             if self._opened:
                 self._start()
@@ -85,7 +92,7 @@ class Engine:
             written = query.writes
             self._machine.added(
                 name,
-                {table.definition.id for table in query.tables},
+                {table.definition.id for table in query.tables if not query.parts},
                 state=query.state,
                 writes=None if written is None else written.definition.id,
                 priority=query.priority,
@@ -143,7 +150,15 @@ class Engine:
         if query is None:
             return None
         with self.staying([query]):
+            self._remove_parts(query.parts)
             return self._remove(name.casefold())
+
+    def _remove_parts(self, parts: Iterable[Hosted], others: Iterable[Hosted] = ()) -> None:
+        """Forgets parts of a view, but for the names that others have taken."""
+        taken = {part.name.casefold() for part in others}
+        for part in parts:
+            if part.name.casefold() not in taken:
+                self._remove(part.name.casefold())
 
     def _remove(self, key: str) -> Hosted | None:
         with self._lock:
@@ -199,8 +214,13 @@ class Engine:
         return [query for query in self.all_hosted() if isinstance(query, LoggedQuery)]
 
     def views(self) -> list[ContinuousView]:
-        """All views, by name."""
-        return [view for view in self.all_hosted() if isinstance(view, ContinuousView)]
+        """All views, by name; their parts are not among them."""
+        found = [view for view in self.all_hosted() if isinstance(view, ContinuousView)]
+        return [view for view in found if not isinstance(view, ViewPart)]
+
+    def view_parts(self) -> list[ViewPart]:
+        """All parts of views, by name."""
+        return [part for part in self.all_hosted() if isinstance(part, ViewPart)]
 
     def all_hosted(self) -> list[Hosted]:
         """All queries and views, by name."""
@@ -306,6 +326,13 @@ class Engine:
                 self._work.notify()
             query.state, query.error = "running", None
             self.on_state(query)
+
+    def _look_again(self, query: Hosted) -> None:
+        """A part of a view that a reader had halted may fold on."""
+        with self._lock:
+            for table in query.tables:
+                self._machine.rows(table.definition.id, time.perf_counter())
+            self._work.notify()
 
     def let_go_of(self, table: SeenTable) -> None:
         """What is still needed of a table is asked again: its clock was set back."""

@@ -45,6 +45,7 @@ from headwater.engine.world import World, run_over
 from headwater.errors import DataError
 from headwater.fold.pane import Panes, Window
 from headwater.fold.probe import Probe
+from headwater.fold.share import Share
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.folds import BEGIN, EXPIRY, PANE, stream_view
 from headwater.plan.text import SparkText
@@ -116,6 +117,7 @@ class FoldRun:
     counters: Counters = field(default_factory=Counters)
     merge: FoldMerge = field(init=False)
     now: Callable[[], int] | None = None  # of a view: what functions of time mean, in µs
+    share: Share | None = None  # of a part of a view: the groups that it has
     _since: list[FeedCursor | None] = field(
         default_factory=list
     )  # of a join: where each side stands
@@ -269,19 +271,25 @@ class FoldRun:
         chunk = pipeline.prepare(rows, self.probes.of(pipeline, held), instant)
         if not chunk.num_rows:
             return
-        kept_places = chunk.column(PLACE).to_numpy()
         if spec.aggregation is None:
+            kept_places = chunk.column(PLACE).to_numpy()
             assert isinstance(self.merge, RowsMerge)
             arrays = [_array(one.evaluate(chunk)) for one in spec.kept]
             self.merge.add(kept_places, pa.Table.from_arrays(arrays, schema=spec.schema))
             return
+        keys = [_array(one.evaluate(chunk)) for one in spec.keys]
+        if self.share is not None:
+            mine = pa.array(self.share.mask(keys, chunk.num_rows))
+            chunk, keys = chunk.filter(mine), [key.filter(mine) for key in keys]
+            if not chunk.num_rows:
+                return
         order = None
         if ordered:
             order = (
                 chunk.column(CARRIED_TICK).to_numpy(),
                 chunk.column(CARRIED_SEQUENCE).to_numpy(),
             )
-        keys = [_array(one.evaluate(chunk)) for one in spec.keys]
+        kept_places = chunk.column(PLACE).to_numpy()
         arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
         assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
         self.merge.add(PaneChunk(kept_places, keys, arguments, order))
@@ -310,13 +318,18 @@ class FoldRun:
             return
         texts = [partial_text(spec), *distinct_texts(spec)]
         found, *distinct = self._run({stream_view(leaf.number): staged}, texts, held)
-        partials = SparkPartials(
-            found.column(PANE).to_numpy(),
-            found.drop_columns([PANE]),
-            [(t.column(PANE).to_numpy(), t.drop_columns([PANE])) for t in distinct],
-        )
+        made = [(t.column(PANE).to_numpy(), t.drop_columns([PANE])) for t in (found, *distinct)]
+        if self.share is not None:
+            made = [self._of_share(self.share, *one) for one in made]
+        partials = SparkPartials(*made[0], made[1:])
         assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
         self.merge.add_partials(partials)
+
+    def _of_share(self, share: Share, panes: Ticks, table: pa.Table) -> tuple[Ticks, pa.Table]:
+        """The partials of groups that a part has."""
+        keys = [_array(table.column(place)) for place in range(len(self.spec.plan.keys))]
+        mine = share.mask(keys, table.num_rows)
+        return panes[mine], table.filter(pa.array(mine))
 
     def _keep_rows(self, found: pa.Table, places: Ticks) -> None:
         order = np.argsort(found.column(ROW).to_numpy(), kind="stable")

@@ -49,11 +49,17 @@ class Hosted(ABC):
     fired: int = 0  # how often, where a firing does all there is to do
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
+    parts: Sequence[Hosted] = ()  # that do its work, each in a host of its own; it does none then
 
     once: ClassVar[bool] = False  # an error is told at once, without a careful attempt
 
     def __post_init__(self) -> None:
         self.keeper = SnapshotKeeper(self.snapshot)
+
+    @property
+    def standing(self) -> tuple[State, BaseException | None]:
+        """How it stands to its users, and why."""
+        return self.state, self.error
 
     # Its place
 

@@ -79,20 +79,24 @@ class ContinuousView(Hosted):
         self.on_well: Callable[[], None] = lambda: None  # it was read after an error
         self._reading = threading.Lock()  # one makes a version, the others wait for it
 
+    def called(self, number: int, name: str) -> None:
+        """It has that number in the catalog, and that name."""
+        self.number, self.name = number, name
+
     # What the engine asks
 
     def attach(self) -> None:
         """Its pipelines take up their places, if another host had them."""
-        for pipeline in self._parts:
+        for pipeline in self._states:
             pipeline.take_back()
 
     def drop(self) -> None:
         """Its state is not held any more."""
-        for pipeline in self._parts:
+        for pipeline in self._states:
             pipeline.lend()
 
     @property
-    def _parts(self) -> Sequence[ViewPipeline | ViewCircuit]:
+    def _states(self) -> Sequence[ViewPipeline | ViewCircuit]:
         """What holds its state."""
         return self.pipelines if self.circuit is None else [self.circuit]
 
@@ -111,7 +115,7 @@ class ContinuousView(Hosted):
     @property
     def waiting(self) -> int:
         """Rows that came and are not folded."""
-        return sum(part.waiting for part in self._parts)
+        return sum(state.waiting for state in self._states)
 
     @property
     def progress(self) -> float:
@@ -131,7 +135,7 @@ class ContinuousView(Hosted):
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        behind = any(part.is_behind or part.changed for part in self._parts)
+        behind = any(state.is_behind or state.changed for state in self._states)
         return behind and self.cut >= ViewCut.GROUPS
 
     def fire(self) -> int:
@@ -166,7 +170,7 @@ class ContinuousView(Hosted):
     @property
     def all_counters(self) -> list[Counters]:
         """What was done for it in this process."""
-        return [part.counters for part in self._parts]
+        return [state.counters for state in self._states]
 
     # Reading
 
@@ -267,8 +271,12 @@ class ContinuousView(Hosted):
             except HostGone:
                 elsewhere.wait_gone()
 
+    @property
+    def _few(self) -> int:
+        return FEW_ROWS
+
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
-        if self.cut is ViewCut.STORED or self.pipelines[0].groups <= FEW_ROWS:
+        if self.cut is ViewCut.STORED or self.pipelines[0].groups <= self._few:
             return None
         self.catch_up()
         columns = [column.combine_chunks() for column in keys.columns]
@@ -344,14 +352,14 @@ class ContinuousView(Hosted):
 
     def put_away(self, *, beside: bool = False) -> None:  # noqa: ARG002
         """Writes snapshots of its parts, under the lock of each only while its state is copied."""
-        for part in self._parts:
-            part.put_away()
+        for state in self._states:
+            state.put_away()
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes snapshots if the last ones are that old."""
-        for part in self._parts:
-            if part.keeper.is_due(period_s):
-                part.put_away()
+        for state in self._states:
+            if state.keeper.is_due(period_s):
+                state.put_away()
 
     def rows_will_change(self, table: SeenTable) -> None:
         """No snapshot of the old rows stays."""

@@ -28,6 +28,7 @@ from headwater.engine.state_runs import StateRuns
 from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
 from headwater.errors import StorageError
+from headwater.fold.share import Share
 from headwater.fold.snapshot import detached
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
@@ -35,10 +36,11 @@ from headwater.kernel.state_merge import StateShape
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
-from headwater.storage.streaming.fresh import each_since
+from headwater.storage.streaming.fresh import each_since, ends_of
 from headwater.storage.streaming.table import StreamingTable
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
+HALT_S = 5.0  # after so long it folds on, whether or not its reader has come back
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class PipelinePlace:
         None  # of a view that calls functions, which may be missing at a start: itself
     )
     time_zone: str = "UTC"  # in which the views' texts are read
+    share: Share | None = None  # of parts of views: the groups that they have
 
 
 def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
@@ -74,6 +77,7 @@ def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
         place.at_insert,
         place.owner,
         place.time_zone,
+        place.share,
         pipeline_signature(spec),
         frozenset(piece for piece in spec.argument_pieces if not piece.is_name),
         files if plan.statics or plan.where else (),
@@ -128,6 +132,10 @@ class ViewPipeline:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
+        self.turn = (
+            threading.Lock()
+        )  # of those who read a view in parts, in the driver; before `lock`
+        self._halt: tuple[int, float] | None = None  # who has it fold no further, and until when
         self._writing = threading.Lock()  # one snapshot at a time; taken before the other
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
         self.sequence = self.kept = self.place.start.sequence
@@ -192,6 +200,7 @@ class ViewPipeline:
             self.probes,
             self.counters,
             now=_microseconds,
+            share=self.place.share,
         )
         self.runs.drop()
         self.keeper.begin_anew()
@@ -215,7 +224,7 @@ class ViewPipeline:
         if not self.is_lent:
             self.put_away()
             with self.lock:
-                self.is_lent = True
+                self.is_lent, self._halt = True, None
                 self.keeper.void()
                 self.place.table.folded_by.pop(self.number, None)
                 self.fold.clear()
@@ -233,7 +242,8 @@ class ViewPipeline:
         self._clear()
         kept = _Kept()
         position = self.keeper.read(kept)
-        if position is not None and position["number"] == self.number:
+        mine = {"number": self.number, "share": self._share}
+        if position is not None and {n: position.get(n) for n in mine} == mine:
             parts = (position["parts"], position["distinct"])
             state = projected(kept.content["groups"], parts, part_keys(self.spec))
             whole = self.runs.take_up(position.get("runs", ()))
@@ -268,11 +278,48 @@ class ViewPipeline:
         known = self._generation is not None and not self.is_lent
         return known and self.place.table.generation != self._generation
 
+    # One instant for several
+
+    def halt(self, reader: int) -> int | None:
+        """Folds what is there, and no further until that reader comes back; how far. None: another host does.
+
+        It stands where an insert ends: all parts of a view can be brought to where one of them stands.
+        """
+        with self.lock:
+            if self.is_lent:
+                return None
+            self.catch_up(ends_of([self.place.table])[self.place.table.definition.id])
+            self._halt = (reader, time.monotonic() + HALT_S)
+            return self.sequence
+
+    def go_to(self, reader: int, end: int) -> bool:
+        """Folds to exactly there, while it is halted for a reader; whether it could. Holds the lock."""
+        mine = self.halted_until is not None and self._halt is not None and self._halt[0] == reader
+        there = self.place.table.state.next_sequence >= end >= self.sequence
+        if not mine or not there or self.is_lent:
+            return False
+        self.catch_up(end)
+        return self.sequence == end
+
+    def go_on(self, reader: int) -> bool:
+        """It folds again as rows come; whether it had been halted for that reader."""
+        with self.lock:
+            mine = self._halt is not None and self._halt[0] == reader
+            if mine:
+                self._halt = None
+            return mine
+
+    @property
+    def halted_until(self) -> float | None:
+        """Until when it folds no further by itself, by the monotonic clock; None: it does."""
+        halt = self._halt
+        return halt[1] if halt is not None and halt[1] > time.monotonic() else None
+
     def catch_up(self, end: int | None = None) -> None:
         """Folds every row that was acknowledged before the call, or before a sequence number."""
         with self.lock:
-            if self.is_lent:
-                return  # another host does
+            if self.is_lent or (end is None and self.halted_until is not None):
+                return  # another host does, or a reader says how far
             here = end is not None and end <= self.sequence
             if self._caught_up and (here or not self.is_behind) and not self.changed:
                 return
@@ -443,12 +490,18 @@ class ViewPipeline:
         parts, distinct = part_keys(self.spec)
         return {
             "number": self.number,
+            "share": self._share,
             "sequence": self.sequence,
             "oldest": self.oldest,
             "parts": parts,
             "distinct": distinct,
             "runs": runs,
         }
+
+    @property
+    def _share(self) -> list[int] | None:
+        """The groups that it has, as a snapshot says it."""
+        return None if self.place.share is None else list(self.place.share)
 
     def rows_will_change(self) -> None:
         """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""

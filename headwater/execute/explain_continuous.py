@@ -8,8 +8,9 @@ import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
-from headwater.engine.elsewhere import HostGone
+from headwater.engine.elsewhere import HERE, HostGone
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.split_view import SplitView, ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_circuit import ViewCircuit
@@ -32,7 +33,6 @@ from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
-from headwater.storage.catalog import CatalogObject
 
 
 def explain_select(running: Running, statement: Explain, query: Query) -> Result:
@@ -63,19 +63,21 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     item = find_query(context, statement.name, statement.text)
     if context.engine.find_named(item.name) is None:
         raise context.dormant[item.key]
-    lines = object_lines(context, item, statement.analyze)
+    lines = object_lines(context, item.name, statement.analyze)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
-def object_lines(context: Context, item: CatalogObject, analyze: bool) -> list[str]:
+def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
     """The plan of a query or continuous view as it runs; the host that has it tells it."""
-    made = context.engine.hosted(item.name)
+    made = context.engine.hosted(name)
     while made is not None and (elsewhere := made.elsewhere) is not None:
         try:
-            lines = elsewhere.explain(item.name, item.id, analyze)
+            lines = elsewhere.explain(analyze)
             return [f"{lines[0]}, in {elsewhere.name}", *lines[1:]]
         except HostGone:
             elsewhere.wait_gone()
+    if isinstance(made, ViewPart):
+        return [str(made.mine), *(f"  {line}" for line in _measured_view(made))]
     if isinstance(made, ContinuousView):
         return _lines_of_view(context, made, analyze)
     if isinstance(made, UpdateQuery):
@@ -95,8 +97,22 @@ def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> lis
     held = bool(view.specs) or (view.kept is not None and view.kept.stopped is None)
     how = f"maintenance {view.maintenance}" if held else "re-evaluated"
     lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
+    if isinstance(view, SplitView):
+        lines[0] += f", {_shared_out(view)}"
+        lines[0] += "" if view.host == HERE else f", in {view.host}"
     lines += _view_lines(context, view, view.maintenance)
-    return [*lines, *(_measured_view(view) if analyze else [])]
+    if not analyze:
+        return lines
+    if isinstance(view, SplitView):
+        parts = (object_lines(context, part.name, analyze) for part in view.parts)
+        return [*lines, *(line for part in parts for line in part)]
+    return [*lines, *_measured_view(view)]
+
+
+def _shared_out(view: SplitView) -> str:
+    """By what its groups are shared out."""
+    keys = ", ".join(str(key) for key in view.specs[0].plan.keys)
+    return f"{len(view.parts)} parts by hash of {keys}"
 
 
 def explain_view(running: Running, statement: CreateView) -> Result:
@@ -170,7 +186,7 @@ def _explain_view(running: Running, statement: ExplainObject) -> Result:
         raise unknown_view(context, statement.name, statement.text)
     if view is None:
         return Result("EXPLAIN", pa.table({"plan": ["plain view: its text stands in each query"]}))
-    lines = object_lines(context, item, statement.analyze)
+    lines = object_lines(context, item.name, statement.analyze)
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 

@@ -45,10 +45,11 @@ def _factories(context: Context) -> list[tuple[str, bool, str]]:
         *(("query", query) for query in context.engine.named()),
         *(("view", view) for view in context.engine.views()),
     ]
-    stopped = [(k, f) for k, f in found if f.state in STOPPED and not f.name.startswith(OWN)]
+    stands = [(_shown(k, f.name), *f.standing) for k, f in found if not f.name.startswith(OWN)]
     return [
-        (_shown(kind, factory.name), factory.state == "retrying", _cause(factory.error))
-        for kind, factory in stopped
+        (shown, state == "retrying", _cause(error))
+        for shown, state, error in stands
+        if state in STOPPED
     ]
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
+from headwater.engine.split_view import SplitView, ViewPart, cannot_split
 from headwater.engine.view import STRATEGIES, ContinuousView, ViewCut, member_name
 from headwater.engine.view_circuit import ViewCircuit
 from headwater.engine.view_pipeline import PipelinePlace, Start, ViewPipeline
@@ -19,7 +21,9 @@ from headwater.execute.continuous_plan import MadeView
 from headwater.execute.view_check import over_stored
 from headwater.execute.view_static import held_static, pin_static
 from headwater.execute.zones import stored_zone
+from headwater.fold.share import Share
 from headwater.kernel.relation import HeldTables
+from headwater.plan.calls import varying_calls
 from headwater.plan.planner import ViewTimes
 from headwater.sql.statements.query import make_query
 from headwater.storage.catalog import CatalogObject
@@ -41,20 +45,39 @@ def starts_of(tables: Sequence[StreamingTable], from_now: bool) -> list[list[int
     return found
 
 
+def not_split(context: Context, saved: Mapping[str, Any], made: MadeView) -> str | None:
+    """Why a view that begins stays whole, however many parts it is to have; None if it can be split."""
+    if saved["maintenance"] not in ("split", "incremental"):
+        return f"maintenance = '{saved['maintenance']}' keeps no groups apart from the result"
+    if saved["volatile"] or varying_calls(made.query.text):
+        return "its parts would see other times, or other chance"
+    if made.plan.identifiers & context.functions.keys():
+        return "it calls functions, of which nobody knows whether they answer the same twice"
+    return cannot_split(made.plan)
+
+
+def _stands(saved: Mapping[str, Any], made: MadeView) -> list[tuple[str, FoldSpec, Share | None]]:
+    """What stands in a pipeline each: a fold, or a part of the only one, with the name of its member."""
+    count, incarnation = saved.get("parts", 1), saved["incarnation"]
+    if count == 1 or cannot_split(made.plan) is not None:
+        return [(member_name(incarnation, n), spec, None) for n, spec in enumerate(made.specs)]
+    shares = [Share(place, count) for place in range(count)]
+    return [(member_name(incarnation, 0), made.specs[0], share) for share in shares]
+
+
 def new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView) -> ContinuousView:
-    """A view that begins: each of its folds in a pipeline, shared where one fits."""
+    """A view that begins: each of its folds, or parts, in a pipeline, shared where one fits."""
     static = held_static(context, saved["static"])
-    pipelines: list[ViewPipeline] = []
+    joined: list[tuple[str, ViewPipeline]] = []
     try:
-        for number, spec in enumerate(made.specs):
-            place = _place(context, made, spec, saved, static)
-            member = member_name(saved["incarnation"], number)
+        for member, spec, share in _stands(saved, made):
+            place = _place(context, made, spec, saved, static, share)
             make = partial(_pipeline, context, made, uuid.uuid4().hex[:12], place)
-            pipelines.append(context.pipelines.join(member, spec, place, make))
-        return _view(context, name, saved, made, pipelines)
+            joined.append((member, context.pipelines.join(member, spec, place, make)))
+        return _view(context, name, saved, made, [pipeline for _, pipeline in joined])
     except BaseException:
-        for number, pipeline in enumerate(pipelines):
-            context.pipelines.leave(member_name(saved["incarnation"], number), pipeline)
+        for member, pipeline in joined:
+            context.pipelines.leave(member, pipeline)
         raise
 
 
@@ -64,6 +87,7 @@ def _place(
     spec: FoldSpec,
     saved: Mapping[str, Any],
     static: HeldTables,
+    share: Share | None,
 ) -> PipelinePlace:
     """Where a fold stands. A view that calls functions shares no pipeline: it may start after others."""
     leaf = spec.plan.leaves[0].number
@@ -75,6 +99,7 @@ def _place(
         STRATEGIES[saved["maintenance"]] >= ViewCut.GROUPS,
         saved["incarnation"] if calls else None,
         made.world.time_zone,
+        share,
     )
 
 
@@ -96,26 +121,42 @@ def _view(
     made: MadeView,
     pipelines: Sequence[ViewPipeline],
 ) -> ContinuousView:
+    """A view; whole or in parts, as its pipelines are."""
+    own = _own(context, name, saved, made)
+    parts = [_part(own, pipeline) for pipeline in pipelines if pipeline.place.share is not None]
+    if parts:
+        return SplitView(**own, pipelines=pipelines, parts=parts)
+    circuit = _circuit(context, saved, made, own["starts"])
+    return ContinuousView(**own, pipelines=pipelines, circuit=circuit)
+
+
+def _part(own: Mapping[str, Any], pipeline: ViewPipeline) -> ViewPart:
+    """The part of a view that has the groups of a pipeline."""
+    part = ViewPart(**{**own, "versions": Versions(lambda: 1)}, pipelines=[pipeline])
+    part.called(own["number"], own["name"])
+    return part
+
+
+def _own(context: Context, name: str, saved: Mapping[str, Any], made: MadeView) -> dict[str, Any]:
+    """What a view and its parts have in common."""
     static = held_static(context, saved["static"])
     starts = [Start(*start) for start in saved["starts"]]
-    return ContinuousView(
-        number=0,
-        name=name,
-        incarnation=saved["incarnation"],
-        plan=made.plan,
-        specs=made.specs,
-        evaluation=made.evaluation,
-        tables=made.tables,
-        world=made.world,
-        static=static,
-        starts=starts,
-        versions=Versions(lambda: context.settings.integer("view_versions")),
-        over_stored=partial(over_stored, context, made, static, starts),
-        registry=context.pipelines,
-        pipelines=pipelines,
-        circuit=_circuit(context, saved, made, starts),
-        maintenance=saved["maintenance"],
-    )
+    return {
+        "number": 0,
+        "name": name,
+        "incarnation": saved["incarnation"],
+        "plan": made.plan,
+        "specs": made.specs,
+        "evaluation": made.evaluation,
+        "tables": made.tables,
+        "world": made.world,
+        "static": static,
+        "starts": starts,
+        "versions": Versions(lambda: context.settings.integer("view_versions")),
+        "over_stored": partial(over_stored, context, made, static, starts),
+        "registry": context.pipelines,
+        "maintenance": saved["maintenance"],
+    }
 
 
 def _circuit(
@@ -168,8 +209,15 @@ def wake_views(context: Context) -> None:
     open_some(context, [i for i in context.catalog.all("view") if i.key in context.dormant])
 
 
-def open_some(context: Context, items: Sequence[CatalogObject]) -> None:
-    """Views with their pipelines, each with the folds of all views that share it."""
+def open_some(
+    context: Context,
+    items: Sequence[CatalogObject],
+    places: Mapping[int, Collection[int]] = MappingProxyType({}),
+) -> None:
+    """Views with their pipelines, each with the folds of all views that share it.
+
+    `places`: by the number of a view which parts of it are opened, instead of the whole.
+    """
     found: list[tuple[CatalogObject, MadeView]] = []
     for item in items:
         try:
@@ -178,39 +226,48 @@ def open_some(context: Context, items: Sequence[CatalogObject]) -> None:
             context.dormant[item.key] = error
     folds: dict[str, dict[str, FoldSpec]] = {}
     for item, made in found:
-        numbers = item.definition["pipelines"]
-        for place, (number, spec) in enumerate(zip(numbers, made.specs, strict=False)):
-            member = member_name(item.definition["incarnation"], place)
+        stands = _stands(item.definition, made)
+        for number, (member, spec, _) in zip(item.definition["pipelines"], stands, strict=False):
             folds.setdefault(number, {})[member] = spec
     for item, made in found:
         for table in made.tables:
             table.kept = True
         try:
-            view = _opened(context, item, made, folds)
+            opened = _opened(context, item, made, folds, places.get(item.id))
         except Exception as error:  # whatever is wrong with one, the others open
             context.dormant[item.key] = _cannot_start(item, error)
             continue
-        view.number = item.id
-        context.engine.add(view)
+        for view in opened:
+            view.called(item.id, item.name)
+            context.engine.add(view)
         context.dormant.pop(item.key, None)
 
 
 def _opened(
-    context: Context, item: CatalogObject, made: MadeView, folds: dict[str, dict[str, FoldSpec]]
-) -> ContinuousView:
-    """A view of the catalog at work; one that an older version split otherwise begins anew."""
+    context: Context,
+    item: CatalogObject,
+    made: MadeView,
+    folds: dict[str, dict[str, FoldSpec]],
+    places: Collection[int] | None,
+) -> Sequence[ContinuousView]:
+    """A view of the catalog at work, or parts of it; one that was split otherwise begins anew."""
     saved = item.definition
-    if len(saved["pipelines"]) != len(made.specs):
+    stands = _stands(saved, made)
+    if len(saved["pipelines"]) != len(stands):
         definition = {**saved, "static": pin_static(context, made)}
         view = new_view(context, item.name, definition, made)
         definition["pipelines"] = [pipeline.number for pipeline in view.pipelines]
         context.catalog.change(item, definition)
-        return view
+        return [view]
     pipelines = [
-        _taken_up(context, number, folds[number], saved, made, spec)
-        for number, spec in zip(saved["pipelines"], made.specs, strict=True)
+        _taken_up(context, number, folds[number], saved, made, spec, share)
+        for number, (_, spec, share) in zip(saved["pipelines"], stands, strict=True)
+        if places is None or (share is not None and share.place in places)
     ]
-    return _view(context, item.name, saved, made, pipelines)
+    if places is None:
+        return [_view(context, item.name, saved, made, pipelines)]
+    own = _own(context, item.name, saved, made)
+    return [_part(own, pipeline) for pipeline in pipelines]
 
 
 def _cannot_start(item: CatalogObject, error: Exception) -> Error:
@@ -230,6 +287,7 @@ def _taken_up(
     saved: Mapping[str, Any],
     made: MadeView,
     spec: FoldSpec,
+    share: Share | None,
 ) -> ViewPipeline:
     known = context.pipelines.find(number)
     if known is not None:
@@ -237,7 +295,7 @@ def _taken_up(
             if member not in known.members:
                 known.join(member, own)
         return known
-    place = _place(context, made, spec, saved, held_static(context, saved["static"]))
+    place = _place(context, made, spec, saved, held_static(context, saved["static"]), share)
     pipeline = _pipeline(context, made, number, place)
     pipeline.take_up(folds)
     context.pipelines.add(pipeline)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
@@ -13,6 +13,7 @@ import pyarrow as pa
 from headwater.engine.elsewhere import HostGone, host_of
 from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.split_view import SplitView, ViewPart
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_circuit import ViewCircuit
@@ -323,10 +324,7 @@ def metrics(context: Context) -> pa.Table:
         found[head + "sequence"] = stream.state.next_sequence
     told = Told()
     for view in context.engine.views():
-        row = told.row("views", view)
-        found[f"view.{view.name}.waiting_rows"] = (
-            view.waiting if row is None else row["waiting_rows"]
-        )
+        found[f"view.{view.name}.waiting_rows"] = _waiting(view, told)
     for item in context.catalog.all("index"):
         table = context.streams.find(item.definition["table_id"])
         if table is not None:
@@ -486,18 +484,51 @@ def views(context: Context) -> pa.Table:
     return _rows(rows, VIEWS)
 
 
+def view_parts(context: Context) -> pa.Table:
+    """The parts of views that are in this host, as rows of views."""
+    told = Told()
+    rows = [{"name": p.name, **_view_row(context, p, told)} for p in context.engine.view_parts()]
+    return _rows(rows, VIEWS)
+
+
+def _waiting(view: ContinuousView, told: Told) -> int:
+    """Rows that came and are not folded, wherever the view is."""
+    if isinstance(view, SplitView):
+        return max(_waiting(part, told) for part in view.parts)
+    row = told.row("view_parts" if isinstance(view, ViewPart) else "views", view)
+    return view.waiting if row is None else row["waiting_rows"]
+
+
+def _split_row(view: SplitView, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of a view in parts, of what is told of each."""
+    recovery = [part["recovery_s"] for part in parts if part.get("recovery_s") is not None]
+    sums = ("groups", "state_bytes", "spilled_bytes")
+    return {
+        "maintenance": view.maintenance,
+        "tier": " and ".join(sorted({part["tier"] for part in parts})),
+        "progress": min(part["progress"] for part in parts),
+        "waiting_rows": max(part["waiting_rows"] for part in parts),
+        **{name: sum(part[name] for part in parts) for name in sums},
+        "fold_ms": max(part["fold_ms"] for part in parts),
+        "recovery_s": max(recovery, default=None),
+    }
+
+
 def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, Any]:
     kept = [version.number for version in view.versions.all()]
+    state, error = view.standing
     known = {
-        "state": view.state,
-        "host": host_of(view.elsewhere),
+        "state": state,
+        "host": view.host if isinstance(view, SplitView) else host_of(view.elsewhere),
         "version": kept[-1] if kept else None,
         "versions": kept,
-        "error": None if view.error is None else str(view.error),
+        "error": None if error is None else str(error),
         "shared_with": _shared_with(context, view),
         "time_zone": view.world.time_zone,
     }
-    row = told.row("views", view)
+    if isinstance(view, SplitView):
+        return {**known, **_split_row(view, [_view_row(context, p, told) for p in view.parts])}
+    row = told.row("view_parts" if isinstance(view, ViewPart) else "views", view)
     if row is not None:
         return {**row, **known}
     pipelines = _folded(view)

@@ -34,7 +34,7 @@ from headwater.execute.expansion import (
     stores_all,
 )
 from headwater.execute.following import goes_by_time, restart_following
-from headwater.execute.kept_views import made_again, new_view, starts_of
+from headwater.execute.kept_views import made_again, new_view, not_split, starts_of
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import verify
 from headwater.execute.view_static import forget_static, pin_static
@@ -52,7 +52,8 @@ from headwater.sql.statements.verify import VerifyView
 from headwater.sql.text import Name
 from headwater.storage.catalog import CatalogObject
 
-OPTIONS = ("maintenance", "volatile")
+OPTIONS = ("maintenance", "volatile", "parts")
+MOST_PARTS = 64
 AT_INSERT = "WITH (volatile = 'at insert'): the time at which a row is folded"
 
 
@@ -79,6 +80,7 @@ def create_view(running: Running, statement: CreateView) -> Result:
                 definition, notice = _plain(running, statement, options), None
             else:
                 notice = check_kept(made, options)
+                _check_parts(context, options, made)
                 definition = _continuous(context, statement, options, made, stack)
             swapped = [ViewSwap(statement.name, definition, made, old)]
             if old is not None:
@@ -86,6 +88,17 @@ def create_view(running: Running, statement: CreateView) -> Result:
                 _check_followed(context, old, swapped)
             _swap_in(context, swapped)
     return Result("CREATE VIEW", notice=notice)
+
+
+def _check_parts(context: Context, options: Mapping[str, Any], made: MadeView) -> None:
+    """BindError if a view is to have parts and cannot."""
+    reason = None if options["parts"] == 1 else not_split(context, options, made)
+    if reason is not None:
+        raise BindError(
+            f"the view cannot have {options['parts']} parts: {reason}",
+            sqlstate="42P17",
+            hint="leave parts out: the view lives in one factory whole",
+        )
 
 
 def planned_view(
@@ -144,7 +157,7 @@ def _names(statement: CreateView) -> list[str] | None:
 
 
 def _options(statement: CreateView) -> dict[str, Any]:
-    found: dict[str, Any] = {"maintenance": "split", "volatile": None}
+    found: dict[str, Any] = {"maintenance": "split", "volatile": None, "parts": 1}
     for name, value in (statement.options or {}).items():
         if name not in OPTIONS:
             near = nearest(name, OPTIONS)
@@ -154,6 +167,8 @@ def _options(statement: CreateView) -> dict[str, Any]:
             raise SettingError("maintenance is 'split', 'eager', 'deferred' or 'incremental'")
         if name == "volatile" and value != "at insert":
             raise SettingError("volatile is 'at insert'")
+        if name == "parts" and (type(value) is not int or not 1 <= value <= MOST_PARTS):
+            raise SettingError(f"parts is a whole number from 1 to {MOST_PARTS}")
         found[name] = value
     return found
 
@@ -183,7 +198,8 @@ def _is_continuous(context: Context, query: Query) -> bool:
 def _plain(running: Running, statement: CreateView, options: dict[str, Any]) -> dict[str, Any]:
     """The definition of a view that is only a text."""
     context = running.context
-    if statement.from_now or options["maintenance"] != "split" or options["volatile"]:
+    given = options["maintenance"] != "split" or options["volatile"] or options["parts"] != 1
+    if statement.from_now or given:
         raise BindError(
             "FROM NOW and options belong to continuous views",
             sqlstate="42P20",
@@ -283,6 +299,8 @@ def _remade(
             made = _over_another(context, item, replaced)
             written = make_query(saved.get("written", saved["text"]))
             definition = {**saved, **_read_by(context, written, made)}
+            if not_split(context, definition, made) is not None:
+                definition["parts"] = 1
             _hold(context, definition, made, stack)
             found.append(ViewSwap(Name(item.name), definition, made, item))
     return found
@@ -358,7 +376,7 @@ def _swap_in(context: Context, swaps: Sequence[ViewSwap]) -> None:
         undo.pop_all()
         for swap, item, view, gone in zip(swaps, items, views, before, strict=True):
             if view is not None:
-                view.number, view.name = item.id, item.name
+                view.called(item.id, item.name)
                 context.engine.add(view)
             elif gone is not None:
                 context.engine.remove(item.name)

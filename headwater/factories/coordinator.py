@@ -22,6 +22,7 @@ from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import signature
+from headwater.engine.split_view import ViewPart
 from headwater.engine.view import ContinuousView, ViewCut
 from headwater.execute.context import Context
 from headwater.factories.functions import sendable
@@ -266,7 +267,7 @@ class Factories:
         if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
-            return query.cut is not ViewCut.STORED
+            return query.cut is not ViewCut.STORED and not query.parts
         item = self._item(query)
         if isinstance(query, ContinuousQuery) and query.functions:
             return item is not None and not item.passes  # only this process has its state
@@ -288,6 +289,8 @@ class Factories:
             return True
 
     def _item(self, query: Hosted) -> CatalogObject | None:
+        if isinstance(query, ViewPart):
+            return self._context.catalog.by_number(query.number)
         passing = self._context.passing.get(query.name.casefold())
         return passing or self._context.catalog.find(query.name)
 
@@ -303,7 +306,7 @@ class Factories:
         with seat.moving(group):
             try:
                 self._lend_all(seat, line, lent)
-                line.ask("open", numbers=numbers, passing=passing)
+                line.ask("open", numbers=numbers, passing=passing, places=_places(group))
                 for one in lent:
                     one.came()
             except Exception as error:
@@ -372,7 +375,7 @@ class Factories:
     @contextlib.contextmanager
     def staying(self, queries: Iterable[Hosted]) -> Iterator[None]:
         """While inside, these queries are here."""
-        wanted = list(queries)
+        wanted = [each for query in queries for each in (query, *query.parts)]
         names = {query.name.casefold() for query in wanted}
         with self._moving:
             self._staying.update(names)
@@ -430,8 +433,10 @@ class Factories:
 
     def _group(self, names: tuple[str, ...], folds: Mapping[str, frozenset[Hashable]]) -> Group:
         every = frozenset[Hashable]().union(*(folds[name] for name in names))
+        queries = [self._context.engine.hosted(name) for name in names]
+        parts_of = frozenset(query.number for query in queries if isinstance(query, ViewPart))
         with self._changed:
-            return Group(names, self._loads.of(names), every)
+            return Group(names, self._loads.of(names), every, parts_of)
 
     # What the engine asks
 
@@ -466,6 +471,15 @@ def shared_folds(query: Hosted) -> frozenset[Hashable]:
         return frozenset()
     found = [signature(spec, query.tables, query.sampling) for spec in query.specs]
     return frozenset(one for one in found if one is not None)
+
+
+def _places(group: Sequence[Hosted]) -> dict[int, list[int]]:
+    """Of views by number which parts are in a group."""
+    places: dict[int, list[int]] = {}
+    for part in group:
+        if isinstance(part, ViewPart):
+            places.setdefault(part.number, []).append(part.mine.place)
+    return places
 
 
 def _pipelines(query: Hosted) -> list[Hashable]:

@@ -20,6 +20,7 @@ from headwater.engine.elsewhere import HostGone
 from headwater.engine.engine import Engine
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.split_view import ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
@@ -91,6 +92,9 @@ class FactoryHost:
             "release": self._release,
             "read": self._read,
             "find": self._find,
+            "halt": self._halt,
+            "read part": self._read_part,
+            "go on": self._go_on,
             "newest": self._newest,
             "flush": self._flush,
             "rows": self._rows,
@@ -162,10 +166,11 @@ class FactoryHost:
         with self._opening:
             passing = [CatalogObject(**said) for said in frame.head["passing"]]
             self._passing |= {item.id: item for item in passing}
-            items = [self._item(number) for number in frame.head["numbers"]]
+            items = [self._item(number) for number in dict.fromkeys(frame.head["numbers"])]
             found = [item for item in items if item.kind == "view"]
             if found:
-                kept_views.open_some(self.context, found)
+                places = {int(number): mine for number, mine in frame.head["places"].items()}
+                kept_views.open_some(self.context, found, places)
             for item in found:
                 view = self.engine.find_view(item.name)
                 if view is not None:
@@ -221,6 +226,37 @@ class FactoryHost:
         self.engine.spend(view.name, time.thread_time() - began)
         return Frame({}, [] if rows is None else [rows])
 
+    def _part(self, frame: Frame) -> ViewPart:
+        part = self._found(frame)
+        assert isinstance(part, ViewPart)
+        return part
+
+    def _halt(self, frame: Frame) -> Frame:
+        """A part of a view folds up to a place in the log, and no further until its reader comes back."""
+        began, part = time.thread_time(), self._part(frame)
+        self.streams.advance(frame.head["lsn"])
+        end = part.halt_here(frame.head["reader"])
+        self.engine.spend(part.name, time.thread_time() - began)
+        return Frame({"end": end})
+
+    def _read_part(self, frame: Frame) -> Frame:
+        """The rows of a halted part, folded to exactly there."""
+        began, part, said = time.thread_time(), self._part(frame), frame.head
+        self.streams.advance(said["lsn"])
+        found = part.read_at_here(said["reader"], said["end"], said["instant"])
+        self.engine.spend(part.name, time.thread_time() - began)
+        if found is None:
+            return Frame({"there": False})
+        return Frame(
+            {"there": True, "place": found.place, "versions": found.versions}, [found.rows]
+        )
+
+    def _go_on(self, frame: Frame) -> None:
+        """The reader of a halted part does not come back."""
+        part = self.engine.hosted(frame.head["name"])
+        if isinstance(part, ViewPart):
+            part.go_on_here(frame.head["reader"])
+
     def _tell_version(self, name: str, version: Version) -> None:
         """An eager view has a new result; the driver has it at hand for its readers."""
         said = _version_frame(version)
@@ -251,8 +287,8 @@ class FactoryHost:
         return Frame({}, [made])
 
     def _explain(self, frame: Frame) -> Frame:
-        item = self._item(frame.head["number"])
-        lines = explain_continuous.object_lines(self.context, item, frame.head["analyze"])
+        name = self._found(frame).name
+        lines = explain_continuous.object_lines(self.context, name, frame.head["analyze"])
         return Frame({"lines": lines})
 
     def _numbers(self, _frame: Frame) -> Frame:

@@ -16,6 +16,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -124,19 +125,35 @@ class Line:
         **head: Any,
     ) -> Frame:
         """Sends a question and waits for its answer; an error that came of it is raised here."""
+        return self.begin(kind, tables, data, **head)(timeout_s)
+
+    def begin(
+        self, kind: str, tables: Sequence[pa.Table] = (), data: bytes = b"", **head: Any
+    ) -> Callable[[float | None], Frame]:
+        """Sends a question; what is given waits so long for its answer."""
         number, future = next(self._numbers), Future[Frame]()
         with self._lock:
             self._asked[number] = future
         try:
             self._send(Frame({"kind": kind, "asks": number, **head}, tables, data))
-            if self.ended.is_set():
+        except BaseException:
+            self._forget(number)
+            raise
+        return partial(self._answer, number, future)
+
+    def _forget(self, number: int) -> None:
+        with self._lock:
+            self._asked.pop(number, None)
+
+    def _answer(self, number: int, future: Future[Frame], timeout_s: float | None) -> Frame:
+        try:
+            if self.ended.is_set() and not future.done():
                 raise LineEnded(f"{self.name} has ended")
             answer = future.result(timeout_s)
         except TimeoutError:
             raise LineEnded(f"{self.name} does not answer") from None
         finally:
-            with self._lock:
-                self._asked.pop(number, None)
+            self._forget(number)
         failure: Mapping[str, Any] | None = answer.head.get("error")
         if failure is not None and failure["type"] == LineEnded.__name__:
             raise LineEnded(f"{self.name} has ended")

@@ -47,6 +47,7 @@ class Group:
     names: tuple[str, ...]
     load: float
     shares: frozenset[Hashable] = frozenset()  # what their folds must have in common with others'
+    parts_of: frozenset[int] = frozenset()  # views that some of them are parts of, by number
 
 
 class Move(NamedTuple):
@@ -76,13 +77,17 @@ def together(shares: Mapping[str, Collection[Hashable]]) -> list[tuple[str, ...]
 
 
 def best(factories: Sequence[Sequence[Group]], group: Group) -> int:
-    """Where a group goes: to folds that it can share, else where least is done, or fewest queries are."""
+    """Where a group goes: to folds that it can share, else where least is done, or fewest queries are.
 
-    def order(number: int) -> tuple[int, float, int]:
+    Parts of one view go apart: else there would be no use in parts.
+    """
+
+    def order(number: int) -> tuple[int, int, float, int]:
         there = factories[number]
         shared = sum(bool(other.shares & group.shares) for other in there)
+        beside = sum(len(other.parts_of & group.parts_of) for other in there)
         load = round(sum(other.load for other in there), 2)
-        return -shared, load, sum(len(other.names) for other in there)
+        return -shared, beside, load, sum(len(other.names) for other in there)
 
     return min(range(len(factories)), key=order)
 

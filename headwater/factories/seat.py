@@ -24,6 +24,7 @@ from headwater.engine.query_parts import Evaluated
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.sampling import Instant
 from headwater.engine.sent_results import unpacked
+from headwater.engine.split_view import PartRows, ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
@@ -80,32 +81,70 @@ class Lent:
             raise Error(f"{self.name} has ended and nobody has taken over", sqlstate="57P03")
 
     def _ask(self, kind: str, tables: Sequence[pa.Table] = (), **head: Any) -> Frame:
+        return self._begin(kind, tables, **head)(READ_PATIENCE_S)
+
+    def _begin(
+        self, kind: str, tables: Sequence[pa.Table] = (), **head: Any
+    ) -> Callable[[float | None], Frame]:
         self.wait_there()
         if not self.valid:
             raise HostGone(f"{self.name} has ended")
         lsn = self.seat.context.streams.durable_lsn
-        said = {"name": self.query.name, "lsn": lsn, **head}
-        return self.line.ask(kind, tables, timeout_s=READ_PATIENCE_S, **said)
+        return self.line.begin(kind, tables, name=self.query.name, lsn=lsn, **head)
 
     def read_view(self, view: ContinuousView) -> Version:
         """The view over every row acknowledged before the call."""
         version = _kept(view, self._ask("read"))
-        if view.state in ("failed", "retrying"):
-            self.seat.context.engine.told(view, "running", None)
+        self._is_well()
         return version
+
+    def _is_well(self) -> None:
+        """It was read without an error."""
+        if self.query.state in ("failed", "retrying"):
+            self.seat.context.engine.told(self.query, "running", None)
 
     def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:  # noqa: ARG002
         """The rows of one key of a view."""
         found = self._ask("find", [keys]).rows()
         return found[0] if found else None
 
+    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], int | None]:  # noqa: ARG002
+        """A part of a view folds no further; waits for how far it has come."""
+        answer = self._begin("halt", reader=reader)
+        return lambda: answer(READ_PATIENCE_S).head["end"]
+
+    def read_part(
+        self,
+        part: ViewPart,  # noqa: ARG002
+        reader: int,
+        end: int,
+        instant: int,
+    ) -> Callable[[], PartRows | None]:
+        """A halted part folds to there and goes on; waits for its rows."""
+        answer = self._begin("read part", reader=reader, end=end, instant=instant)
+
+        def rows() -> PartRows | None:
+            frame = answer(READ_PATIENCE_S)
+            if not frame.head["there"]:
+                return None
+            self._is_well()
+            sequence, generation = frame.head["place"]
+            return PartRows(frame.rows()[0], (sequence, generation), frame.head["versions"])
+
+        return rows
+
+    def part_goes_on(self, part: ViewPart, reader: int) -> None:
+        """A halted part folds on."""
+        with contextlib.suppress(HostGone):
+            self.line.tell("go on", name=part.name, reader=reader)
+
     def newest_results(self, query: UpdateQuery) -> pa.Table:  # noqa: ARG002
         """The newest result of each key."""
         return self._ask("newest").rows()[0]
 
-    def explain(self, name: str, number: int, analyze: bool) -> list[str]:  # noqa: ARG002
+    def explain(self, analyze: bool) -> list[str]:
         """The plan of a query as it runs, and what it has done."""
-        return list(self._ask("explain", number=number, analyze=analyze).head["lines"])
+        return list(self._ask("explain", analyze=analyze).head["lines"])
 
     def rows_of(self, table: str) -> list[dict[str, Any]]:
         """What a system table says about the queries of this host."""

@@ -28,7 +28,7 @@ def hashes_of(keys: Sequence[pa.Array], row_count: int) -> Vector:
     """64 bits for each row's key; equal keys have equal bits, others hardly ever."""
     bits = np.zeros(row_count, np.uint64)
     for key in keys:
-        bits = _mixed(bits + _bits(Column(key)))
+        bits = _mixed(bits + bits_of(Column(key)))
     return bits
 
 
@@ -38,7 +38,8 @@ def _mixed(bits: Vector) -> Vector:
     return (bits ^ (bits >> np.uint64(29))) * MULTIPLIER
 
 
-def _bits(column: Column) -> Vector:
+def bits_of(column: Column) -> Vector:
+    """64 bits for each value of a column; equal values have equal bits."""
     if column.kind != OBJECT:
         bits = key_bits(column).view(np.uint64).copy()
     elif pa.types.is_decimal(column.type):

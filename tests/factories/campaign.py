@@ -64,7 +64,7 @@ def settled(db: headwater.Database) -> None:
     until(
         lambda: (
             all(s.line is not None and not s.line.ended.is_set() for s in seats)
-            and all(query.elsewhere is not None for query in engine.all_hosted())
+            and all(q.elsewhere is not None or q.parts for q in engine.all_hosted())
         ),
         "some query is in no factory",
     )

@@ -16,6 +16,7 @@ import headwater
 from tests.harness.patience import PATIENCE_S, until
 
 DISORDER = 2
+KEYS_AT_ONCE = 16  # in one insert
 PACE_S = 0.03  # rows come all the time, and whatever was killed has processor time to come back
 TABLES = {
     "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
@@ -40,7 +41,10 @@ VIEWS = {
     "sums": "SELECT k, count(*) n, sum(v) s FROM a GROUP BY k",
     "counts": "SELECT k, count(*) n FROM a GROUP BY k",  # the same groups as those of `sums`
     "edges": "SELECT k, min(w) low, max(w) high, count(*) n FROM b GROUP BY k",
+    "halves": "SELECT k, v, count(*) n, max(ts) last FROM a GROUP BY k, v",
+    "thirds": "SELECT w, count(*) n, min(k) low FROM b GROUP BY w HAVING count(*) > 1",
 }
+OPTIONS = {"halves": "WITH (parts = 2)", "thirds": "WITH (parts = 3)"}  # of views
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
     "every": "SELECT k, ts, v FROM p WITH APPEND",
@@ -74,7 +78,7 @@ def create(db: headwater.Database, but: Sequence[str] = ()) -> None:
             db.sql(f"CREATE CONTINUOUS QUERY IF NOT EXISTS {name} AS {text}")
     for name, text in VIEWS.items():
         if name not in but:
-            db.sql(f"CREATE VIEW IF NOT EXISTS {name} AS {text}")
+            db.sql(f"CREATE VIEW IF NOT EXISTS {name} {OPTIONS.get(name, '')} AS {text}")
 
 
 def insert_second(db: headwater.Database, second: int) -> None:
@@ -152,7 +156,7 @@ class Feeder:
 class Witness:
     """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3)."""
 
-    VIEWS = ("seen_rows", "seen_keys")
+    VIEWS = ("seen_rows", "seen_keys", "seen_together")
 
     def __init__(self, db: headwater.Database) -> None:
         self._db = db
@@ -165,6 +169,10 @@ class Witness:
         self._db.sql("CREATE STREAMING TABLE seen (ts INT, k INT) TIMESTAMP BY ts")
         self._db.sql("CREATE VIEW seen_rows AS SELECT count(*) n, max(ts) last FROM seen")
         self._db.sql("CREATE VIEW seen_keys AS SELECT k, count(*) n FROM seen GROUP BY k")
+        self._db.sql("CREATE STREAM together (ts INT, k INT) TIMESTAMP BY ts")
+        self._db.sql(
+            "CREATE VIEW seen_together WITH (parts = 2) AS SELECT k, count(*) n FROM together GROUP BY k"
+        )
         self._thread.start()
         return self
 
@@ -176,7 +184,10 @@ class Witness:
                 ((count, last),) = self._db.sql("SELECT n, last FROM seen_rows").rows()
                 keys = sum(row[0] for row in self._db.sql("SELECT n FROM seen_keys").rows())
                 assert (count, last, keys) == (self.rows, self.rows - 1, self.rows)
-                self.reads += 2
+                self._db.insert("together", [(self.rows, key) for key in range(KEYS_AT_ONCE)])
+                each = [row[0] for row in self._db.sql("SELECT n FROM seen_together").rows()]
+                assert each == [self.rows] * KEYS_AT_ONCE, each  # all parts, as of one instant
+                self.reads += 3
         except BaseException as error:
             self.error = error
 
@@ -223,7 +234,7 @@ def compare(db: headwater.Database, end: int, names: Sequence[str] = NAMES) -> d
         assert rows, f"{name} has no results"
         assert found[name] == rows, _difference(name, found[name], rows)
     _check_window(found["sums_of_window"], end)
-    for name in set(names) & {"sums", "counts"}:
+    for name in set(names) & {"sums", "counts", "halves"}:
         assert db.sql(f"VERIFY VIEW {name}").rows() == []
     if "every" in names:
         _check_updates(db, end)

@@ -73,8 +73,10 @@ class Mover:
         self._db.sql(f"ALTER TABLE r SET RANGE INTERVAL {self._choose.randint(20, 70)} SECONDS")
 
     def do_replace(self) -> None:
-        """A view is made again under its name."""
-        self._db.sql(f"CREATE OR REPLACE VIEW counts AS {load.VIEWS['counts']}")
+        """A view is made again under its name, whole or in parts."""
+        parts = self._choose.randint(1, 3)
+        text = load.VIEWS["counts"]
+        self._db.sql(f"CREATE OR REPLACE VIEW counts WITH (parts = {parts}) AS {text}")
 
     def do_drop(self) -> None:
         """One of two views with the same groups goes, and comes again."""
@@ -84,7 +86,7 @@ class Mover:
 
     def do_read(self) -> None:
         """Views are read wherever they are."""
-        for name in ("sums", "counts", "edges", "ranged"):
+        for name in ("sums", "counts", "edges", "ranged", "halves", "thirds"):
             self._db.sql(f"SELECT * FROM {name}")
 
     def resume_all(self) -> None:
@@ -100,7 +102,7 @@ def ranged_rows(number: int) -> list[tuple[int, str, int]]:
 
 def check_views(db: headwater.Database, batches: int) -> None:
     """Views are what a query over their tables gives now; of rows that RANGE has dropped too."""
-    for name in ("sums", "counts"):
+    for name in ("sums", "counts", "halves"):
         wanted = sorted(map(str, db.sql(load.VIEWS[name]).rows()))
         assert load.view_rows(db, name) == wanted, name
         assert db.sql(f"VERIFY VIEW {name}").rows() == [], name

@@ -137,7 +137,7 @@ def test_a_query_that_cannot_go_stays_and_its_readers_are_told(what: str) -> Non
     driver.factories._place()
     (place,) = seen
     with pytest.raises(HostGone):
-        place.explain("a", 0, False)
+        place.explain(False)
     place.wait_gone()
     assert driver.queries["a"].elsewhere is None
     assert driver.where() == [[], []]

@@ -41,6 +41,16 @@ def test_folds_that_can_be_shared_come_first() -> None:
     assert best([idle, busy], group("new")) == 0
 
 
+def test_parts_of_a_view_go_apart() -> None:
+    one, two, other = (
+        Group((f"v/{n}",), 0.1, parts_of=frozenset([view])) for n, view in enumerate((7, 7, 8))
+    )
+    idle, many = [one], [group("a", 0.5), group("b", 0.3), group("c")]
+    assert best([idle, many], two) == 1
+    assert best([idle, many], other) == 0
+    assert best([idle, [one, two, *many]], two) == 0
+
+
 def test_many_queries_without_load_are_spread_evenly() -> None:
     places: list[list[Group]] = [[], [], []]
     for number in range(30):

@@ -1,0 +1,295 @@
+"""A view in parts: each has the groups whose keys fall to it, in a host of its own, so that one view uses
+several cores.
+
+Owns: one instant for all parts. Each part folds for itself, so two may have come differently far: a reader
+halts them all, takes the furthest place, has each fold to exactly there and give its rows, and lets it go on.
+Inserts do not wait for that; a reader that does not come back halts a part for `HALT_S` at most. Groups of
+parts are disjoint, so their rows are the view's, one after the other.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import pyarrow as pa
+
+from headwater.engine import view
+from headwater.engine.elsewhere import Elsewhere, HostGone, host_of
+from headwater.engine.machine import State
+from headwater.engine.sampling import Instant
+from headwater.engine.view import ContinuousView
+from headwater.engine.view_versions import Version
+from headwater.fold.share import Share, shares_of
+from headwater.plan.folds import ContinuousPlan
+from headwater.storage.streaming.table import StreamingTable
+
+Answer = TypeVar("Answer")
+Asked = Callable[[], Answer]  # a question that is under way: waits for what is answered
+
+WORST: tuple[State, ...] = ("failed", "retrying", "paused", "running")
+
+_readers = itertools.count(1)
+
+
+class PartRows(NamedTuple):
+    """What a part gave, and what it was made of."""
+
+    rows: pa.Table
+    place: tuple[int, int | None]  # the sequence number, and the generation of the stored rows
+    versions: dict[str, int]  # of the tables above the fold
+
+
+class _PartGone(Exception):
+    """The host of a part has ended, or the part has left it."""
+
+    def __init__(self, host: Elsewhere) -> None:
+        self.host = host
+
+
+def cannot_split(plan: ContinuousPlan) -> str | None:
+    """Why the groups of a view cannot be shared out; None if they can."""
+    fold = plan.folds[0] if len(plan.folds) == 1 else None
+    if fold is None or fold.kind != "aggregate" or not fold.keys:
+        return "it is not one grouping by keys"
+    finish = fold.finish
+    if not plan.single or finish is None:
+        return "more stands above its grouping than HAVING and columns"
+    if finish.limit is not None or (finish.distinct and fold.key_places is None):
+        return "LIMIT and DISTINCT compare the groups of all parts"
+    return None
+
+
+@dataclass(kw_only=True)
+class ViewPart(ContinuousView):
+    """Some groups of a view."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.on_free: Callable[[], None] = lambda: None  # it may fold on: rows may have come
+
+    @property
+    def mine(self) -> Share:
+        """The groups that it has."""
+        share = self.pipelines[0].place.share
+        assert share is not None
+        return share
+
+    def called(self, number: int, name: str) -> None:
+        """It belongs to a view of that number and name."""
+        super().called(number, f"{name}/{self.mine.place + 1}")  # no name has a slash
+
+    def pull(self, since: float | None = None) -> bool:
+        """Whether rows wait that should be folded now; while it is halted, that is looked at later."""
+        until = self.pipelines[0].halted_until
+        self.wall_due = None
+        if until is None:
+            return super().pull(since)
+        self.wall_due = (time.time_ns() + int(1e9 * (until - time.monotonic()))) // 1000
+        return False
+
+    @property
+    def _few(self) -> int:
+        return view.FEW_ROWS // self.mine.parts
+
+    # One instant
+
+    def halt(self, reader: int) -> Asked[int | None]:
+        """It folds what is there and no further, for a reader: how far; None if it has just moved."""
+        host = self.elsewhere
+        if host is None:
+            return lambda: self.halt_here(reader)
+        return _from(host, lambda: host.halt_part(self, reader))
+
+    def halt_here(self, reader: int) -> int | None:
+        """The same in this host."""
+        return self.pipelines[0].halt(reader)
+
+    def read_at(self, reader: int, end: int, instant: int) -> Asked[PartRows | None]:
+        """It folds to exactly there, gives its rows and goes on; None if it is not halted for the reader."""
+        host = self.elsewhere
+        if host is None:
+            return lambda: self.read_at_here(reader, end, instant)
+        return _from(host, lambda: host.read_part(self, reader, end, instant))
+
+    def read_at_here(self, reader: int, end: int, instant: int) -> PartRows | None:
+        """The same in this host."""
+        pipeline = self.pipelines[0]
+        with (
+            self.world.held(self.plan.identifiers) as held,
+            contextlib.ExitStack() as reading,
+        ):
+            with pipeline.lock:
+                if not pipeline.go_to(reader, end):
+                    return None
+                self._is_well()
+                place = (pipeline.sequence, pipeline.generation)
+                make = reading.enter_context(pipeline.reading(self.specs[0]))
+            self.go_on_here(reader)
+            rows = self.evaluation.upper([(Instant(instant, instant), [make()])], held)[0]
+            return PartRows(rows, place, dict(held.versions))
+
+    def go_on(self, reader: int) -> None:
+        """A reader that halted it does not come back."""
+        host = self.elsewhere
+        if host is None:
+            self.go_on_here(reader)
+        else:
+            host.part_goes_on(self, reader)
+
+    def go_on_here(self, reader: int) -> None:
+        """The same in this host."""
+        if self.pipelines[0].go_on(reader):
+            self.on_free()
+
+
+@dataclass(kw_only=True)
+class SplitView(ContinuousView):
+    """One view to its users, several parts to its hosts; it holds nothing and fires nothing itself."""
+
+    parts: Sequence[ViewPart]
+
+    @property
+    def standing(self) -> tuple[State, BaseException | None]:
+        """As the part that stands worst."""
+        found = sorted((part.standing for part in self.parts), key=lambda one: WORST.index(one[0]))
+        return found[0]
+
+    @property
+    def host(self) -> str:
+        """Where its parts are."""
+        return ", ".join(sorted({host_of(part.elsewhere) for part in self.parts}))
+
+    def called(self, number: int, name: str) -> None:
+        """So are its parts."""
+        super().called(number, name)
+        for part in self.parts:
+            part.called(number, name)
+
+    def attach(self) -> None:
+        """Its parts have their places."""
+
+    def drop(self) -> None:
+        """It holds nothing."""
+
+    def put_away(self, *, beside: bool = False) -> None:
+        """Its parts write snapshots."""
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Its parts write snapshots."""
+
+    def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
+        """Its parts look at what came."""
+        return False
+
+    def fire(self) -> int:
+        """Its parts do."""
+        self.fired += 1
+        return 0
+
+    def end(self) -> None:
+        """The view is gone, and its parts."""
+        for part in self.parts:
+            part.end()
+
+    @property
+    def waiting(self) -> int:
+        """Rows that came and that not every part has folded."""
+        return max(part.waiting for part in self.parts)
+
+    @property
+    def _read_tables(self) -> list[StreamingTable]:
+        return [self.pipelines[0].place.table]
+
+    # Reading
+
+    def read(self) -> Version:
+        """The view over every row acknowledged before the call, all parts as of one instant."""
+        while True:
+            known = self.unchanged()
+            try:
+                if known is None:
+                    known = self._read_in_turn()
+            except _PartGone as gone:
+                gone.host.wait_gone()
+            if known is not None:
+                return known
+
+    def _read_in_turn(self) -> Version | None:
+        """One reader halts the pipelines at a time; views that have some in common share the turns."""
+        with contextlib.ExitStack() as stack:
+            for pipeline in sorted(self.pipelines, key=lambda p: p.number):
+                stack.enter_context(pipeline.turn)
+            return self.unchanged() or self._united()
+
+    def _united(self) -> Version | None:
+        """The rows of all parts where the furthest stands; None if one was not there: try again."""
+        reader, now, halted = next(_readers), time.time_ns() // 1000, list(self.parts)
+        try:
+            ends = _answers([part.halt(reader) for part in self.parts])
+            known = [end for end in ends if end is not None]
+            if len(known) < len(ends):
+                return None
+            asked = [part.read_at(reader, max(known), now) for part in self.parts]
+            found = [one for one in _answers(asked) if one is not None]
+            if len(found) < len(asked):
+                return None
+            halted.clear()
+        finally:
+            for part in halted:
+                part.go_on(reader)
+        first = found[0]
+        if any(one[1:] != first[1:] for one in found):
+            return None  # stored rows, or a table above, were changed meanwhile
+        rows = pa.concat_tables([one.rows for one in found])
+        return self.versions.add(rows, self.key_of([first.place], first.versions), now)
+
+    def find(self, keys: pa.Table) -> pa.Table | None:
+        """The rows of one key, by the part that has it; None if the view is to be read whole."""
+        known = self.versions.last
+        if known is not None and known.rows.num_rows <= view.FEW_ROWS:
+            return None
+        aggregation = self.specs[0].aggregation
+        assert aggregation is not None
+        columns = [
+            column.combine_chunks().cast(type_)
+            for column, type_ in zip(keys.columns, aggregation.key_types, strict=True)
+        ]
+        part = self.parts[int(shares_of(columns, 1, len(self.parts))[0])]
+        with part.pipelines[0].turn:  # it would fold beyond where a reader has halted it
+            return part.find(keys)
+
+
+def _from(host: Elsewhere, ask: Callable[[], Asked[Answer]]) -> Asked[Answer]:
+    """A question to a part in another host, which is there by now."""
+    host.wait_there()
+    try:
+        asked = ask()
+    except HostGone as error:
+        raise _PartGone(host) from error
+
+    def answered() -> Answer:
+        try:
+            return asked()
+        except HostGone as error:
+            raise _PartGone(host) from error
+
+    return answered
+
+
+def _answers(asked: Sequence[Asked[Answer]]) -> list[Answer]:
+    """All answers; an error is raised when no question is under way any more."""
+    found: list[Answer] = []
+    errors: list[BaseException] = []
+    for one in asked:
+        try:
+            found.append(one())
+        except BaseException as error:
+            errors.append(error)
+    if errors:
+        raise errors[0]
+    return found

@@ -1,0 +1,399 @@
+"""A view in parts is the view: rows, one instant, restarts, all statements (CV1, CV2, CV8, ST3).
+
+That factories are killed meanwhile is in `tests/factories`: their load has views in parts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import headwater
+from headwater.engine import view, view_pipeline
+from headwater.engine.split_view import SplitView
+from headwater.engine.view_pipeline import ViewPipeline
+from headwater.errors import BindError, SettingError
+from tests.harness.oracle import duckdb_rows
+from tests.harness.patience import PATIENCE_S, until
+
+Connect = Callable[..., headwater.Database]
+
+TABLE = (
+    "CREATE STREAMING TABLE s (ts INT, k INT, name STRING, d DOUBLE, day DATE, ok BOOLEAN, "
+    "price DECIMAL(30, 4), cents DECIMAL(9, 2), at TIMESTAMP, raw BINARY, x INT) TIMESTAMP BY ts"
+)
+SCHEMA = pa.schema(
+    [
+        ("ts", pa.int32()),
+        ("k", pa.int32()),
+        ("name", pa.string()),
+        ("d", pa.float64()),
+        ("day", pa.date32()),
+        ("ok", pa.bool_()),
+        ("price", pa.decimal128(30, 4)),
+        ("cents", pa.decimal128(9, 2)),
+        ("at", pa.timestamp("us", "UTC")),
+        ("raw", pa.binary()),
+        ("x", pa.int32()),
+    ]
+)
+KEYS = (
+    *("k", "name", "d", "day", "ok", "price", "cents", "at", "raw"),
+    *("k, name", "d, x", "k % 3, ok", "upper(name), day, cents"),
+)
+AGGREGATES = "count(*) AS n, sum(x) AS total, min(x) AS low, count(DISTINCT x) AS values"
+
+
+def query(keys: str) -> str:
+    """A view by some keys."""
+    named = ", ".join(f"{key} AS k{place}" for place, key in enumerate(keys.split(", ")))
+    return f"SELECT {named}, {AGGREGATES} FROM s GROUP BY {keys} HAVING count(*) <> 2"
+
+
+def some_rows(random: Random, first: int, count: int) -> pa.Table:
+    """Rows with keys of all types, NULL, NaN and negative zeros among them."""
+
+    def one(ts: int) -> dict[str, Any]:
+        number = random.randrange(12)
+        values: dict[str, Any] = {
+            "k": number,
+            "name": f"n{number}" if number else "",
+            "d": random.choice([0.0, -0.0, float("nan"), 1.5, float("inf"), -2.25]),
+            "day": date(2026, 1, 1 + number),
+            "ok": bool(number % 2),
+            "price": number * Decimal("1000000000000000000000.0001"),
+            "cents": Decimal(number) / 4,
+            "at": datetime(2026, 1, 1, number),
+            "raw": bytes([number, 0, 255]),
+            "x": random.randrange(5),
+        }
+        return {"ts": ts} | {n: None if random.random() < 0.1 else v for n, v in values.items()}
+
+    return pa.Table.from_pylist([one(first + number) for number in range(count)], SCHEMA)
+
+
+def comparable(found: list[tuple[Any, ...]]) -> list[str]:
+    """Rows in one order; numbers as Spark groups them."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, bytearray):
+            return bytes(value)
+        if isinstance(value, datetime):
+            return value.replace(tzinfo=None)
+        return float(value) + 0.0 if isinstance(value, float | Decimal) else value
+
+    return sorted(repr(tuple(map(plain, row))) for row in found)
+
+
+def rows(db: headwater.Database, text: str) -> list[str]:
+    """The rows of a query, in one order."""
+    return comparable(db.sql(text).rows())
+
+
+def split(db: headwater.Database, name: str) -> SplitView:
+    """A view that is in parts."""
+    found = db._context.engine.find_view(name)
+    assert isinstance(found, SplitView)
+    return found
+
+
+def check_oracle(db: headwater.Database) -> None:
+    """In parts, whole, and by DuckDB over the stored rows: the same."""
+    stored = db.sql("SELECT * FROM s").arrow()
+    for number, keys in enumerate(KEYS):
+        wanted = comparable(duckdb_rows(query(keys), {"s": stored}))
+        assert rows(db, f"SELECT * FROM whole_{number}") == wanted, keys
+        assert rows(db, f"SELECT * FROM parts_{number}") == wanted, keys
+
+
+def run_history(folder: Path, connect: Connect, settings: dict[str, Any]) -> None:
+    """Inserts, deletes, updates and restarts, with a look at everything after each."""
+    random = Random(7)
+    db = connect(folder, settings=settings)
+    db.sql(TABLE)
+    for number, keys in enumerate(KEYS):
+        db.sql(f"CREATE VIEW whole_{number} AS {query(keys)}")
+        parts = 2 + number % 2
+        db.sql(f"CREATE VIEW parts_{number} WITH (parts = {parts}) AS {query(keys)}")
+    for step, count in enumerate((40, 90, 1, 40)):
+        db.insert("s", some_rows(random, 100 * step, count))
+        if step == 1:
+            db.sql("DELETE FROM s WHERE x = 3 OR k = 5")
+        if step == 2:
+            db.sql("UPDATE s SET k = 4, name = 'n4' WHERE k IS NULL")
+        check_oracle(db)
+        if step in (0, 2):
+            db.close()
+            db = connect(folder, settings=settings)
+            check_oracle(db)
+    for number in (0, 2):
+        assert db.sql(f"VERIFY VIEW parts_{number}").rows() == []
+    db.close()
+
+
+@pytest.mark.here
+@pytest.mark.parametrize("state_mb", [64, 0], ids=["in memory", "on disk"])
+def test_parts_are_the_view(folder: Path, connect: Connect, state_mb: int) -> None:
+    run_history(folder, connect, {"view_state_mb": state_mb})
+
+
+def test_parts_in_factories_are_the_view(folder: Path, connect: Connect) -> None:
+    run_history(folder, connect, {})
+
+
+@pytest.mark.here
+def test_partials_of_spark_are_shared_out(folder: Path, connect: Connect) -> None:
+    """Where Spark folds, each part takes its own groups of what Spark made."""
+    db = connect(folder, settings={"spark_sql_only": True})
+    db.sql(TABLE)
+    for number in (0, 2, 9):
+        db.sql(f"CREATE VIEW parts WITH (parts = 3) AS {query(KEYS[number])}")
+        db.insert("s", some_rows(Random(3), 100 * number, 60))
+        stored = db.sql("SELECT * FROM s").arrow()
+        wanted = comparable(duckdb_rows(query(KEYS[number]), {"s": stored}))
+        assert rows(db, "SELECT * FROM parts") == wanted
+        groups = [part.pipelines[0].groups for part in split(db, "parts").parts]
+        assert all(groups)
+        assert sum(groups) == len(db.sql(f"SELECT 1 FROM s GROUP BY {KEYS[number]}").rows())
+        db.sql("DROP VIEW parts")
+
+
+KEYS_AT_ONCE = 64
+
+
+def with_all_factories(db: headwater.Database) -> None:
+    """Every factory has come: parts are spread over all of them."""
+    db.sql("CREATE STREAMING TABLE first (ts INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW first_rows AS SELECT count(*) AS n FROM first")
+    until(lambda: all(seat.is_there for seat in db._factories.seats))
+
+
+def read_while_rows_come(db: headwater.Database, reads: int) -> list[set[int]]:
+    """Each insert adds one row to each key: the counts that each read found."""
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    stop, written = threading.Event(), [0]
+
+    def insert() -> None:
+        while not stop.is_set():
+            db.insert("t", [(written[0], key) for key in range(KEYS_AT_ONCE)])
+            written[0] += 1
+
+    writer = threading.Thread(target=insert)
+    writer.start()
+    found = []
+    try:
+        until(lambda: written[0] > 0)
+        for _ in range(reads):
+            before = written[0]
+            counts = [row[0] for row in db.sql("SELECT n FROM v").rows()]
+            assert len(counts) == KEYS_AT_ONCE
+            assert min(counts) >= before, "a read without an acknowledged insert"
+            found.append(set(counts))
+    finally:
+        stop.set()
+        writer.join(PATIENCE_S)
+    assert rows(db, "SELECT DISTINCT n FROM v") == [f"({written[0]},)"]
+    return found
+
+
+@pytest.mark.here
+def test_a_read_is_of_one_instant(db: headwater.Database) -> None:
+    assert all(len(counts) == 1 for counts in read_while_rows_come(db, 150))
+
+
+def test_a_read_of_factories_is_of_one_instant(db: headwater.Database) -> None:
+    with_all_factories(db)
+    found = read_while_rows_come(db, 150)
+    assert split(db, "v").host == "factory 1, factory 2"
+    assert all(len(counts) == 1 for counts in found)
+
+
+@pytest.mark.here
+def test_rows_that_come_between_two_parts(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After each part is halted, and before each gives its rows, there is an insert."""
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 3) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    halt, go_to = ViewPipeline.halt, ViewPipeline.go_to
+    inserts = 0
+
+    def insert() -> None:
+        nonlocal inserts
+        db.insert("t", [(inserts, key) for key in range(KEYS_AT_ONCE)])
+        inserts += 1
+
+    def halt_and_insert(self: ViewPipeline, reader: int) -> int | None:
+        end = halt(self, reader)
+        insert()
+        return end
+
+    def insert_and_go(self: ViewPipeline, reader: int, end: int) -> bool:
+        insert()
+        return go_to(self, reader, end)
+
+    insert()
+    monkeypatch.setattr(ViewPipeline, "halt", halt_and_insert)
+    monkeypatch.setattr(ViewPipeline, "go_to", insert_and_go)
+    for _ in range(5):
+        assert rows(db, "SELECT DISTINCT n FROM v") == [f"({inserts - 4},)"]
+
+
+@pytest.mark.here
+def test_parts_that_have_come_differently_far(db: headwater.Database) -> None:
+    """The one that is behind is brought to where the other stands, before it folds on."""
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    behind, ahead = (part.pipelines[0] for part in split(db, "v").parts)
+    behind.halt(-1)
+    db.insert("t", [(1, key) for key in range(KEYS_AT_ONCE)])
+    until(lambda: ahead.sequence == KEYS_AT_ONCE)
+    assert behind.sequence == 0
+    assert rows(db, "SELECT DISTINCT n FROM v") == ["(1,)"]
+
+
+@pytest.mark.here
+def test_a_reader_that_does_not_come_back(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A part that it has halted folds on after a while; inserts have not waited."""
+    monkeypatch.setattr(view_pipeline, "HALT_S", 0.3)
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    for part in split(db, "v").parts:
+        assert part.halt(-1)() == 0
+    db.insert("t", [(1, 1), (1, 2)])
+    pipelines = split(db, "v").pipelines
+    assert [pipeline.sequence for pipeline in pipelines] == [0, 0]
+    until(lambda: [pipeline.sequence for pipeline in pipelines] == [2, 2])
+    assert all(part.read_at(-1, 2, 0)() is None for part in split(db, "v").parts)
+
+
+@pytest.mark.here
+def test_an_error_of_a_reader_lets_parts_go_on(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    db.insert("t", [(1, 1), (1, 2)])
+    last = split(db, "v").parts[-1]
+    with monkeypatch.context() as inner:
+        inner.setattr(last, "read_at", lambda *_: (_ for _ in ()).throw(RuntimeError("no")))
+        with pytest.raises(RuntimeError):
+            split(db, "v").read()
+    assert [pipeline.halted_until for pipeline in split(db, "v").pipelines] == [None, None]
+
+
+def test_one_view_to_its_users(db: headwater.Database) -> None:
+    """More parts than factories; SHOW, EXPLAIN and system tables tell of one view."""
+    with_all_factories(db)
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 3) AS SELECT k, sum(x) AS x FROM t GROUP BY k")
+    db.insert("t", [(n, n % 50, n) for n in range(100)])
+    db.flush()
+    db.sql("DROP VIEW first_rows")
+    shown = db.sql("SELECT name, host, state, groups, waiting_rows FROM headwater.views")
+    hosts = "factory 1, factory 2"
+    assert shown.rows() == [("v", hosts, "running", 50, 0)]
+    assert [row[0] for row in db.sql("SHOW VIEWS").rows()] == ["v"]
+    plan = [row[0] for row in db.sql("EXPLAIN VIEW v").rows()]
+    assert plan[0] == f"continuous view v, maintenance split, 3 parts by hash of k, in {hosts}"
+    measured = "\n".join(row[0] for row in db.sql("EXPLAIN ANALYZE VIEW v").rows())
+    assert [measured.count(f"part {n} of 3, in factory") for n in (1, 2, 3)] == [1, 1, 1]
+    assert measured.count("rows folded in line: 100") == 3
+    waiting = db.sql("SELECT value FROM headwater.metrics WHERE name = 'view.v.waiting_rows'")
+    assert waiting.rows() == [(0,)]
+
+
+@pytest.mark.here
+def test_views_with_the_same_parts_share_their_groups(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    for name, parts, made in (("v", 2, "sum(x)"), ("w", 2, "max(x)"), ("whole", 1, "sum(x)")):
+        text = f"SELECT k, {made} AS x FROM t GROUP BY k"
+        db.sql(f"CREATE VIEW {name} WITH (parts = {parts}) AS {text}")
+    db.insert("t", [(n, n % 50, n) for n in range(100)])
+    shared = dict(db.sql("SELECT name, shared_with FROM headwater.views").rows())
+    assert shared == {"v": ["w"], "w": ["v"], "whole": []}
+    assert rows(db, "SELECT * FROM v") == rows(db, "SELECT * FROM whole")
+    assert rows(db, "SELECT * FROM w") == rows(db, "SELECT k, max(x) FROM t GROUP BY k")
+
+
+@pytest.mark.here
+def test_what_cannot_be_split(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    refused = {
+        "SELECT count(*) AS n FROM t": "not one grouping by keys",
+        "SELECT k, x FROM t WHERE x > 1": "not one grouping by keys",
+        "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY n DESC LIMIT 3": "LIMIT",
+        "SELECT DISTINCT count(*) AS n FROM t GROUP BY k": "DISTINCT",
+        "SELECT max(n) AS n FROM (SELECT k, count(*) AS n FROM t GROUP BY k)": "above its grouping",
+    }
+    for text, reason in refused.items():
+        with pytest.raises(BindError, match=reason):
+            db.sql(f"CREATE VIEW v WITH (parts = 2) AS {text}")
+        db.sql(f"CREATE VIEW v WITH (parts = 1) AS {text}")
+        db.sql("DROP VIEW v")
+    grouped = "SELECT k, count(*) AS n FROM t GROUP BY k"
+    for maintenance in ("eager", "deferred"):
+        with pytest.raises(BindError, match=maintenance):
+            db.sql(f"CREATE VIEW v WITH (parts = 2, maintenance = '{maintenance}') AS {grouped}")
+    for parts in ("0", "65", "'two'", "1.5", "true"):
+        with pytest.raises(SettingError, match="whole number"):
+            db.sql(f"CREATE VIEW v WITH (parts = {parts}) AS {grouped}")
+
+
+def test_statements_about_a_view_in_parts(db: headwater.Database) -> None:
+    """OR REPLACE with more, fewer and no parts; views and queries on it; SUBSCRIBE; DROP."""
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, sum(x) AS x FROM t GROUP BY k")
+    db.sql("CREATE VIEW above AS SELECT max(x) AS x FROM v")
+    db.insert("t", [(n, n % 5, n) for n in range(20)])
+    subscription = db.subscribe("v", timeout=PATIENCE_S)
+    first = next(subscription)
+    assert len(first.rows()) == 5
+    for parts in (3, 1, 2):
+        db.sql(
+            f"CREATE OR REPLACE VIEW v WITH (parts = {parts}) AS SELECT k, sum(x) AS x FROM t GROUP BY k"
+        )
+        assert rows(db, "SELECT * FROM v") == rows(db, "SELECT k, sum(x) FROM t GROUP BY k")
+        assert rows(db, "SELECT * FROM above") == rows(db, "SELECT max(x) FROM v")
+        names = [part.name for part in db._context.engine.view_parts()]
+        assert names == [f"v/{n}" for n in range(1, parts + 1) if parts > 1]
+    db.insert("t", [(30, 2, 100)])
+    change = next(subscription)
+    assert (
+        [(op, k) for op, k, *_ in change.changes()] if hasattr(change, "changes") else change.rows()
+    )
+    subscription.close()
+    assert rows(db, "SELECT x FROM v WHERE k = 2") == rows(db, "SELECT sum(x) FROM t WHERE k = 2")
+    db.sql("DROP VIEW above")
+    db.sql("DROP VIEW v")
+    assert db._context.engine.view_parts() == []
+    assert list((db._context.folder.path / "snapshots").glob("pipeline-*")) == []
+    db.sql("DROP TABLE t")
+
+
+@pytest.mark.parametrize("where", ["here", "factories"])
+def test_a_key_is_found_by_the_part_that_has_it(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    count = 2 * view.FEW_ROWS + 500
+    db = connect(folder, settings={"factories": 0 if where == "here" else 2})
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, name STRING, x INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT name, k, sum(x) AS x FROM t GROUP BY k, name")
+    db.insert("t", [(n, n, f"n{n % 9}", n) for n in range(count)])
+    monkeypatch.setattr(SplitView, "read", lambda _self: pytest.fail("it was read whole"))
+    for key in (0, 1, 2, 3, 17, count - 1):
+        db.insert("t", [(count, key, f"n{key % 9}", 1)])
+        found = rows(db, f"SELECT x FROM v WHERE k = {key} AND name = 'n{key % 9}'")
+        assert found == [f"({key + 1},)"]
+    assert rows(db, "SELECT x FROM v WHERE k = 3 AND name = 'none'") == []
