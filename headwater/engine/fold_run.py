@@ -279,8 +279,7 @@ class FoldRun:
             return
         keys = [_array(one.evaluate(chunk)) for one in spec.keys]
         if self.share is not None:
-            mine = pa.array(self.share.mask(keys, chunk.num_rows))
-            chunk, keys = chunk.filter(mine), [key.filter(mine) for key in keys]
+            chunk, keys = self._mine(self.share, chunk, keys)
             if not chunk.num_rows:
                 return
         order = None
@@ -293,6 +292,17 @@ class FoldRun:
         arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
         assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
         self.merge.add(PaneChunk(kept_places, keys, arguments, order))
+
+    def _mine(
+        self, share: Share, chunk: pa.Table, keys: list[pa.Array]
+    ) -> tuple[pa.Table, list[pa.Array]]:
+        """The rows whose groups a part has, and their keys; what is a column is not taken twice."""
+        rows = pa.array(share.rows(keys, chunk.num_rows))
+        chunk, known = chunk.take(rows), zip(self.spec.plan.keys, self.spec.keys, keys, strict=True)
+        return chunk, [
+            _array(one.evaluate(chunk)) if piece.is_name else key.take(rows)
+            for piece, one, key in known
+        ]
 
     def _take_on_spark(
         self, rows: pa.Table, places: Ticks, ticks: Ticks, held: HeldTables, first: int | None
@@ -328,8 +338,8 @@ class FoldRun:
     def _of_share(self, share: Share, panes: Ticks, table: pa.Table) -> tuple[Ticks, pa.Table]:
         """The partials of groups that a part has."""
         keys = [_array(table.column(place)) for place in range(len(self.spec.plan.keys))]
-        mine = share.mask(keys, table.num_rows)
-        return panes[mine], table.filter(pa.array(mine))
+        mine = share.rows(keys, table.num_rows)
+        return panes[mine], table.take(pa.array(mine))
 
     def _keep_rows(self, found: pa.Table, places: Ticks) -> None:
         order = np.argsort(found.column(ROW).to_numpy(), kind="stable")

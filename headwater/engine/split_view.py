@@ -231,10 +231,10 @@ class SplitView(ContinuousView):
         reader, now, halted = next(_readers), time.time_ns() // 1000, list(self.parts)
         try:
             ends = _answers([part.halt(reader) for part in self.parts])
-            known = [end for end in ends if end is not None]
-            if len(known) < len(ends):
+            reached = [end for end in ends if end is not None]
+            if len(reached) < len(ends):
                 return None
-            asked = [part.read_at(reader, max(known), now) for part in self.parts]
+            asked = [part.read_at(reader, max(reached), now) for part in self.parts]
             found = [one for one in _answers(asked) if one is not None]
             if len(found) < len(asked):
                 return None
@@ -245,8 +245,10 @@ class SplitView(ContinuousView):
         first = found[0]
         if any(one[1:] != first[1:] for one in found):
             return None  # stored rows, or a table above, were changed meanwhile
-        rows = pa.concat_tables([one.rows for one in found])
-        return self.versions.add(rows, self.key_of([first.place], first.versions), now)
+        key, known = self.key_of([first.place], first.versions), self.versions.last
+        if known is not None and known.key == key:
+            return known
+        return self.versions.add(pa.concat_tables([one.rows for one in found]), key, now)
 
     def find(self, keys: pa.Table) -> pa.Table | None:
         """The rows of one key, by the part that has it; None if the view is to be read whole."""

@@ -23,7 +23,7 @@ from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.expansion import expanding_continuous
 from headwater.execute.explain_updates import measured_update, update_lines
 from headwater.execute.update_queries import MadeUpdate
-from headwater.execute.views import check_kept, planned_view
+from headwater.execute.views import check_kept, check_parts, planned_view, view_options
 from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
 from headwater.plan.text import RowsSlot, Slot, SparkText
@@ -98,7 +98,7 @@ def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> lis
     how = f"maintenance {view.maintenance}" if held else "re-evaluated"
     lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
     if isinstance(view, SplitView):
-        lines[0] += f", {_shared_out(view)}"
+        lines[0] += f", {_shared_out(len(view.parts), view)}"
         lines[0] += "" if view.host == HERE else f", in {view.host}"
     lines += _view_lines(context, view, view.maintenance)
     if not analyze:
@@ -109,22 +109,25 @@ def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> lis
     return [*lines, *_measured_view(view)]
 
 
-def _shared_out(view: SplitView) -> str:
-    """By what its groups are shared out."""
-    keys = ", ".join(str(key) for key in view.specs[0].plan.keys)
-    return f"{len(view.parts)} parts by hash of {keys}"
+def _shared_out(parts: int, made: MadeView | ContinuousView) -> str:
+    """By what the groups of a view are shared out."""
+    keys = ", ".join(str(key) for key in made.specs[0].plan.keys)
+    return f"{parts} parts by hash of {keys}"
 
 
 def explain_view(running: Running, statement: CreateView) -> Result:
     """EXPLAIN CREATE VIEW: what would run at each insert and at each read."""
     context = running.context
-    maintenance = str((statement.options or {}).get("maintenance", "split"))
+    options = view_options(statement)
     made = planned_view(context, statement)
     if made is None:
         lines = ["plain view: its text stands in each query"]
     else:
-        check_kept(made, {"maintenance": maintenance})
-        lines = _view_lines(context, made, maintenance)
+        check_kept(made, options)
+        check_parts(context, options, made)
+        lines = _view_lines(context, made, options["maintenance"])
+        if options["parts"] > 1:
+            lines.insert(0, _shared_out(options["parts"], made))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 

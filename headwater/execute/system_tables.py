@@ -499,8 +499,11 @@ def _waiting(view: ContinuousView, told: Told) -> int:
     return view.waiting if row is None else row["waiting_rows"]
 
 
-def _split_row(view: SplitView, parts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is told of a view in parts, of what is told of each."""
+def _split_row(view: SplitView, every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of a view in parts, of what is told of each; one that has just moved says nothing."""
+    parts = [part for part in every if "tier" in part]
+    if not parts:
+        return {}
     recovery = [part["recovery_s"] for part in parts if part.get("recovery_s") is not None]
     sums = ("groups", "state_bytes", "spilled_bytes")
     return {

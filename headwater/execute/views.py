@@ -73,14 +73,14 @@ def create_view(running: Running, statement: CreateView) -> Result:
                 sqlstate="42809",
                 hint=f"{way_to_drop(old)} first",
             )
-        options = _options(statement)
+        options = view_options(statement)
         made = planned_view(context, statement, None if old is None else old.key)
         with contextlib.ExitStack() as stack:
             if made is None:
                 definition, notice = _plain(running, statement, options), None
             else:
                 notice = check_kept(made, options)
-                _check_parts(context, options, made)
+                check_parts(context, options, made)
                 definition = _continuous(context, statement, options, made, stack)
             swapped = [ViewSwap(statement.name, definition, made, old)]
             if old is not None:
@@ -90,7 +90,7 @@ def create_view(running: Running, statement: CreateView) -> Result:
     return Result("CREATE VIEW", notice=notice)
 
 
-def _check_parts(context: Context, options: Mapping[str, Any], made: MadeView) -> None:
+def check_parts(context: Context, options: Mapping[str, Any], made: MadeView) -> None:
     """BindError if a view is to have parts and cannot."""
     reason = None if options["parts"] == 1 else not_split(context, options, made)
     if reason is not None:
@@ -127,7 +127,7 @@ def planned_view(
                     sqlstate="42P20",
                     hint="make a view of the stream's part, and a third one that joins both",
                 )
-            made = _made(context, query, text, _options(statement), _names(statement))
+            made = _made(context, query, text, view_options(statement), _names(statement))
     except Error:
         if must:
             raise
@@ -156,7 +156,8 @@ def _names(statement: CreateView) -> list[str] | None:
     return None if statement.columns is None else [str(name) for name in statement.columns]
 
 
-def _options(statement: CreateView) -> dict[str, Any]:
+def view_options(statement: CreateView) -> dict[str, Any]:
+    """The options of a view, those that are not given too."""
     found: dict[str, Any] = {"maintenance": "split", "volatile": None, "parts": 1}
     for name, value in (statement.options or {}).items():
         if name not in OPTIONS:
