@@ -22,7 +22,8 @@ from headwater.fold.hashing import NULL_BITS, bits_of
 MULTIPLIER = np.uint64(0xD1342543DE82EF95)
 HALF = np.uint64(32)
 WORD_BYTES = 8
-MOST_WORDS = 8  # of a text, from its beginning; the last one counts in any case
+MOST_BYTES = 64  # of a text, from its beginning; its last word counts in any case
+PIECE = 1 << 14  # texts at a time, so that what is made of them stays near the processor
 
 
 class Share(NamedTuple):
@@ -72,25 +73,29 @@ def _bits(column: Column) -> Vector:
 
 
 def _text_bits(array: pa.Array) -> Vector:
-    """A product over the words of each text: the first ones, and the last."""
+    """A product over the words of each text: the first ones, and the last; some texts at a time."""
     texts = array.cast(pa.large_binary())
+    pieces = [texts.slice(first, PIECE) for first in range(0, len(texts), PIECE)]
+    return np.concatenate([np.empty(0, np.uint64), *map(_piece_bits, pieces)])
+
+
+def _piece_bits(texts: pa.Array) -> Vector:
     _, places, data = texts.buffers()
     offsets = np.frombuffer(places, np.int64, len(texts) + 1, 8 * texts.offset)
-    starts, ends = offsets[:-1], offsets[1:]
-    lengths = ends - starts
-    bits = lengths.astype(np.uint64)
-    if data is None or not lengths.any():
+    starts, lengths = offsets[:-1] - offsets[0], np.diff(offsets)
+    bits, longest = lengths.astype(np.uint64), int(lengths.max(initial=0))
+    if data is None or not longest:
         return bits
     words = _words(data, int(offsets[0]), int(offsets[-1]))
-    starts, ends = starts - offsets[0], ends - offsets[0]
-    rows = np.flatnonzero(lengths > 0)
-    for number in range(MOST_WORDS):
-        at, left = starts[rows] + number * WORD_BYTES, lengths[rows] - number * WORD_BYTES
+    bits = _with_word(bits, words[starts], lengths)
+    for before in range(WORD_BYTES, min(longest, MOST_BYTES), WORD_BYTES):
+        rows = np.flatnonzero(lengths > before)
+        at, left = starts[rows] + before, lengths[rows] - before
         bits[rows] = _with_word(bits[rows], words[at], left)
-        rows = rows[left > WORD_BYTES]
-        if not len(rows):
-            return bits
-    bits[rows] = _with_word(bits[rows], words[ends[rows] - WORD_BYTES], lengths[rows])
+    if longest > MOST_BYTES:
+        rows = np.flatnonzero(lengths > MOST_BYTES)
+        last = starts[rows] + lengths[rows] - WORD_BYTES
+        bits[rows] = _with_word(bits[rows], words[last], lengths[rows])
     return bits
 
 
@@ -98,13 +103,10 @@ def _words(data: pa.Buffer, start: int, end: int) -> Vector:
     """By the number of a byte, the word that begins there."""
     padded = np.zeros(end - start + WORD_BYTES, np.uint8)
     padded[: end - start] = np.frombuffer(data, np.uint8)[start:end]
-    return np.ndarray(end - start, "<u8", padded.data, strides=(1,))
+    return np.ndarray(end - start + 1, "<u8", padded.data, strides=(1,))
 
 
 def _with_word(bits: Vector, words: Vector, left: Vector) -> Vector:
     """A word more; of its bytes only as many count as are left of the text."""
-    short = left < WORD_BYTES
-    if short.any():
-        gone = np.where(short, 8 * (WORD_BYTES - left), 0).astype(np.uint64)
-        words = words << gone
-    return ((bits ^ (bits >> HALF)) + words) * MULTIPLIER
+    gone = np.maximum(WORD_BYTES - left, 0) << 3
+    return ((bits ^ (bits >> HALF)) + (words << gone.view(np.uint64))) * MULTIPLIER

@@ -393,6 +393,24 @@ def test_statements_about_a_view_in_parts(db: headwater.Database) -> None:
     db.sql("DROP TABLE t")
 
 
+def test_an_error_of_one_part_is_the_views(db: headwater.Database) -> None:
+    """One row stops its part, and so every read, until it is deleted; the insert stands."""
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, sum(10 DIV x) AS n FROM t GROUP BY k")
+    db.insert("t", [(n, n, 1) for n in range(8)])
+    db.insert("t", [(9, 3, 0)])
+    with pytest.raises(headwater.Error, match=r"(?i)zero"):
+        db.sql("SELECT * FROM v")
+    with pytest.raises(BindError, match="view v has failed"):
+        db.flush()
+    ((state, error),) = db.sql("SELECT state, error FROM headwater.views").rows()
+    assert state == "failed"
+    assert "zero" in error.casefold()
+    db.sql("DELETE FROM t WHERE x = 0")
+    assert rows(db, "SELECT sum(n), count(*) FROM v") == ["(80, 8)"]
+    assert db.sql("SELECT state, error FROM headwater.views").rows() == [("running", None)]
+
+
 @pytest.mark.parametrize("where", ["here", "factories"])
 def test_a_key_is_found_by_the_part_that_has_it(
     folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch, where: str
