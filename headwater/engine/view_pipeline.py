@@ -219,6 +219,30 @@ class ViewPipeline:
             self.runs.clean()
             self._hold_writers()
 
+    def groups_for(self, spec: FoldSpec) -> pa.Table:
+        """All groups as a table of keys and one member's partials; holds the lock, and nothing is spilled."""
+        known, wanted = part_keys(self.spec), part_keys(spec)
+        state = projected(detached(self.fold.merge.state())["groups"], known, wanted)
+        assert state is not None
+        assert spec.aggregation is not None
+        groups = GroupState(spec.aggregation, tracked=False)
+        groups.restore(state)
+        return shape_of(spec).columns().table(groups)
+
+    def begin_with(self, member: str, spec: FoldSpec, groups: pa.Table, at: ViewPipeline) -> None:
+        """Begins with its share of the groups of another pipeline, where that stands; holds its lock."""
+        assert self.place.share is not None
+        keys = [groups.column(place).combine_chunks() for place in range(len(_keys(spec)))]
+        mine = groups.take(pa.array(self.place.share.rows(keys, groups.num_rows)))
+        with self.lock:
+            self.members[member] = spec
+            self._unite()
+            self._clear()
+            self._shape.columns().merge(self._groups, mine)
+            self.sequence, self.oldest = at.sequence, at.oldest
+            self._generation = at.generation
+            self._hold_writers()
+
     def lend(self) -> None:
         """Another host goes on with it: the groups are put away, and no longer held here."""
         if not self.is_lent:

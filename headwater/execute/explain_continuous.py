@@ -126,7 +126,7 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         check_kept(made, options)
         check_parts(context, options, made)
         lines = _view_lines(context, made, options["maintenance"])
-        if options["parts"] > 1:
+        if (options["parts"] or 1) > 1:
             lines.insert(0, _shared_out(options["parts"], made))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 

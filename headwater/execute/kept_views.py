@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
@@ -58,7 +59,7 @@ def not_split(context: Context, saved: Mapping[str, Any], made: MadeView) -> str
 
 def _stands(saved: Mapping[str, Any], made: MadeView) -> list[tuple[str, FoldSpec, Share | None]]:
     """What stands in a pipeline each: a fold, or a part of the only one, with the name of its member."""
-    count, incarnation = saved.get("parts", 1), saved["incarnation"]
+    count, incarnation = saved.get("parts") or 1, saved["incarnation"]
     if count == 1 or cannot_split(made.plan) is not None:
         return [(member_name(incarnation, n), spec, None) for n, spec in enumerate(made.specs)]
     shares = [Share(place, count) for place in range(count)]
@@ -79,6 +80,68 @@ def new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView)
         for member, pipeline in joined:
             context.pipelines.leave(member, pipeline)
         raise
+
+
+def is_split_by_itself(context: Context, view: ContinuousView) -> bool:
+    """Whether a view that is whole may become several parts: nobody has said how many it has."""
+    item = context.catalog.by_number(view.number)
+    return item is not None and item.definition.get("parts", 1) is None and not view.parts
+
+
+def split_up(context: Context, name: str, count: int) -> bool:
+    """A whole view goes on as so many parts, each with its share of the groups; False if it cannot.
+
+    The parts' snapshots are there before the catalog says so, and the whole's until after: a kill at any
+    moment leaves one or the other, and nothing is folded twice.
+    """
+    item, view = context.find(name), context.engine.find_view(name)
+    if item is None or view is None or not is_split_by_itself(context, view):
+        return False
+    with contextlib.ExitStack() as stack:
+        for table in view.tables:
+            stack.enter_context(table.holding())  # rows since then are the parts' to fold
+        stack.enter_context(context.engine.staying([view]))
+        for table in {id(table): table for table in view.tables}.values():
+            stack.enter_context(table.upkeep)  # no stored row is deleted or replaced meanwhile
+        pipeline, saved = view.pipelines[0], {**item.definition, "parts": count}
+        made = made_again(context, saved)
+        with pipeline.lock:
+            pipeline.catch_up()
+            if len(pipeline.members) > 1 or pipeline.runs or pipeline.changed:
+                return False
+            pipelines = _shared_out(context, saved, made, pipeline)
+        try:
+            for own in pipelines:
+                own.put_away()
+            saved["pipelines"] = [own.number for own in pipelines]
+            changed = context.catalog.change(item, saved)
+        except BaseException:
+            for own in pipelines:
+                own.place.table.folded_by.pop(own.number, None)
+                own.remove()
+            raise
+        for own in pipelines:
+            context.pipelines.add(own)
+        split = _view(context, item.name, saved, made, pipelines)
+        split.versions = view.versions
+        split.called(changed.id, changed.name)
+        context.engine.add(split)
+        view.end()
+    return True
+
+
+def _shared_out(
+    context: Context, saved: Mapping[str, Any], made: MadeView, whole: ViewPipeline
+) -> list[ViewPipeline]:
+    """The pipelines of parts, with the groups of a whole one; holds its lock."""
+    groups, static = whole.groups_for(made.specs[0]), held_static(context, saved["static"])
+    found = []
+    for member, spec, share in _stands(saved, made):
+        place = _place(context, made, spec, saved, static, share)
+        own = _pipeline(context, made, uuid.uuid4().hex[:12], place)
+        own.begin_with(member, spec, groups, whole)
+        found.append(own)
+    return found
 
 
 def _place(

@@ -92,7 +92,7 @@ def create_view(running: Running, statement: CreateView) -> Result:
 
 def check_parts(context: Context, options: Mapping[str, Any], made: MadeView) -> None:
     """BindError if a view is to have parts and cannot."""
-    reason = None if options["parts"] == 1 else not_split(context, options, made)
+    reason = None if options["parts"] in (None, 1) else not_split(context, options, made)
     if reason is not None:
         raise BindError(
             f"the view cannot have {options['parts']} parts: {reason}",
@@ -158,7 +158,7 @@ def _names(statement: CreateView) -> list[str] | None:
 
 def view_options(statement: CreateView) -> dict[str, Any]:
     """The options of a view, those that are not given too."""
-    found: dict[str, Any] = {"maintenance": "split", "volatile": None, "parts": 1}
+    found: dict[str, Any] = {"maintenance": "split", "volatile": None, "parts": None}
     for name, value in (statement.options or {}).items():
         if name not in OPTIONS:
             near = nearest(name, OPTIONS)
@@ -199,7 +199,7 @@ def _is_continuous(context: Context, query: Query) -> bool:
 def _plain(running: Running, statement: CreateView, options: dict[str, Any]) -> dict[str, Any]:
     """The definition of a view that is only a text."""
     context = running.context
-    given = options["maintenance"] != "split" or options["volatile"] or options["parts"] != 1
+    given = options["maintenance"] != "split" or options["volatile"] or options["parts"]
     if statement.from_now or given:
         raise BindError(
             "FROM NOW and options belong to continuous views",
@@ -270,6 +270,8 @@ def _hold(
     for table in made.tables:
         stack.enter_context(table.holding())
         table.kept = True
+    if not_split(context, definition, made) is not None:
+        definition["parts"] = 1  # for good: what is asked of it later does not change that
     definition["starts"] = starts_of(made.tables, from_now)  # what comes from here on is counted
     definition["static"] = pin_static(context, made)
 
@@ -300,8 +302,6 @@ def _remade(
             made = _over_another(context, item, replaced)
             written = make_query(saved.get("written", saved["text"]))
             definition = {**saved, **_read_by(context, written, made)}
-            if not_split(context, definition, made) is not None:
-                definition["parts"] = 1
             _hold(context, definition, made, stack)
             found.append(ViewSwap(Name(item.name), definition, made, item))
     return found

@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from headwater.engine.elsewhere import HostGone
@@ -25,10 +26,18 @@ from headwater.engine.sharing import signature
 from headwater.engine.split_view import ViewPart
 from headwater.engine.view import ContinuousView, ViewCut
 from headwater.execute.context import Context
+from headwater.execute.kept_views import is_split_by_itself, split_up
 from headwater.factories.functions import sendable
 from headwater.factories.jobs import LOOK_S, PULSE_S, FactoryJobs
 from headwater.factories.line import Line
-from headwater.factories.placement import Group, Loads, best, together, worth_moving
+from headwater.factories.placement import (
+    Group,
+    Loads,
+    best,
+    together,
+    worth_moving,
+    worth_splitting,
+)
 from headwater.factories.plain import schema_to_json
 from headwater.factories.seat import Lent, Seat, flush
 from headwater.storage.catalog import CatalogObject
@@ -39,6 +48,7 @@ SETTLE_S = 0.05  # after the last change, before queries move
 MISSING_S = 5.0  # a factory that has not come by then is not waited for
 AGAIN_S = 30.0  # a query that could not go for a reason that may pass, a full disk, is tried again
 BALANCE_S = 5.0  # between two looks at who does how much
+SPLIT_LOOKS = 3  # that find the same view too heavy, before it is split: that is never undone
 CLOSE_PATIENCE_S = 30.0
 
 log = logging.getLogger("headwater.factories")
@@ -59,6 +69,11 @@ class Factories:
         self._stay_until: dict[str, float] = {}  # those that could not go
         self._loads = Loads()
         self._measured = self._balanced = time.monotonic()
+        self._heavy: list[
+            str
+        ] = []  # the view that was too much for its factory, once for each look
+        self._stay_whole: set[str] = set()  # views that were too heavy and could not be split
+        self._rows_seen: dict[str, tuple[float, int]] = {}  # when, and how many, by view
         self._threads: list[threading.Thread] = []
 
     @property
@@ -415,15 +430,46 @@ class Factories:
         known = {query.name.casefold() for query in self._context.engine.all_hosted()}
         with self._changed:
             self._loads.keep(known)
-        move = worth_moving([self._groups(seat) for seat in there])
+        groups = [self._groups(seat) for seat in there]
+        move = worth_moving(groups)
         if move is None:
+            self._look_for_heavy(groups, now)
             return
+        self._heavy = []
         origin, target = there[move.origin], there[move.target]
         lent = [origin.lent[name] for name in move.group.names]
         log.info("%s moves to %s", ", ".join(move.group.names), target.name)
         self._bring_back(origin, lent)
         origin.forget_unread()
         self._lend(target, [one.query for one in lent if self._may_go(one.query)])
+
+    def _look_for_heavy(self, groups: Sequence[Sequence[Group]], now: float) -> None:
+        """A view that is too much for one factory, look after look, is split."""
+        before, self._rows_seen = self._rows_seen, {}
+        rows: dict[str, float] = {}
+        for view in self._context.engine.views():
+            name = view.name.casefold()
+            if name not in self._stay_whole and is_split_by_itself(self._context, view):
+                seen = (now, sum(table.state.next_sequence for table in view.tables))
+                then, known = before.get(name, seen)
+                self._rows_seen[name] = seen
+                rows[name] = (seen[1] - known) / max(now - then, 1e-3)
+        heavy = worth_splitting(groups, rows)
+        self._heavy = [*(n for n in self._heavy if n == heavy), heavy] if heavy else []
+        if heavy is not None and len(self._heavy) >= SPLIT_LOOKS:
+            self._heavy = []
+            self._spawn("headwater-split", partial(self._split, heavy, len(groups)))
+
+    def _split(self, name: str, count: int) -> None:
+        """A statement of its own: no other one changes the view meanwhile."""
+        self._stay_whole.add(name)  # unless it comes about: it is called back for each attempt
+        try:
+            with self._context.ddl:
+                if not self._jobs.closing and split_up(self._context, name, count):
+                    self._stay_whole.discard(name)
+                    log.info("%s is split into %d parts", name, count)
+        except Exception:
+            log.exception("%s could not be split", name)
 
     def _groups(self, seat: Seat) -> list[Group]:
         """What a factory has; queries that share state are one."""

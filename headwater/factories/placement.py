@@ -14,6 +14,11 @@ from typing import NamedTuple
 REMEMBERED_S = 10.0  # after so long, what a query cost before counts for a third
 LEAST_GAIN = 0.1  # cores that the busiest factory must be rid of, so that a move pays
 LEAST_PART = 0.2  # and the part of its load
+SPLIT_LOAD = 0.6  # cores that a view takes which is worth splitting
+SPLIT_ROWS = (
+    20_000  # rows per second that it folds: with fewer, what each firing costs is not in its groups
+)
+IDLE = 0.2  # the load of a factory that has room for a part
 
 
 class Loads:
@@ -109,3 +114,24 @@ def worth_moving(factories: Sequence[Sequence[Group]]) -> Move | None:
     gain = loads[origin] - busiest(moved)
     pays = gain >= LEAST_GAIN and gain >= LEAST_PART * loads[origin]
     return Move(moved, origin, target) if pays else None
+
+
+def worth_splitting(factories: Sequence[Sequence[Group]], rows: Mapping[str, float]) -> str | None:
+    """The view that takes most, if it takes most of a core while another factory is idle.
+
+    `rows`: by the names of views that can be split, how many rows come for them per second. A move that pays
+    comes first; views that share their groups are not split.
+    """
+    if len(factories) < 2 or worth_moving(factories) is not None:
+        return None
+    if min(sum(group.load for group in there) for there in factories) > IDLE:
+        return None
+    heavy = [
+        group
+        for there in factories
+        for group in there
+        if len(group.names) == 1
+        and group.load >= SPLIT_LOAD
+        and rows.get(group.names[0], -1.0) >= SPLIT_ROWS
+    ]
+    return max(heavy, key=lambda group: group.load).names[0] if heavy else None

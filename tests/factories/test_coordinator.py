@@ -79,6 +79,9 @@ class Driver:
     def hosted(self, name: str) -> Any:
         return self.queries.get(name)
 
+    def views(self) -> list[Any]:
+        return []
+
     def lend(self, query: Any, place: Any) -> None:
         query.elsewhere = place
         if self.lends is not None:

@@ -7,13 +7,17 @@ import random
 import pytest
 
 from headwater.factories.placement import (
+    IDLE,
     LEAST_GAIN,
     REMEMBERED_S,
+    SPLIT_LOAD,
+    SPLIT_ROWS,
     Group,
     Loads,
     best,
     together,
     worth_moving,
+    worth_splitting,
 )
 
 
@@ -49,6 +53,24 @@ def test_parts_of_a_view_go_apart() -> None:
     assert best([idle, many], two) == 1
     assert best([idle, many], other) == 0
     assert best([idle, [one, two, *many]], two) == 0
+
+
+def test_a_view_that_is_too_much_for_a_factory_is_split() -> None:
+    heavy, rows = group("v", SPLIT_LOAD + 0.1), {"v": SPLIT_ROWS, "w": SPLIT_ROWS}
+    assert worth_splitting([[heavy], []], rows) == "v"
+    assert worth_splitting([[group("a", 0.05)], [heavy, group("w", 0.1)]], rows) == "v"
+    assert worth_splitting([[heavy]], rows) is None  # there is nowhere to go
+    assert worth_splitting([[heavy], [group("a", IDLE + 0.1)]], rows) is None  # nobody is idle
+    assert worth_splitting([[heavy, group("a", 0.3)], []], rows) is None  # a move helps
+    assert worth_splitting([[group("v", SPLIT_LOAD - 0.1)], []], rows) is None
+    assert (
+        worth_splitting([[heavy], []], {"v": SPLIT_ROWS - 1}) is None
+    )  # small inserts: each costs the same
+    assert (
+        worth_splitting([[heavy], []], {"w": SPLIT_ROWS}) is None
+    )  # somebody said how many parts it has
+    shared = Group(("v", "w"), SPLIT_LOAD + 0.1)
+    assert worth_splitting([[shared], []], rows) is None
 
 
 def test_many_queries_without_load_are_spread_evenly() -> None:

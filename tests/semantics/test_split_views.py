@@ -21,6 +21,8 @@ from headwater.engine import view, view_pipeline
 from headwater.engine.split_view import SplitView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.errors import BindError, SettingError
+from headwater.execute.kept_views import split_up
+from headwater.factories import coordinator, placement
 from tests.harness.oracle import duckdb_rows
 from tests.harness.patience import PATIENCE_S, until
 
@@ -274,14 +276,14 @@ def test_a_reader_that_does_not_come_back(
     db: headwater.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part that it has halted folds on after a while; inserts have not waited."""
-    monkeypatch.setattr(view_pipeline, "HALT_S", 0.3)
+    monkeypatch.setattr(view_pipeline, "HALT_S", 2.0)
     db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
     db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
     for part in split(db, "v").parts:
         assert part.halt(-1)() == 0
     db.insert("t", [(1, 1), (1, 2)])
     pipelines = split(db, "v").pipelines
-    assert [pipeline.sequence for pipeline in pipelines] == [0, 0]
+    assert all(p.sequence == 0 for p in pipelines if p.halted_until is not None)
     until(lambda: [pipeline.sequence for pipeline in pipelines] == [2, 2])
     assert all(part.read_at(-1, 2, 0)() is None for part in split(db, "v").parts)
 
@@ -409,6 +411,125 @@ def test_an_error_of_one_part_is_the_views(db: headwater.Database) -> None:
     db.sql("DELETE FROM t WHERE x = 0")
     assert rows(db, "SELECT sum(n), count(*) FROM v") == ["(80, 8)"]
     assert db.sql("SELECT state, error FROM headwater.views").rows() == [("running", None)]
+
+
+STREAM = "CREATE STREAM t (ts INT, k STRING, x INT, y DOUBLE) TIMESTAMP BY ts"
+OF_STREAM = (
+    "SELECT k, count(*) AS n, sum(x) AS s, avg(y) AS a, count(DISTINCT x) AS u, max(k) AS high, "
+    "first(x) AS one, last(x) AS other FROM t GROUP BY k HAVING count(*) > 1"
+)
+
+
+def some_of_stream(random: Random, first: int, count: int) -> list[tuple[Any, ...]]:
+    """Rows of a stream: a view of them cannot be made again."""
+    keys = [None, *(f"key {number}" for number in range(20))]
+    return [(first + n, random.choice(keys), random.randrange(7), float(n)) for n in range(count)]
+
+
+def of_stream(given: list[tuple[Any, ...]]) -> list[str]:
+    """What the view has of these rows, by brute force."""
+    found = []
+    for key in {row[1] for row in given}:
+        mine = [row for row in given if row[1] == key]
+        if len(mine) > 1:
+            xs, ys = [row[2] for row in mine], [row[3] for row in mine]
+            found.append(
+                (key, len(mine), sum(xs), sum(ys) / len(ys), len(set(xs)), key, xs[0], xs[-1])
+            )
+    return comparable(found)
+
+
+@pytest.mark.here
+def test_a_whole_view_goes_on_in_parts(folder: Path, connect: Connect) -> None:
+    """With the groups that it has: of a stream no row is there to be folded again."""
+    random, given, db = Random(5), list[tuple[Any, ...]](), connect(folder)
+    db.sql(STREAM)
+    db.sql(f"CREATE VIEW v AS {OF_STREAM}")
+    db.sql(f"CREATE VIEW whole WITH (parts = 1) AS {OF_STREAM.replace('> 1', '> 2')}")
+    for step in range(4):
+        given += (new := some_of_stream(random, 100 * step, 60))
+        db.insert("t", new)
+        if step == 1:
+            db.sql("DROP VIEW whole")  # it had the groups, too
+            before = db.sql("SELECT * FROM v").rows()
+            assert split_up(db._context, "v", 3)
+            assert not split_up(db._context, "v", 2)
+            assert comparable(before) == rows(db, "SELECT * FROM v VERSION AS OF 'latest'")
+            sizes = [part.pipelines[0].groups for part in split(db, "v").parts]
+            assert all(sizes)
+            assert sum(sizes) == len({row[1] for row in given})
+        assert rows(db, "SELECT * FROM v") == of_stream(given)
+        if step == 2:
+            db.close()
+            db = connect(folder)
+            assert len(split(db, "v").parts) == 3
+            assert rows(db, "SELECT * FROM v") == of_stream(given)
+    assert len(list((folder / "snapshots").glob("pipeline-*.snapshot"))) == 3
+
+
+@pytest.mark.here
+def test_a_view_whose_split_fails_stays_whole(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever was written for its parts is of no use, and gone at the next start."""
+    given, db = some_of_stream(Random(2), 0, 80), connect(folder)
+    db.sql(STREAM)
+    db.sql(f"CREATE VIEW v AS {OF_STREAM}")
+    db.insert("t", given)
+    with monkeypatch.context() as inner:
+        inner.setattr(db._context.catalog, "change", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            split_up(db._context, "v", 2)
+    assert rows(db, "SELECT * FROM v") == of_stream(given)
+    db.close()
+    db = connect(folder)
+    assert rows(db, "SELECT * FROM v") == of_stream(given)
+    assert split_up(db._context, "v", 2)
+    assert rows(db, "SELECT * FROM v") == of_stream(given)
+
+
+@pytest.mark.here
+def test_who_is_never_split_by_itself(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
+    grouped = "SELECT k, count(*) AS n FROM t GROUP BY k"
+    db.sql(f"CREATE VIEW one WITH (parts = 1) AS {grouped}")
+    db.sql("CREATE VIEW ordered AS SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY n LIMIT 2")
+    db.sql("CREATE VIEW all_rows AS SELECT count(*) AS n FROM t")
+    db.sql(f"CREATE VIEW v AS {grouped}")
+    db.sql(f"CREATE VIEW w AS {grouped}")
+    for name in ("one", "ordered", "all_rows", "v"):  # v and w have their groups in common
+        assert not split_up(db._context, name, 2), name
+
+
+def test_a_heavy_view_is_split_by_itself(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """While rows come and it is read: none is lost, none counts twice, each read is of one instant."""
+    monkeypatch.setattr(placement, "SPLIT_LOAD", 0.001)
+    monkeypatch.setattr(placement, "SPLIT_ROWS", 1)
+    monkeypatch.setattr(placement, "IDLE", 1.0)
+    monkeypatch.setattr(coordinator, "BALANCE_S", 0.3)
+    db = connect(folder)
+    with_all_factories(db)
+    db.sql("CREATE STREAM t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    inserts = 0
+
+    def is_split_after_more() -> bool:
+        nonlocal inserts
+        db.insert("t", [(inserts, key) for key in range(KEYS_AT_ONCE)])
+        inserts += 1
+        assert rows(db, "SELECT DISTINCT n FROM v") == [f"({inserts},)"]
+        found = db._context.engine.find_view("v")
+        return isinstance(found, SplitView) and found.host == "factory 1, factory 2"
+
+    until(is_split_after_more, "it was not split")
+    for _ in range(5):
+        is_split_after_more()
+    db.close()
+    db = connect(folder)
+    assert rows(db, "SELECT n, count(*) FROM v GROUP BY n") == [f"({inserts}, {KEYS_AT_ONCE})"]
+    assert split(db, "v").host.startswith("factory")
 
 
 @pytest.mark.parametrize("where", ["here", "factories"])
