@@ -379,13 +379,13 @@ class ViewPipeline:
         return merge.some(self._places_of(spec)).rename_columns(spec.schema.names)
 
     def find(self, spec: FoldSpec, keys: Sequence[pa.Array]) -> pa.Table | None:
-        """The groups of some keys, with one member's aggregates; None if not all are in memory."""
-        merge = self.fold.merge
-        if self.runs or not isinstance(merge, LandmarkMerge):
-            return None
-        if spec is self.spec:
-            return merge.groups.get(keys)
-        found = merge.groups.get(keys, self._places_of(spec))
+        """The groups of some keys, with one member's aggregates; None if they are not ordered on disk."""
+        groups: GroupState | None = self._groups
+        if self.runs:
+            groups = self.runs.find(self._shape, self._groups, keys)
+        if groups is None or spec is self.spec:
+            return None if groups is None else groups.get(keys)
+        found = groups.get(keys, self._places_of(spec))
         return found.rename_columns(spec.schema.names)
 
     def _places_of(self, spec: FoldSpec) -> list[int]:

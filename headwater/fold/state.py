@@ -208,10 +208,14 @@ class GroupState:
         self, keys: Sequence[Column | pa.Array], wanted: Sequence[int] | None = None
     ) -> pa.Table:
         """The groups of the given keys that are there, with all or some of the aggregates."""
+        return self._rows_of(self.slots_of(keys), wanted)
+
+    def slots_of(self, keys: Sequence[Column | pa.Array]) -> Slots:
+        """Where the groups of the given keys are, of those that are there."""
         self._grow(len(self.lookup), 0)
         slots = self.lookup.find(keys)
         slots = slots[slots >= 0]
-        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
+        return slots[self._vectors[0][0][slots] > 0]
 
     def _rows_of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
         distinct = [values.counts(slots) for values in self._distinct]
