@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from headwater.expression.nodes import Bound, BoundColumn
+from headwater.plan.relational.aliases import columns_first, items_first, lateral
 from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.explode import with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
@@ -78,13 +79,12 @@ class SelectBuilder:
             select, items = window.without(select), [window.named(item) for item in items]
         layer = self._grouped(layer, select, items, window)
         order, qualify = ordered_items(select), select.args.get("qualify")
-        windowed = [*items, *(item.this for item in order)]
-        windowed += [] if qualify is None else [qualify.this]
-        over = OverClauses(layer, windowed)
+        kept = [] if qualify is None else [columns_first(qualify.this, items, names)]
+        over = OverClauses(layer, [*items, *(item.this for item in order), *kept])
         if over.are_there:
             layer = layer.above(over.node, over.replace)
-        if qualify is not None:
-            layer = layer.filtered(qualify.this)
+        for condition in kept:
+            layer = layer.filtered(condition)
         return self._finished(select, items, order, layer)
 
     def _asked(self, layer: Layer, condition: exp.Expr) -> Layer:
@@ -111,9 +111,13 @@ class SelectBuilder:
             layer = layer.over(window.rows(layer, keys if sets is None else None))
         grouping = Grouping(layer, select, items)
         layer = layer.above(grouping.node, grouping.replace)
-        parts = [*items, *([] if having is None else [having.this])]
-        layer = with_scalars(layer, self._known, parts)
-        return layer if having is None else layer.filtered(having.this)
+        kept = (
+            [] if having is None else [columns_first(having.this, items, layer.expressions.names)]
+        )
+        layer = with_scalars(layer, self._known, [*items, *kept])
+        for condition in kept:
+            layer = layer.filtered(condition)
+        return layer
 
     def _items(self, select: exp.Select, names: Names) -> list[exp.Expr]:
         """The select list with `*` written out."""
@@ -128,7 +132,7 @@ class SelectBuilder:
             for column in names.star(of):
                 reference = stand_in(column.name, column.type)
                 found.append(exp.Alias(this=reference, alias=exp.to_identifier(column.shown)))
-        return found
+        return lateral(found, names)
 
     def _finished(
         self,
@@ -150,7 +154,7 @@ class SelectBuilder:
             check_arguments(distinct, "")
         sorts: list[SortColumn] = []
         for one in order:
-            name = self._sorted_by(one, shown, outputs, layer, distinct is not None)
+            name = self._sorted_by(one, items, shown, outputs, layer, distinct is not None)
             sorts.append(sort_column(name, one))
         limit, offset = limits_of(select)
         natural = not sorts and distinct is None
@@ -168,6 +172,7 @@ class SelectBuilder:
     def _sorted_by(
         self,
         item: exp.Ordered,
+        items: Sequence[exp.Expr],
         shown: Sequence[KnownColumn],
         outputs: list[tuple[str, Bound]],
         layer: Layer,
@@ -184,7 +189,7 @@ class SelectBuilder:
             named = [column for column in shown if column.shown.casefold() == wanted]
             if len(named) == 1:
                 return named[0].name
-        bound = layer.bound(self._with_aliases(item.this, shown, layer))
+        bound = layer.bound(items_first(item.this, items))
         for name, known in outputs:
             if known == bound:
                 return name
@@ -193,14 +198,6 @@ class SelectBuilder:
         name = self._building.fresh("order")
         outputs.append((name, bound))
         return name
-
-    def _with_aliases(self, node: exp.Expr, shown: Sequence[KnownColumn], layer: Layer) -> exp.Expr:
-        """Names of the select list inside an expression are left to Spark, where they are not columns."""
-        for column in node.find_all(exp.Column):
-            named = [c for c in shown if c.shown.casefold() == column.name.casefold()]
-            if named and not column.table and layer.expressions.names.find(column) is None:
-                raise refuse("ORDER BY an expression over an alias", node)
-        return node
 
     def _natural_order(self, node: Node, outputs: list[tuple[str, Bound]]) -> list[SortColumn]:
         """The order of filters and projections over one streaming table: by time, then as rows came."""
