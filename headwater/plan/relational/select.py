@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headwater.expression.nodes import Bound, BoundColumn
+from headwater.expression.nodes import Bound
 from headwater.plan.relational.aliases import columns_first, items_first, lateral
 from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.explode import with_generator, with_laterals
@@ -20,16 +20,13 @@ from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.members import is_member_test, with_member
 from headwater.plan.relational.names import KnownColumn, Names
+from headwater.plan.relational.natural import natural_order
 from headwater.plan.relational.nodes import (
     DistinctNode,
-    FilterNode,
     Node,
     ProjectNode,
-    ScanNode,
     SortColumn,
     TopNode,
-    is_linear,
-    scans_of,
 )
 from headwater.plan.relational.scalars import with_scalars
 from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
@@ -43,7 +40,6 @@ from headwater.plan.relational.trees import (
 )
 from headwater.plan.relational.windows import OverClauses
 
-SEQUENCE = "_seq"
 CLAUSES = (
     "expressions from_ joins laterals where group having order limit offset distinct qualify with_"
 )
@@ -201,36 +197,9 @@ class SelectBuilder:
 
     def _natural_order(self, node: Node, outputs: list[tuple[str, Bound]]) -> list[SortColumn]:
         """The order of filters and projections over one streaming table: by time, then as rows came."""
-        if not is_linear(node):
-            return []
-        scan = scans_of(node)[0]
-        time = self._time_of(scan)
-        if time is None:
-            return []
         found = []
-        for stored in (time, SEQUENCE):
-            bound = _traced(node, scan, stored)
-            if bound is None:
-                return []
+        for bound in natural_order(self._building, node):
             name = self._building.fresh("order")
             outputs.append((name, bound))
             found.append(SortColumn(name))
         return found
-
-    def _time_of(self, scan: ScanNode) -> str | None:
-        stream = self._building.tables.stream(scan.table)
-        return None if stream is None else stream.time
-
-
-def _traced(node: Node, scan: ScanNode, stored: str) -> Bound | None:
-    """A column of a table as it is called at a node above it."""
-    if stored not in scan.stored:
-        return None
-    if isinstance(node, ScanNode):
-        return BoundColumn(*scan.columns[scan.stored.index(stored)])
-    if isinstance(node, FilterNode):
-        return _traced(node.below, scan, stored)
-    assert isinstance(node, ProjectNode)
-    below = _traced(node.below, scan, stored)
-    names = [name for name, bound in node.outputs if bound == below]
-    return BoundColumn(names[0], below.type) if names and below is not None else None

@@ -71,6 +71,19 @@ Spark: this frame
 SELECT sum(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) FROM s;
 Spark: this frame
 
+SELECT k, ntile(4) OVER (PARTITION BY k ORDER BY v) AS n, last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY v ROWS 1 PRECEDING) AS l FROM s;
+ntile(), last_value(v) of rows 1 before to 0 after over k ordered by v
+  s: k, v
+± k STRING, n INT, l INT
+
+SELECT first(v) OVER (ORDER BY ts) AS f, nth_value(v, 2) OVER (ORDER BY ts) AS t, cume_dist() OVER (ORDER BY ts) AS c FROM s;
+first_value(v), nth_value(v), cume_dist() over all rows ordered by ts
+  s: ts, v
+± f INT, t INT, c DOUBLE
+
+SELECT nth_value(v, v) OVER (ORDER BY ts) AS t FROM s;
+Spark: a window function by an expression
+
 -- Names that the select list gives.
 
 SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s QUALIFY n <= 2;
