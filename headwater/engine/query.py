@@ -79,7 +79,7 @@ class ContinuousQuery(LoggedQuery):
     _versions: dict[str, Any] = field(default_factory=dict)
     version_numbers: dict[str, int | None] = field(default_factory=dict)
     _empty: tuple[Any, pa.Table] | None = None
-    _pane_rows: int = 0  # taken since the last result
+    _pane_rows: int = 0  # taken since the last result, or since the place was taken up
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -99,7 +99,7 @@ class ContinuousQuery(LoggedQuery):
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
         self.sink.recover()
         last, kept = self.sink.last(), None
-        self.sampling.begun = None
+        self.sampling.begun, self._pane_rows = None, 0
         cursors = list(self.beginning.cursors)
         if last is not None:
             tick, note = last
@@ -263,11 +263,11 @@ class ContinuousQuery(LoggedQuery):
         if self.sampling.kind == "realtime" or modes[0] != FOLD or not self.folds.own:
             return False
         waiting = early_rows(self.readers, self.sampling)
-        if overfull(self.readers, waiting):
-            return True
-        if self.sampling.after is None or not self.folds.ready:
-            return False
-        return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
+        return (
+            self.early.due(waiting, self._pane_rows)
+            or waiting > self._most_in_line // 2 > 0
+            or overfull(self.readers, waiting)
+        )
 
     @property
     def _most_in_line(self) -> int:
