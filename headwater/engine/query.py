@@ -29,6 +29,7 @@ from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
     Chunk,
+    closed_until,
     early_rows,
     fitting,
     overfull,
@@ -253,14 +254,14 @@ class ContinuousQuery(LoggedQuery):
             chunks = take_open(self.readers, self.sampling)
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
-            self.folds.push_early()
+            self.folds.push_early(closed_until(self.readers), held, self.counters)
         return 0
 
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
         modes = self.chooser.plan()
-        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self.folds.own:
+        if self.sampling.kind == "realtime" or modes[0] != FOLD:
             return False
         waiting = early_rows(self.readers, self.sampling)
         return (
