@@ -38,7 +38,7 @@ class EarlyChunks:
     """
 
     def __init__(
-        self, period: int = 8, most: int = 64, worthwhile: float = 0.05, start: int = 1
+        self, period: int = 8, most: int = 512, worthwhile: float = 0.05, start: int = 1
     ) -> None:
         """`most`: the largest m. `worthwhile`: by what part a response must fall to count."""
         if period < 1 or not 1 <= start <= most or not 0 <= worthwhile < 1:

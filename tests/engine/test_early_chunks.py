@@ -59,7 +59,7 @@ def test_it_may_start_with_several_chunks() -> None:
     assert set(run(chunks, model(0.001, 0.0, 0.01), 20)) == {16, 32}
     assert chunks.m == 16
     run(chunks, model(0.001, 1.0, 0.0), 40, rows=100_000)
-    assert chunks.m == 64
+    assert chunks.m == 512
     with pytest.raises(ValueError, match="at least 1"):
         EarlyChunks(most=8, start=16)
 
