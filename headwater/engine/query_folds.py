@@ -110,7 +110,7 @@ class QueryFolds:
         """How many rows, partials or groups are held; what is shared is told of one query."""
         own = sum(run.merge.size for run in self.own)
         members = list(self._members.items())
-        return own + sum(member.held for n, member in members if n in self._shared)
+        return own + sum(member.size for n, member in members if n in self._shared)
 
     # Rows and relations
 

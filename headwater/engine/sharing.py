@@ -255,7 +255,7 @@ class Member:
         return None if running is None else running.windows.get(self.window)
 
     @property
-    def held(self) -> int:
+    def size(self) -> int:
         """How many partials are told of it: those of all, once, where the longest window is."""
         return self.shared.size if self.shared.keeper is self else 0
 

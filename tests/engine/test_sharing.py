@@ -145,6 +145,22 @@ def test_windows_of_other_lengths_stand_on_the_same_panes(table: headwater.Datab
         assert results(table, name) == results(table, f"{name}_judge")
 
 
+@pytest.mark.here
+def test_two_windows_of_one_query_stand_on_the_same_panes(table: headwater.Database) -> None:
+    """A short mean beside a long one: the rows are folded once for both."""
+    mean = "(SELECT k, avg(x) AS m FROM t [INTERVAL {} SECONDS] GROUP BY k)"
+    select = f"a.k, a.m - b.m AS d FROM {mean.format(4)} a JOIN {mean.format(20)} b USING (k)"
+    select += " SAMPLE INTERVAL 2 SECONDS"
+    create(table, "both", select)
+    create(table, "judge", select, mode="reevaluate")
+    fill(table, 0, 12)
+    before = folded(table)
+    fill(table, 12, 18)
+    assert folded(table) - before == 6
+    assert "  panes: of 2 windows, " in plan_lines(table, "both")
+    assert results(table, "both") == results(table, "judge")
+
+
 def test_panes_are_told_once(table: headwater.Database) -> None:
     """EXPLAIN says how many windows there are; of the queries the one with the longest tells the size."""
     for name, select in (("a", SUM), ("b", LONG), ("c", BEFORE)):
@@ -159,6 +175,25 @@ def test_panes_are_told_once(table: headwater.Database) -> None:
     sizes = {name: size for name, (size, _) in told.items()}
     assert sizes["a"] == sizes["c"] == 0
     assert sizes["b"] >= 24 // 2
+
+
+def test_panes_are_shared_again_after_a_restart(
+    connect: Callable[..., headwater.Database], folder: Path
+) -> None:
+    """And in whichever host: the queries are placed together, their panes made of stored rows."""
+    windows = {"a": SUM, "b": LONG}
+    db = connect(folder)
+    db.sql(TABLE.format(watermark=0))
+    for name, select in windows.items():
+        create(db, name, select)
+        create(db, f"{name}_judge", select, mode="reevaluate")
+    fill(db, 0, 30)
+    db.close()
+    db = connect(folder)
+    fill(db, 30, 60)
+    assert "  shared with: b" in plan_lines(db, "a")
+    for name in windows:
+        assert results(db, name) == results(db, f"{name}_judge")
 
 
 @pytest.mark.here
