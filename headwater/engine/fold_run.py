@@ -34,12 +34,12 @@ from headwater.engine.merges import (
     FoldMerge,
     LandmarkMerge,
     PaneChunk,
-    PaneMerge,
     RingMerge,
     RowsMerge,
     SparkPartials,
     Ticks,
 )
+from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.reader import LeafReader
 from headwater.engine.world import World, run_over
 from headwater.errors import DataError
@@ -143,7 +143,7 @@ class FoldRun:
         else:
             assert self.panes is not None
             assert spec.aggregation is not None
-            self.merge = PaneMerge(spec.aggregation, self.panes, self.windows[0])
+            self.merge = PaneMerge(spec.aggregation, self.panes, self.windows)
 
     @property
     def _may_be_in_line(self) -> bool:
@@ -292,7 +292,8 @@ class FoldRun:
         spec, leaf = self.spec, self.spec.plan.leaves[0]
         panes = self._pane_numbers(places, first)
         if isinstance(self.merge, PaneMerge):
-            needed = np.array([self._is_needed(p) for p in np.unique(panes).tolist()])
+            assert self.panes is not None
+            needed = np.array([self.panes.needed(p) for p in np.unique(panes).tolist()])
             if not needed.all():
                 keep = needed[np.searchsorted(np.unique(panes), panes)]
                 kept = pa.array(keep)
@@ -335,10 +336,6 @@ class FoldRun:
         if self.panes is None:
             return np.zeros(len(places), np.int64)
         return self.panes.panes_of(places)
-
-    def _is_needed(self, pane: int) -> bool:
-        assert self.panes is not None
-        return len(self.panes.instants(pane, self.windows[0])) > 0
 
     def _take_join(self, chunks: list[Rows], held: HeldTables) -> None:
         if isinstance(self.merge, InlineMerge):

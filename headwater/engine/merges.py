@@ -22,7 +22,7 @@ from headwater.fold.aggregation import Aggregation, Pairs, Partial
 from headwater.fold.columns import Column
 from headwater.fold.last_k import LastRows, LastRowsPerKey
 from headwater.fold.lookup import Lookup
-from headwater.fold.pane import Panes, Window
+from headwater.fold.pane import Window
 from headwater.fold.sliding import SlidingWindow
 from headwater.fold.state import GroupState
 from headwater.plan.folds import previous_column
@@ -100,80 +100,6 @@ class FoldMerge(ABC):
     def size(self) -> int:
         """How many rows, partials or groups are held, for SHOW QUERIES."""
         return 0
-
-
-class PaneMerge(FoldMerge):
-    """Aggregates over a sliding window: partials per pane."""
-
-    def __init__(self, aggregation: Aggregation, panes: Panes, window: Window) -> None:
-        self._aggregation, self._panes, self._window = aggregation, panes, window
-        self._sliding = SlidingWindow(aggregation, panes.count(window), steady=True)
-        self._waiting: deque[tuple[int, PaneChunk | tuple[pa.Table, list[pa.Table]]]] = deque()
-
-    @property
-    def structure(self) -> str:  # type: ignore[override]
-        """The sliding merge's name."""
-        return self._sliding.structure
-
-    @property
-    def size(self) -> int:
-        """Partials held."""
-        return self._sliding.pane_count
-
-    @property
-    def window(self) -> Window:
-        """The window in the panes' own unit."""
-        return self._window
-
-    def add(self, chunk: PaneChunk) -> None:
-        """Rows to be folded when their pane's instant comes."""
-        panes = self._panes
-        for pane, rows in panes.split(chunk.places):
-            assert isinstance(rows, slice)
-            if len(panes.instants(pane, self._window)):
-                self._waiting.append((pane, chunk.part(rows.start, rows.stop)))
-
-    def add_partials(self, partials: SparkPartials) -> None:
-        """Partials that Spark made, in the order of their panes."""
-        for pane in np.unique(partials.panes).tolist():
-            table = partials.table.filter(pa.array(partials.panes == pane))
-            values = [t.filter(pa.array(places == pane)) for places, t in partials.distinct]
-            self._waiting.append((pane, (table, values)))
-
-    def push_early(self) -> None:
-        """Fold what waits although its instant has not come: nothing before it is still to be asked."""
-        while self._waiting:
-            self._push(*self._waiting.popleft())
-
-    def _push(self, pane: int, rows: PaneChunk | tuple[pa.Table, list[pa.Table]]) -> None:
-        if isinstance(rows, PaneChunk):
-            arguments = [Column(argument) for argument in rows.arguments]
-            partial = self._sliding.fold(rows.keys, arguments, rows.order, len(rows.places))
-        else:
-            partial = absorbed(self._aggregation, self._sliding, *rows)
-        self._sliding.push(pane, partial)
-
-    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
-        """Push the panes that the instant sees; evict those that it does not."""
-        panes = self._panes.of_window(self._window, place)
-        self._sliding.evict(panes.start)
-        while self._waiting and self._waiting[0][0] < panes.stop:
-            pane, rows = self._waiting.popleft()
-            if pane >= panes.start:
-                self._push(pane, rows)
-
-    def result(self) -> pa.Table:
-        """The groups of the window."""
-        return self._sliding.result()
-
-    def state(self) -> dict[str, Any]:
-        """The sliding merge's."""
-        self.push_early()
-        return {"sliding": self._sliding.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a snapshot."""
-        self._sliding.restore(state["sliding"])
 
 
 def absorbed(

@@ -9,6 +9,8 @@ import pyarrow as pa
 from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
 from headwater.engine.elsewhere import HostGone
+from headwater.engine.fold_run import FoldRun
+from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
@@ -266,10 +268,21 @@ def _plan_lines(
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
         if query is not None and run is not None:
-            lines.append(f"  merge: {run.merge.structure}, {run.merge.size} held")
-            others = [name.removeprefix("_") for name in query.folds.with_whom(number)]
-            lines += [f"  shared with: {', '.join(others)}"] if others else []
+            lines += _merge_lines(query, number, run)
     return lines
+
+
+def _merge_lines(query: ContinuousQuery, number: int, run: FoldRun) -> list[str]:
+    """What a fold keeps, and with whom."""
+    window = query.folds.window_of(number)
+    if window is None:
+        lines = [f"  merge: {run.merge.structure}, {run.merge.size} held"]
+    else:
+        lines = [f"  merge: {window.sliding.structure}, {window.size} held"]
+        if isinstance(run.merge, PaneMerge) and len(run.merge.windows) > 1:
+            lines.append(f"  panes: of {len(run.merge.windows)} windows, {run.merge.size} held")
+    others = [name.removeprefix("_") for name in query.folds.with_whom(number)]
+    return lines + ([f"  shared with: {', '.join(others)}"] if others else [])
 
 
 def _tier(spec: FoldSpec, inline: bool) -> str:

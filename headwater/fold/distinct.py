@@ -49,6 +49,7 @@ class DistinctValues:
         self._live += int(new.sum())
         self._newest[distinct] = pane
         if self._expiring:
+            distinct.flags.writeable = False
             self._panes.append((pane, distinct))
 
     def evict(self, up_to: int) -> None:
