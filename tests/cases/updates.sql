@@ -122,7 +122,7 @@ EXPLAIN QUERY eager;
 --| 'rows wait: updates, inplace, windows eager'
 --| 'next is: the key that is stale for longest'
 --| 'stream: ticks [4 s BEFORE] every 4 s, update key symbol'
---| '  evaluated over the rows of the next keys, in line'
+--| '  folded as rows of a window come, in line'
 --| 'keys in one run: as many as take 50 ms, measured'
 
 -- case: a union keeps one row per key and time

@@ -16,6 +16,8 @@ QUERIES = {
     "every": "SELECT k, ts, v, _seq AS n FROM s WITH APPEND",
     "lazy": "SELECT k, count(*) AS n, sum(v) AS t FROM s [INTERVAL 4 SECONDS] GROUP BY k"
     " SAMPLE INTERVAL 2 SECONDS WITH UPDATES",
+    "eager": "SELECT k, count(*) AS n, sum(v) AS t FROM s [INTERVAL 4 SECONDS] GROUP BY k"
+    " SAMPLE INTERVAL 6 SECONDS WITH UPDATES WINDOWS EAGER",
 }
 
 

@@ -44,6 +44,8 @@ VIEWS = {
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
     "every": "SELECT k, ts, v FROM p WITH APPEND",
+    "eager": "SELECT k, count(*) n, sum(v) s FROM p [INTERVAL 4 SECONDS BEFORE] GROUP BY k"
+    " SAMPLE INTERVAL 4 SECONDS WITH UPDATES WINDOWS EAGER",
 }
 NAMES = [*QUERIES, "stored", *VIEWS, *UPDATES]
 SETTINGS: dict[str, Any] = {
@@ -266,6 +268,14 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     newest = {k: (k, ts, v, ts) for ts, k, v in rows}
     shown = {row[0]: row for row in db.sql("SELECT * FROM newest").rows()}
     assert shown == {key: row for key, row in newest.items() if row[2] > 0}
+    windows: set[tuple[str, int]] = set()
+    for out in db.subscribe("eager", after="earliest", timeout=0.01):
+        for key, count, total, time in out.rows():
+            own = [v for ts, k, v in rows if k == key and time - 4 <= ts < time]
+            assert (count, total) == (len(own), sum(own)), (key, time)
+            assert (key, time) not in windows, "a window comes twice"
+            windows.add((key, time))
+    assert windows
 
 
 def hosts(db: headwater.Database) -> dict[str, str]:
