@@ -302,5 +302,6 @@ def refuse_update_query(query: Query, what: str) -> None:
         raise BindError(
             f"{what} keeps every result, so it takes no WITH {mode.kind.upper()}",
             sqlstate="42P20",
-            hint="CREATE CONTINUOUS QUERY … WITH UPDATES; SELECT * FROM it gives the newest per key",
+            hint="CREATE MATERIALIZED VIEW m UPDATE KEY (…) AS …, and WITH UPDATES in what reads m; "
+            "CREATE CONTINUOUS QUERY … WITH UPDATES keeps the newest result of each key",
         )

@@ -271,7 +271,11 @@ def test_create_views() -> None:
         CreateMaterializedView, f"CREATE MATERIALIZED VIEW m RANGE INTERVAL '5' MINUTE AS {SELECT}"
     )
     assert kept.range == Duration(300_000_000)
-    assert read(CreateMaterializedView, f"CREATE MATERIALIZED VIEW m AS {SELECT}").range is None
+    plain = read(CreateMaterializedView, f"CREATE MATERIALIZED VIEW m AS {SELECT}")
+    assert plain.range is plain.update_key is None
+    for clause, key in (("UPDATE KEY (a, b)", ("a", "b")), ("UPDATE KEY ()", ())):
+        text = f"CREATE MATERIALIZED VIEW m RANGE FOREVER {clause} WITH (priority = 1) AS {SELECT}"
+        assert read(CreateMaterializedView, text).update_key == key
     view = read(CreateView, "CREATE OR REPLACE VIEW v FROM NOW WITH (maintenance = 'split', volatile = 'at insert') AS SELECT 1")  # fmt: skip
     assert (view.or_replace, view.from_now) == (True, True)
     assert view.options == {"maintenance": "split", "volatile": "at insert"}

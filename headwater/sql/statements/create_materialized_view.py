@@ -1,4 +1,4 @@
-"""`CREATE MATERIALIZED VIEW m [RANGE …] [WITH (…)] AS continuous-select`."""
+"""`CREATE MATERIALIZED VIEW m [RANGE …] [UPDATE KEY (…)] [WITH (…)] AS continuous-select`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from headwater.sql.statements.base import (
     parse_with_options,
     refuse_replace,
 )
-from headwater.sql.statements.create_streaming_table import parse_range
+from headwater.sql.statements.create_streaming_table import parse_range, parse_update_key
 from headwater.sql.statements.query import Query, take_query
 from headwater.sql.text import Name
 
@@ -28,6 +28,7 @@ class CreateMaterializedView(Statement):
     from_beginning: bool
     options: Options
     if_not_exists: bool
+    update_key: tuple[Name, ...] | None = None  # None: no clause; (): UPDATE KEY ()
 
 
 def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
@@ -38,7 +39,10 @@ def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
     from_beginning = cursor.accept("FROM", "BEGINNING")
     range_ = parse_range(cursor) if cursor.at("RANGE") else None
     from_beginning = from_beginning or cursor.accept("FROM", "BEGINNING")
+    key = parse_update_key(cursor) if cursor.at("UPDATE") else None
     options = parse_with_options(cursor)
     cursor.expect("AS")
     query = take_query(cursor)
-    return CreateMaterializedView(cursor.text, name, query, range_, from_beginning, options, unless)
+    return CreateMaterializedView(
+        cursor.text, name, query, range_, from_beginning, options, unless, key
+    )
