@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor, stored_until
-from headwater.engine.fold_run import KeyWindowsRun
+from headwater.engine.fold_run import Counters, KeyWindowsRun
 from headwater.engine.sampling import Instant
 from headwater.engine.update_evaluation import newest_first, results_by_key
 from headwater.engine.update_queue import WindowBatch
@@ -66,11 +66,11 @@ class _Kept(Protocol):
 class _Folded:
     """Partials of an aggregate."""
 
-    def __init__(self, spec: UpdateSpec) -> None:
+    def __init__(self, spec: UpdateSpec, counters: Counters) -> None:
         self._spec, self._evaluation = spec, spec.branches[0].evaluation
         evaluation = self._evaluation
         self._run = KeyWindowsRun(
-            evaluation.specs[0], evaluation.world, (), None, (), evaluation.probes
+            evaluation.specs[0], evaluation.world, (), None, (), evaluation.probes, counters
         )
 
     def take(self, rows: pa.Table, windows: Slots, held: HeldTables) -> None:
@@ -159,11 +159,13 @@ class _Window:
 class EagerWindows:
     """The committed windows of a query, one per key."""
 
-    def __init__(self, spec: UpdateSpec, keys: Callable[[Slots], list[pa.Array]]) -> None:
-        """`keys`: the key columns of the queue's slots."""
+    def __init__(
+        self, spec: UpdateSpec, keys: Callable[[Slots], list[pa.Array]], counters: Counters
+    ) -> None:
+        """`keys`: the key columns of the queue's slots; `counters`: of rows that are folded."""
         self._spec, self._keys = spec, keys
         kind = spec.branches[0].evaluation.specs[0].plan.kind
-        self._kept: _Kept = _Folded(spec) if kind == "aggregate" else _Mapped(spec)
+        self._kept: _Kept = _Folded(spec, counters) if kind == "aggregate" else _Mapped(spec)
         self._windows: dict[int, _Window] = {}  # by slot
         self._next = 0
         self._tables: dict[str, Relation | None] = {}  # that rows have met

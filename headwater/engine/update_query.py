@@ -24,6 +24,7 @@ from headwater.engine.eager_windows import EagerWindows
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
+from headwater.engine.fold_run import Counters
 from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
@@ -73,6 +74,7 @@ class UpdateQuery(LoggedQuery):
         self.arrivals: list[Arrivals] = [Arrivals() for _ in self.spec.branches]
         self.newest = NewestResults(self.spec.stored, self.spec.key)
         self._taken_up = self._warm = False
+        self._folded = Counters()
         self._since: float | None = None
 
     @property
@@ -157,7 +159,7 @@ class UpdateQuery(LoggedQuery):
             began=now,
         )
         if shape.commits == "eager":
-            self._eager = EagerWindows(self.spec, self.queue.keys)
+            self._eager = EagerWindows(self.spec, self.queue.keys, self._folded)
         keys, times = self._known()
         if len(times):
             self.queue.delivered(keys, times - shape.reach)
@@ -396,6 +398,12 @@ class UpdateQuery(LoggedQuery):
     def waiting_rows(self) -> int:
         """Rows that came and wait."""
         return self.queue.ledger.waiting + self._source.waiting()
+
+    @property
+    def computed_rows(self) -> int:
+        """How many rows went through the query so far: a row of two windows counts twice."""
+        evaluated = sum(evaluation.rows_evaluated for evaluation in self.evaluations)
+        return evaluated + self._folded.rows_in_line + self._folded.rows_on_spark
 
     @property
     def tier(self) -> str:

@@ -75,6 +75,7 @@ def measured_update(query: UpdateQuery) -> list[str]:
     lines = [
         f"results: {query.results}, response mean {mean:.2f} ms, worst {1000 * timings.worst_s:.2f} ms",
         "rows: " + ", ".join(f"{name} {count}" for name, count in counts.items()),
+        f"rows that went through the query: {query.computed_rows}",
         f"keys: {table.num_rows}, staleness mean {stale.mean() / 1e6 if len(stale) else 0:.3f} s",
     ]
     if sizer.row_s is not None:
