@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from headwater.errors import SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import Duration
 from headwater.sql.statements.base import (
@@ -36,13 +39,33 @@ def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
     refuse_replace(cursor, replace, "materialized view")
     unless = if_not_exists(cursor)
     name = cursor.new_name("the name of a view")
-    from_beginning = cursor.accept("FROM", "BEGINNING")
-    range_ = parse_range(cursor) if cursor.at("RANGE") else None
-    from_beginning = from_beginning or cursor.accept("FROM", "BEGINNING")
-    key = parse_update_key(cursor) if cursor.at("UPDATE") else None
+    clauses = _clauses(cursor)
     options = parse_with_options(cursor)
     cursor.expect("AS")
     query = take_query(cursor)
     return CreateMaterializedView(
-        cursor.text, name, query, range_, from_beginning, options, unless, key
+        cursor.text,
+        name,
+        query,
+        clauses.get("RANGE"),
+        "FROM" in clauses,
+        options,
+        unless,
+        clauses.get("UPDATE"),
     )
+
+
+def _clauses(cursor: Cursor) -> dict[str, Any]:
+    """The clauses before AS by their first words, in any order, each once."""
+    parsers: dict[str, Callable[[], object]] = {
+        "FROM": lambda: cursor.expect("FROM", "BEGINNING"),
+        "RANGE": lambda: parse_range(cursor),
+        "UPDATE": lambda: parse_update_key(cursor),
+    }
+    found: dict[str, Any] = {}
+    while cursor.at_any(parsers):
+        token = cursor.peek()
+        if token.upper in found:
+            raise SqlSyntaxError(f"{token.upper} occurs twice", place=token.span.place(cursor.text))
+        found[token.upper] = parsers[token.upper]()
+    return found
