@@ -6,7 +6,7 @@ Both tiers feed the same merge, so a query may change its tier from chunk to chu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,6 +32,7 @@ from headwater.engine.feed import FeedCursor, last_until, stored_until
 from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
     FoldMerge,
+    KeyWindowsMerge,
     LandmarkMerge,
     PaneChunk,
     RingMerge,
@@ -51,6 +52,7 @@ from headwater.plan.text import SparkText
 from headwater.sql.types import TIMESTAMP
 
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
+GROUPS = (PaneMerge, LandmarkMerge, KeyWindowsMerge)  # merges of aggregates
 
 
 @dataclass
@@ -283,7 +285,7 @@ class FoldRun:
             )
         keys = [_array(one.evaluate(chunk)) for one in spec.keys]
         arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
-        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        assert isinstance(self.merge, GROUPS)
         self.merge.add(PaneChunk(kept_places, keys, arguments, order))
 
     def _take_on_spark(
@@ -316,7 +318,7 @@ class FoldRun:
             found.drop_columns([PANE]),
             [(t.column(PANE).to_numpy(), t.drop_columns([PANE])) for t in distinct],
         )
-        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        assert isinstance(self.merge, GROUPS)
         self.merge.add_partials(partials)
 
     def _keep_rows(self, found: pa.Table, places: Ticks) -> None:
@@ -409,6 +411,24 @@ class FoldRun:
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
         return found
+
+
+class KeyWindowsRun(FoldRun):
+    """A fold over windows that end one by one, each with rows of its own: places are their numbers."""
+
+    def clear(self) -> None:
+        """Begin with nothing kept."""
+        assert self.spec.aggregation is not None
+        self.merge = KeyWindowsMerge(self.spec.aggregation)
+
+    def close(self, windows: Sequence[int]) -> pa.Table:
+        """The merged relation of windows that have ended; they are let go."""
+        assert isinstance(self.merge, KeyWindowsMerge)
+        self.merge.close(windows)
+        return self.merge.result()
+
+    def _pane_numbers(self, places: Ticks, first: int | None) -> Ticks:  # noqa: ARG002
+        return places
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

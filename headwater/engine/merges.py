@@ -23,7 +23,7 @@ from headwater.fold.columns import Column
 from headwater.fold.last_k import LastRows, LastRowsPerKey
 from headwater.fold.lookup import Lookup
 from headwater.fold.pane import Window
-from headwater.fold.sliding import SlidingWindow
+from headwater.fold.sliding import WORTH_CLEANING, SlidingWindow
 from headwater.fold.state import GroupState
 from headwater.plan.folds import previous_column
 
@@ -115,7 +115,7 @@ def absorbed(
     partial = absorb(plain, sliding.lookup, table)
     pairs = []
     for found in values:
-        columns = [Column(found.column(f"_k{place}")) for place in range(keys)]
+        columns = [Column(found.column(place)) for place in range(keys)]
         slots = sliding.lookup.slots(columns, found.num_rows)
         pairs.append(Pairs(slots, Column(found.column(found.num_columns - 1)).array))
     return Partial(partial.slots, partial.vectors, tuple(pairs))
@@ -193,6 +193,89 @@ class LandmarkMerge(FoldMerge):
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._groups.restore(state["groups"])
+
+
+class KeyWindowsMerge(FoldMerge):
+    """Aggregates of windows that end one by one: a place is the number of a window, never used again."""
+
+    structure = "groups by window"
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        keys = [pa.field("window", pa.int64()), *aggregation.keys]
+        self._aggregation = aggregation
+        self._groups = GroupState(Aggregation(keys, aggregation.aggregates), tracked=False)
+        self._slots: dict[int, list[int]] = {}  # of the groups of each open window
+        self._size = 0
+        self._closed: Sequence[int] = ()
+
+    @property
+    def size(self) -> int:
+        """Groups held."""
+        return self._size
+
+    def add(self, chunk: PaneChunk) -> None:
+        """Rows to be folded at once."""
+        before = len(self._groups.lookup)
+        arguments = [Column(argument) for argument in chunk.arguments]
+        keys = [pa.array(chunk.places), *chunk.keys]
+        self._groups.fold(keys, arguments, chunk.order, len(chunk.places))
+        self._note(before)
+
+    def add_partials(self, partials: SparkPartials) -> None:
+        """Partials that Spark made; a pane is a window."""
+        before = len(self._groups.lookup)
+        table, *values = (
+            rows.add_column(0, "window", pa.array(panes))
+            for panes, rows in ((partials.panes, partials.table), *partials.distinct)
+        )
+        self._groups.merge(absorbed(self._groups.aggregation, self._groups, table, values))
+        self._note(before)
+
+    def _note(self, before: int) -> None:
+        """Groups that are new since there were so many."""
+        new = np.arange(before, len(self._groups.lookup))
+        windows = self._groups.lookup.keys(new)[0].to_pylist() if len(new) else []
+        for slot, window in zip(new.tolist(), windows, strict=True):
+            self._slots.setdefault(window, []).append(slot)
+        self._size += len(new)
+
+    def advance(self, place: int, tick: int) -> None:
+        """Windows end one by one: `close` says which."""
+
+    def close(self, windows: Sequence[int]) -> None:
+        """The windows that `result` is asked for."""
+        self._closed = windows
+
+    def result(self) -> pa.Table:
+        """The groups of the windows that were closed, which are let go."""
+        if not self._aggregation.keys:  # without GROUP BY there is always one row
+            before = len(self._groups.lookup)
+            self._groups.lookup.slots([pa.array(self._closed, pa.int64())])
+            self._note(before)
+        slots = [slot for window in self._closed for slot in self._slots.pop(window, ())]
+        rows = self._groups.rows(np.array(slots, np.int64)).drop_columns("window")
+        self._closed, self._size = (), self._size - len(slots)
+        if len(self._groups.lookup) > 2 * self._size + WORTH_CLEANING:
+            self._clean()
+        return rows
+
+    def _clean(self) -> None:
+        """Forget the groups of windows that have ended."""
+        live = [slot for own in self._slots.values() for slot in own]
+        self._groups.keep(np.array(live, np.int64))
+        new = iter(range(len(live)))
+        self._slots = {window: [next(new) for _ in own] for window, own in self._slots.items()}
+
+    def state(self) -> dict[str, Any]:
+        """The groups of open windows."""
+        self._clean()
+        return {"groups": self._groups.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._groups.restore(state["groups"])
+        self._slots, self._size = {}, 0
+        self._note(0)
 
 
 class RowsMerge(FoldMerge):

@@ -66,7 +66,17 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if context.engine.find_named(item.name) is None:
         raise context.dormant[item.key]
     lines = object_lines(context, item, statement.analyze)
-    return Result("EXPLAIN", pa.table({"plan": lines}))
+    return Result("EXPLAIN", pa.table({"plan": [*lines, *_table_line(context, item)]}))
+
+
+def _table_line(context: Context, item: CatalogObject) -> list[str]:
+    """How others may read the rows of a materialized view."""
+    view = item.definition["view"]
+    table = None if view is None else context.streams.find(view)
+    if table is None or table.definition.update_key is None:
+        return []
+    names = ", ".join(table.definition.update_key) or "none: each row replaces the one before"
+    return [f"rows: materialized view {table.definition.name}, update key {names}"]
 
 
 def object_lines(context: Context, item: CatalogObject, analyze: bool) -> list[str]:

@@ -88,9 +88,12 @@ class DistinctValues:
         return self._lookup.nbytes + self._grouper.nbytes + sum(v.nbytes for v in own)
 
     def remap(self, live: Slots, slot_count: int) -> None:
-        """Slots were renumbered: `live` are the old ones, in the order of the new."""
+        """Slots were renumbered: `live` are the old ones, in the order of the new; others are gone."""
         new = np.full(max(slot_count, len(self._counts)), -1, np.int64)
         new[live] = np.arange(len(live))
+        size = len(self._lookup)
+        self._newest[:size][new[self._owners[:size]] < 0] = NEVER
+        self._live = int((self._newest[:size] != NEVER).sum())
         self._counts = self.counts(live)
         self._clean(new)
 

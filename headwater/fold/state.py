@@ -204,6 +204,20 @@ class GroupState:
         self._grow(len(self.lookup), 0)
         return self._rows_of(self._changed.take())
 
+    def rows(self, slots: Slots) -> pa.Table:
+        """The groups of some slots, whether they have rows or not."""
+        self._grow(len(self.lookup), 0)
+        return self._rows_of(slots)
+
+    def keep(self, slots: Slots) -> None:
+        """Forget all groups but those of these slots, which become 0, 1, 2, …; of an untracked state."""
+        before = len(self.lookup)
+        self._grow(before, 0)
+        self.lookup.keep(slots)
+        self._vectors = take(self._vectors, slots)
+        for values in self._distinct:
+            values.remap(slots, before)
+
     def get(
         self, keys: Sequence[Column | pa.Array], wanted: Sequence[int] | None = None
     ) -> pa.Table:

@@ -33,7 +33,7 @@ QUERIES = {
     " SAMPLE INTERVAL 3 SECONDS",
 }
 STORED = (
-    "CREATE MATERIALIZED VIEW IF NOT EXISTS stored AS SELECT k, count(*) n, sum(v) s"
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS stored UPDATE KEY (k) AS SELECT k, count(*) n, sum(v) s"
     " FROM a [INTERVAL 4 SECONDS] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
 )
 VIEWS = {
@@ -44,6 +44,9 @@ VIEWS = {
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
     "every": "SELECT k, ts, v FROM p WITH APPEND",
+    "eager": "SELECT k, count(*) n, sum(v) s FROM p [INTERVAL 4 SECONDS BEFORE] GROUP BY k"
+    " SAMPLE INTERVAL 4 SECONDS WITH UPDATES WINDOWS EAGER",
+    "of_stored": "SELECT k, n, s FROM stored WITH UPDATES",
 }
 NAMES = [*QUERIES, "stored", *VIEWS, *UPDATES]
 SETTINGS: dict[str, Any] = {
@@ -266,6 +269,16 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     newest = {k: (k, ts, v, ts) for ts, k, v in rows}
     shown = {row[0]: row for row in db.sql("SELECT * FROM newest").rows()}
     assert shown == {key: row for key, row in newest.items() if row[2] > 0}
+    windows: set[tuple[str, int]] = set()
+    for out in db.subscribe("eager", after="earliest", timeout=0.01):
+        for key, count, total, time in out.rows():
+            own = [v for ts, k, v in rows if k == key and time - 4 <= ts < time]
+            assert (count, total) == (len(own), sum(own)), (key, time)
+            assert (key, time) not in windows, "a window comes twice"
+            windows.add((key, time))
+    assert windows
+    kept = {row[0]: row for row in db.sql("SELECT k, n, s, _t FROM stored ORDER BY _t").rows()}
+    assert {row[0]: row for row in db.sql("SELECT * FROM of_stored").rows()} == kept
 
 
 def hosts(db: headwater.Database) -> dict[str, str]:
