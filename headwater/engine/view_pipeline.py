@@ -28,8 +28,9 @@ from headwater.engine.state_runs import StateRuns
 from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
 from headwater.errors import StorageError
+from headwater.fold.columns import Slots
 from headwater.fold.snapshot import detached
-from headwater.fold.state import GroupState
+from headwater.fold.state import ChangedSlots, GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
 from headwater.settings import MEBIBYTE
@@ -138,6 +139,8 @@ class ViewPipeline:
         )
         self.oldest: int | None = None  # the smallest T that was folded
         self.is_lent = False  # another host holds its groups
+        self._touched: dict[str, ChangedSlots] = {}  # by member that somebody follows
+        self._tracked: GroupState | None = None  # of which groups
 
     # Members
 
@@ -157,6 +160,7 @@ class ViewPipeline:
         """A fold takes part no more; what only it needed stays until the next start."""
         with self.lock:
             self.members.pop(member, None)
+            self._touched.pop(member, None)
 
     def _covers(self, spec: FoldSpec) -> bool:
         return set(aggregate_keys(spec)) <= set(aggregate_keys(self.spec))
@@ -335,7 +339,8 @@ class ViewPipeline:
             self._spill_if_large()
 
     @property
-    def _groups(self) -> GroupState:
+    def groups_held(self) -> GroupState:
+        """The groups in memory."""
         merge = self.fold.merge
         assert isinstance(merge, LandmarkMerge)  # a view's windows have no end
         return merge.groups
@@ -343,9 +348,9 @@ class ViewPipeline:
     def _spill_if_large(self) -> None:
         """Groups that memory has no room for go to disk."""
         bound = self.world.settings.integer("view_state_mb") * MEBIBYTE
-        if self._groups.nbytes <= bound or not len(self._groups):
+        if self.groups_held.nbytes <= bound or not len(self.groups_held):
             return
-        self.runs.spill(self._shape, self._groups)
+        self.runs.spill(self._shape, self.groups_held)
         assert isinstance(self.fold.merge, LandmarkMerge)
         self.fold.merge.renew()
         pa.default_memory_pool().release_unused()
@@ -368,7 +373,7 @@ class ViewPipeline:
             yield lambda: rows
             return
         names = self._names_of(spec)
-        with self.runs.reading(self._shape, self._groups, self.lock) as make:
+        with self.runs.reading(self._shape, self.groups_held, self.lock) as make:
             yield lambda: _renamed(make(), spec, names)
 
     def _result(self, spec: FoldSpec) -> pa.Table:
@@ -386,6 +391,25 @@ class ViewPipeline:
         if spec is self.spec:
             return merge.groups.get(keys)
         found = merge.groups.get(keys, self._places_of(spec))
+        return found.rename_columns(spec.schema.names)
+
+    def touched(self, member: str) -> Slots:
+        """The groups that rows touched since a member last asked; none the first time."""
+        groups = self.groups_held
+        if self._tracked is not groups:
+            self._tracked, self._touched = groups, {}
+            groups.track()
+        mine = self._touched.setdefault(member, ChangedSlots())
+        fresh = groups.touched()
+        for slots in self._touched.values():
+            slots.add(fresh, len(groups.lookup))
+        return mine.take()
+
+    def rows_of(self, spec: FoldSpec, slots: Slots) -> pa.Table:
+        """Some groups, with one member's aggregates."""
+        if spec is self.spec:
+            return self.groups_held.of(slots)
+        found = self.groups_held.of(slots, self._places_of(spec))
         return found.rename_columns(spec.schema.names)
 
     def _places_of(self, spec: FoldSpec) -> list[int]:
@@ -408,7 +432,7 @@ class ViewPipeline:
     @property
     def state_bytes(self) -> int:
         """How much memory the groups take."""
-        return self._groups.nbytes
+        return self.groups_held.nbytes
 
     # Snapshots
 

@@ -14,11 +14,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.engine import results
+from headwater.engine.change_record import FollowedChanges
 from headwater.engine.following import FollowedRows, Following, columns_changed
 from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
+from headwater.engine.table_changes import TableChanges
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError, Error
 from headwater.execute.catalog_tables import described
@@ -59,13 +61,23 @@ class ViewRows:
         """How far its tables have come."""
         return self._view.incarnation, self._view.inputs()
 
-    def read(self) -> pa.Table:
-        """Its rows, every acknowledged insert in them."""
-        return self._view.read().rows
+    def follow(self, mark: str | None) -> FollowedChanges:
+        """What has changed, every acknowledged insert in it."""
+        return self._view.follow(mark)
 
     @property
     def _view(self) -> ContinuousView:
         return self._context.view(self._name.casefold())
+
+
+class StreamRows(TableChanges):
+    """The rows of a streaming table that keeps every row."""
+
+    polled = False
+
+    def state(self) -> object:
+        """How far it has come."""
+        return self.table.state.next_sequence, self.table.generation
 
 
 class SelectedRows:
@@ -106,13 +118,10 @@ class SelectedRows:
                 )
         return tuple(found)
 
-    def read(self) -> pa.Table:
+    def follow(self, mark: str | None) -> FollowedChanges:  # noqa: ARG002
         """Its rows as they are now."""
-        return _selected(self._context, self._query)
-
-
-def _selected(context: Context, query: Query) -> pa.Table:
-    return run_query(Running(context, query.text, Cancellation()), query).arrow()
+        running = Running(self._context, self._query.text, Cancellation())
+        return FollowedChanges(None, None, run_query(running, self._query).arrow())
 
 
 def _names_read(context: Context, query: Query) -> list[str]:
@@ -263,16 +272,19 @@ def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Fol
         emit="changes",
         tables=_streams(context, item),
         world=WorldInZone(context, context.time_zone),
-        source=_rows_of(context, item),
+        source=_rows_of(context, item, schema),
     )
     following.attach()
     context.engine.add(following)
     return following
 
 
-def _rows_of(context: Context, item: CatalogObject) -> FollowedRows:
+def _rows_of(context: Context, item: CatalogObject, schema: pa.Schema) -> FollowedRows:
     if item.kind == "view" and not is_plain(item):
         return ViewRows(context, item.name)
+    stream = context.stream(item.name)
+    if stream is not None and stream.definition.range_ticks is None:
+        return StreamRows(stream, pa.schema(list(schema)[:-1]))
     return SelectedRows(context, item)
 
 
@@ -318,7 +330,8 @@ def restart_following(context: Context, item: CatalogObject) -> None:
             return
         if same and isinstance(query, Following):
             context.engine.remove(query.name)
-            query.tables, query.source = _streams(context, item), _rows_of(context, item)
+            query.tables = _streams(context, item)
+            query.source = _rows_of(context, item, query.output)
             query.attach()
             query.state, query.error = "running", None
             context.engine.add(query)

@@ -91,6 +91,7 @@ class FactoryHost:
             "release": self._release,
             "read": self._read,
             "find": self._find,
+            "changes": self._changes,
             "newest": self._newest,
             "flush": self._flush,
             "rows": self._rows,
@@ -220,6 +221,20 @@ class FactoryHost:
         rows = view.find(frame.rows()[0])
         self.engine.spend(view.name, time.thread_time() - began)
         return Frame({}, [] if rows is None else [rows])
+
+    def _changes(self, frame: Frame) -> Frame:
+        """What has changed in a view since a mark, or all of its rows."""
+        began = time.thread_time()
+        self.streams.advance(frame.head["lsn"])
+        view = self._found(frame)
+        assert isinstance(view, ContinuousView)
+        found = view.follow(frame.head["mark"])
+        self.engine.spend(view.name, time.thread_time() - began)
+        if found.changes is None:
+            assert found.rows is not None
+            return Frame({"mark": found.mark, "whole": True}, [found.rows])
+        parts = [found.changes.going, found.changes.coming]
+        return Frame({"mark": found.mark, "whole": False}, parts)
 
     def _tell_version(self, name: str, version: Version) -> None:
         """An eager view has a new result; the driver has it at hand for its readers."""

@@ -204,14 +204,27 @@ class GroupState:
         self._grow(len(self.lookup), 0)
         return self._rows_of(self._changed.take())
 
+    def track(self) -> None:
+        """From now on what is touched is known."""
+        if not self._tracked:
+            self._tracked, self._changed = True, ChangedSlots()
+
+    def touched(self) -> Slots:
+        """The slots touched since the last call."""
+        self._grow(len(self.lookup), 0)
+        return self._changed.take()
+
+    def of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
+        """The groups of some slots that are there, with all or some of the aggregates."""
+        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
+
     def get(
         self, keys: Sequence[Column | pa.Array], wanted: Sequence[int] | None = None
     ) -> pa.Table:
         """The groups of the given keys that are there, with all or some of the aggregates."""
         self._grow(len(self.lookup), 0)
         slots = self.lookup.find(keys)
-        slots = slots[slots >= 0]
-        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
+        return self.of(slots[slots >= 0], wanted)
 
     def _rows_of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
         distinct = [values.counts(slots) for values in self._distinct]
