@@ -240,10 +240,12 @@ class _StreamTarget:
             wait_for_stored_rows(self._table)
 
     def _takers(self) -> list[RowsTaker]:
-        """The circuits of views on the table and who follows it, in one order."""
+        """What keeps views on the table and who follows it, in one order."""
         engine = self._running.context.engine
         circuits = [view.circuit for view in engine.views() if view.circuit is not None]
         found: list[RowsTaker] = [c for c in circuits if self._table in c.tables.values()]
+        pipelines = {p.number: p for view in engine.views() for p in view.pipelines}
+        found += [p for p in pipelines.values() if p.place.table is self._table]
         for query in engine.reading(self._table):
             if isinstance(query, Following) and isinstance(query.source, TableChanges):
                 found.append(query.source)
