@@ -50,6 +50,9 @@ class Following(LoggedQuery):
 
     followed: str  # its name
     source: FollowedRows
+    whole: bool = (
+        False  # every result has all rows: its log, in memory, makes none of the one before
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -110,7 +113,7 @@ class Following(LoggedQuery):
             if state == self._told:
                 return 0
             try:
-                found = self.source.follow(self._mark)
+                found = self.source.follow(None if self.whole else self._mark)
                 made = self._made(found)
                 if made is not None:
                     self.sink.log.append([made])

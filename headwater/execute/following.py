@@ -81,11 +81,10 @@ class StreamRows(TableChanges):
 
 
 class SelectedRows:
-    """The rows of a table or plain view, by its query."""
+    """The rows of a query that is run again: of a table, a plain view."""
 
-    def __init__(self, context: Context, item: CatalogObject) -> None:
-        self._context = context
-        self._query = make_query(f"SELECT * FROM {quoted(item.name)}")
+    def __init__(self, context: Context, query: Query) -> None:
+        self._context, self._query = context, query
         streams = [context.stream(name) for name in _names_read(context, self._query)]
         whole = expanded(context, self._query).query
         windows = bool(whole.windows) or any(r.window for r in whole.table_references)
@@ -204,25 +203,39 @@ def _columns(context: Context, item: CatalogObject) -> pa.Schema:
     if item.kind == "view" and not is_plain(item):
         if view is None:
             raise context.dormant[item.key]
-        if goes_by_time(view):
-            raise BindError(
-                f"view {item.name} depends on the time of each read, so it has no changes to tell",
-                sqlstate="42P20",
-                hint="leave functions of time out, or ask it again with SELECT",
-            )
+        refuse_time(view, f"view {item.name}")
         schema = view.evaluation.output.schema
     else:
-        query = make_query(f"SELECT * FROM {quoted(item.name)}")
-        _check_told(context, item, query)
+        query = _all_of(item)
+        check_told(context, f"view {item.name}", query)
         schema = columns_of_query(Running(context, query.text, Cancellation()), query)
+    return columns_told(schema, item.name)
+
+
+def _all_of(item: CatalogObject) -> Query:
+    return make_query(f"SELECT * FROM {quoted(item.name)}")
+
+
+def columns_told(schema: pa.Schema, what: str) -> pa.Schema:
+    """The columns of results of what has these; BindError if one is the system's."""
     taken = [name for name in schema.names if name in ("_t", "_op")]
     if taken:
         raise BindError(
-            f"{item.name} has a column {taken[0]}, which is the system's in results",
+            f"{what} has a column {taken[0]}, which is the system's in results",
             sqlstate="42701",
-            hint=f"CREATE VIEW … AS SELECT {taken[0]} AS another_name, … FROM …",
+            hint=f"SELECT {taken[0]} AS another_name, … FROM …, in a view or in place of it",
         )
     return schema.append(pa.field("_t", TIMESTAMP))
+
+
+def refuse_time(view: ContinuousView, what: str) -> None:
+    """BindError if a view has other rows at another time."""
+    if goes_by_time(view):
+        raise BindError(
+            f"{what} depends on the time of each read, so it has no changes to tell",
+            sqlstate="42P20",
+            hint="leave functions of time out, or ask it again with SELECT",
+        )
 
 
 def goes_by_time(view: ContinuousView | MadeView) -> bool:
@@ -231,7 +244,7 @@ def goes_by_time(view: ContinuousView | MadeView) -> bool:
     return text is not None and text.reads_instant
 
 
-def _check_told(context: Context, item: CatalogObject, query: Query) -> None:
+def check_told(context: Context, name: str, query: Query) -> None:
     """BindError if a relation may become another without a change of a table that it reads."""
     whole = expanded(context, query, functions="all").query
     functions = context.functions_in(whole.identifiers)
@@ -246,7 +259,7 @@ def _check_told(context: Context, item: CatalogObject, query: Query) -> None:
     else:
         return
     raise BindError(
-        f"view {item.name} {what}, so it has no changes to tell",
+        f"{name} {what}, so it has no changes to tell",
         sqlstate="42P20",
         hint="leave that out, or ask it again with SELECT",
     )
@@ -270,7 +283,7 @@ def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Fol
         beginning=Beginning((), ()),
         sink=LogSink(log),
         emit="changes",
-        tables=_streams(context, item),
+        tables=streams_of(context, [item.name]),
         world=WorldInZone(context, context.time_zone),
         source=_rows_of(context, item, schema),
     )
@@ -285,13 +298,13 @@ def _rows_of(context: Context, item: CatalogObject, schema: pa.Schema) -> Follow
     stream = context.stream(item.name)
     if stream is not None and stream.definition.range_ticks is None:
         return StreamRows(stream, pa.schema(list(schema)[:-1]))
-    return SelectedRows(context, item)
+    return SelectedRows(context, _all_of(item))
 
 
-def _streams(context: Context, item: CatalogObject) -> Sequence[StreamingTable]:
-    """The streaming tables whose rows may change a relation."""
+def streams_of(context: Context, names: Sequence[str]) -> list[StreamingTable]:
+    """The streaming tables whose rows may change some relations."""
     found: dict[int, StreamingTable] = {}
-    waiting, seen = [item.name], set[str]()
+    waiting, seen = list(names), set[str]()
     while waiting:
         name = waiting.pop()
         if name.casefold() in seen:
@@ -330,7 +343,7 @@ def restart_following(context: Context, item: CatalogObject) -> None:
             return
         if same and isinstance(query, Following):
             context.engine.remove(query.name)
-            query.tables = _streams(context, item)
+            query.tables = streams_of(context, [item.name])
             query.source = _rows_of(context, item, query.output)
             query.attach()
             query.state, query.error = "running", None

@@ -19,8 +19,6 @@ from typing import Any, cast
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.engine import Engine
 from headwater.engine.hosted import Hosted
-from headwater.engine.query import ContinuousQuery
-from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
@@ -189,8 +187,7 @@ class FactoryHost:
             found = [query for name in names if (query := self.engine.remove(name)) is not None]
             for query in found:
                 query.put_away()
-                if isinstance(query, ContinuousQuery | UpdateQuery):
-                    self._passing.pop(query.number, None)
+                self._passing.pop(query.number, None)
             for query in found:
                 if isinstance(query, ContinuousView):
                     for pipeline in query.pipelines:
