@@ -20,7 +20,7 @@ import pyarrow as pa
 from headwater.engine.change_record import FollowedChanges
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.hosted import LoggedQuery
-from headwater.engine.result_changes import BagChanges, find_changes, repeated
+from headwater.engine.result_changes import BagChanges, KnownChanges, find_changes, repeated
 from headwater.engine.results import NewResult
 from headwater.errors import BindError
 from headwater.operators.bags import consolidated
@@ -148,7 +148,10 @@ class Following(LoggedQuery):
         last, self._untold = self.sink.log.last(), None
         if last is None:
             return NewResult(tick, rows)
+        changes: KnownChanges | None
         changes = find_changes(last.rows, rows, instant_scalar(TIMESTAMP, tick))
+        if changes is None and self.sink.log.in_memory:  # else readers compare the two
+            changes = BagChanges(last.rows, rows, rows.num_rows)
         before, after = (last.rows, rows) if changes is None else (changes.gone, changes.added)
         if self._is_told(before, after, tick):
             return NewResult(tick, rows, changes=changes)

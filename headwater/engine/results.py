@@ -125,6 +125,11 @@ class ResultLog:
             return self._next
 
     @property
+    def in_memory(self) -> bool:
+        """Whether it is only there: then no result before the newest can be made whole."""
+        return self._stored is None
+
+    @property
     def closed(self) -> bool:
         """Whether the query is gone: no result will follow."""
         return self._closed
