@@ -479,7 +479,7 @@ class Database:
         callback: Callable[[Out], object] | None = None,
         conflate_by: Sequence[str] = (),
     ) -> Subscription | Pusher:
-        """The results of a query as they come: a query's name, or a continuous select.
+        """The results of a query as they come: the name of a query, view or table, or a select.
 
         `after`: None for results completed from now on, "earliest" for all kept ones, or the token
         of the last result that was processed. The iterator ends when `timeout` seconds pass

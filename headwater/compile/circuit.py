@@ -100,6 +100,16 @@ class CircuitSpec:
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
 
     @cached_property
+    def limit(self) -> int | None:
+        """How many rows the result has at most, where the query ends in ORDER BY … LIMIT."""
+        node = self.root
+        while isinstance(node, ProjectNode):
+            node = node.below
+        if not isinstance(node, TopNode) or node.partition or not self.order:
+            return None
+        return node.limit
+
+    @cached_property
     def taking_back(self) -> CircuitSpec:
         """The same over tables of which rows are deleted and replaced; it holds more for that."""
         return replace(self, root=taking_back(self.root))

@@ -9,6 +9,7 @@ import pyarrow as pa
 from headwater.errors import Error
 
 if TYPE_CHECKING:
+    from headwater.engine.change_record import FollowedChanges
     from headwater.engine.update_query import UpdateQuery
     from headwater.engine.view import ContinuousView
     from headwater.engine.view_versions import Version
@@ -30,6 +31,9 @@ class Elsewhere(Protocol):
 
     def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:
         """The rows of one key of a view; None if it has to be read whole."""
+
+    def follow_view(self, view: ContinuousView, mark: str | None) -> FollowedChanges:
+        """What has changed in a view since a mark."""
 
     def wait_there(self) -> None:
         """Returns once the host has the query, or never will: a move waits for firings, they for readers."""

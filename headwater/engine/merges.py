@@ -56,6 +56,15 @@ class PaneChunk:
             order,
         )
 
+    def filtered(self, wanted: npt.NDArray[np.bool_]) -> PaneChunk:
+        """Some of the rows."""
+        mask = pa.array(wanted)
+        order = None if self.order is None else (self.order[0][wanted], self.order[1][wanted])
+        keys, arguments = (
+            [array.filter(mask) for array in arrays] for arrays in (self.keys, self.arguments)
+        )
+        return PaneChunk(self.places[wanted], keys, arguments, order)
+
 
 @dataclass(frozen=True)
 class SparkPartials:
@@ -193,6 +202,20 @@ class LandmarkMerge(FoldMerge):
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._groups.restore(state["groups"])
+
+
+class SomeGroupsMerge(LandmarkMerge):
+    """The same of rows of some groups; partials that Spark makes are of all."""
+
+    def __init__(self, aggregation: Aggregation, keys: Lookup) -> None:
+        super().__init__(aggregation)
+        self._keys = keys
+
+    def add(self, chunk: PaneChunk) -> None:
+        """Rows of other groups are passed over."""
+        wanted = self._keys.find(chunk.keys, len(chunk.places)) >= 0
+        if wanted.any():
+            super().add(chunk if wanted.all() else chunk.filtered(wanted))
 
 
 class KeyWindowsMerge(FoldMerge):

@@ -431,7 +431,7 @@ def query_of(
 
 def passing_object(made: Made | MadeUpdate) -> CatalogObject:
     """A query that is in no catalog, for as long as its reader; described as those that are."""
-    number = next(_passing_numbers)
+    number, name = passing_name()
     definition = {
         "text": made.query.text,
         "options": _options(None),
@@ -442,7 +442,13 @@ def passing_object(made: Made | MadeUpdate) -> CatalogObject:
         "view": None,
         "state": "running",
     }
-    return CatalogObject(-number, "continuous query", f"(subscription {number})", definition, "")
+    return CatalogObject(-number, "continuous query", name, definition, "")
+
+
+def passing_name() -> tuple[int, str]:
+    """A number, and what the engine calls a reader's own query or view; no user's is called so."""
+    number = next(_passing_numbers)
+    return number, f"(subscription/{number})"  # no name has a slash
 
 
 _passing_numbers = itertools.count(1)

@@ -147,12 +147,22 @@ class Aggregation:
     def subtract_at(
         self, target: Sequence[Vectors], slots: Slots, values: Sequence[Vectors]
     ) -> None:
-        """target[slots] ⊖= values, for distinct slots."""
+        """target[slots] ⊖= values, for distinct slots; families that are not invertible outlast it."""
         for family, mine, theirs in zip(self.families, target, values, strict=True):
+            if not family.invertible:
+                continue
             taken = [vector[slots] for vector in mine]
             family.subtract(taken, theirs)
             for vector, new in zip(mine, taken, strict=True):
                 vector[slots] = new
+
+    @quiet
+    def outlasts(self, target: Sequence[Vectors], values: Sequence[Vectors]) -> Vector:
+        """Which groups are right once partials of some of their rows are taken out of them."""
+        right = np.full(len(target[0][0]), not self.distinct, np.bool_)
+        for family, mine, theirs in zip(self.families, target, values, strict=True):
+            right &= family.outlasts(mine, theirs)
+        return right
 
     def present(self, vectors: Sequence[Vectors]) -> Slots:
         """The slots that have rows; without keys always the one group."""

@@ -64,6 +64,14 @@ class DistinctValues:
         if len(self._lookup) > 2 * self._live + WORTH_KEEPING:
             self._clean()
 
+    def forget(self, slots: Slots) -> None:
+        """Some slots have no values any more; of states without panes."""
+        pairs = np.flatnonzero(np.isin(self.owners(), slots))
+        self._newest[pairs] = NEVER
+        self._counts[slots[slots < len(self._counts)]] = 0
+        self._live -= len(pairs)
+        self._clean()
+
     def counts(self, slots: Slots) -> Vector:
         """How many distinct values the given slots have."""
         known = slots < len(self._counts)

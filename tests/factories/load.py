@@ -8,7 +8,9 @@ factories, which got the same batches.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -153,9 +155,13 @@ class Feeder:
 
 
 class Witness:
-    """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3)."""
+    """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3).
+
+    Others follow a view and a select: what they are told adds up to it.
+    """
 
     VIEWS = ("seen_rows", "seen_keys")
+    FOLLOWED = ("SELECT * FROM seen_keys", "SELECT ts, k FROM seen WHERE k > 0")
 
     def __init__(self, db: headwater.Database) -> None:
         self._db = db
@@ -163,13 +169,22 @@ class Witness:
         self.error: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="witness")
+        self._told = [Counter[tuple[Any, ...]]() for _ in self.FOLLOWED]
+        self._readers: list[Any] = []
 
     def __enter__(self) -> Witness:
         self._db.sql("CREATE STREAMING TABLE seen (ts INT, k INT) TIMESTAMP BY ts")
         self._db.sql("CREATE VIEW seen_rows AS SELECT count(*) n, max(ts) last FROM seen")
         self._db.sql("CREATE VIEW seen_keys AS SELECT k, count(*) n FROM seen GROUP BY k")
+        for target, told in zip(("seen_keys", self.FOLLOWED[1]), self._told, strict=True):
+            self._readers.append(self._db.subscribe(target, callback=partial(self._take, told)))
         self._thread.start()
         return self
+
+    def _take(self, told: Counter[tuple[Any, ...]], out: Any) -> None:
+        for row in out.rows():
+            told[row[:-2]] += 1 if row[-1] == "+" else -1
+            assert told[row[:-2]] >= 0, row
 
     def _run(self) -> None:
         try:
@@ -189,6 +204,11 @@ class Witness:
         if self.error is not None:
             raise self.error
         assert not self._thread.is_alive(), "a read hangs"
+        for query, told, reader in zip(self.FOLLOWED, self._told, self._readers, strict=True):
+            wanted = Counter(self._db.sql(query).rows())
+            until(lambda told=told, wanted=wanted: +told == wanted, f"not what was told: {query}")
+            assert reader.error is None, reader.error
+            reader.close()
 
 
 def results_of(db: headwater.Database, name: str) -> Results:

@@ -294,6 +294,9 @@ def test_subscribe() -> None:
         False,
         ("k",),
     )
+    bare = read(Subscribe, f"SUBSCRIBE TO {SELECT}")
+    assert isinstance(bare.target, Query)
+    assert bare.target.text == SELECT
     full = read(Subscribe, f"SUBSCRIBE ({SELECT}) EARLIEST")
     assert isinstance(full.target, Query)
     assert full.target.text == SELECT
