@@ -6,8 +6,13 @@ SEMANTIC := tests/test_cases.py tests/semantics tests/crash
 RECORD := $(CURDIR)/$(VENV)/cache
 # The tests start hundreds of Python processes: each would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
-PYTEST := $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
-WITH_CLASSES = HEADWATER_CACHE=$(RECORD) HEADWATER_AOT_CACHE=$$(ls $(RECORD)/aot/*.aot >/dev/null 2>&1 && echo true || echo false)
+# More processes than cores: much of a test is waiting, for the disk and for processes that start.
+WORKERS ?= 3
+PYTEST := $(BIN)/pytest -q -m "not large" -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# They sync small files thousands of times: where memory has room for them, nobody waits for a disk.
+IN_MEMORY := $(shell grep ' /dev/shm ' /proc/mounts 2>/dev/null | grep -qv noexec \
+  && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 4000000 ] && echo TMPDIR=/dev/shm)
+WITH_CLASSES = $(IN_MEMORY) HEADWATER_CACHE=$(RECORD) HEADWATER_AOT_CACHE=$$(ls $(RECORD)/aot/*.aot >/dev/null 2>&1 && echo true || echo false)
 
 .PHONY: help demo quick test test-hosted test-here test-spark test-all check format bench install clean
 

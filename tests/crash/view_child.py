@@ -19,7 +19,7 @@ from typing import Any
 
 import headwater
 
-LAST = 300  # batches
+LAST = 180  # batches
 CLEARED_EVERY = 60
 FOLLOWED = "r_sums"  # by a reader that keeps its token
 BORN = 40  # the batch of q before which view `born` is made
