@@ -28,6 +28,7 @@ RANGED = (
     "CREATE STREAMING TABLE r (ts INT, k STRING, v INT) TIMESTAMP BY ts RANGE INTERVAL 50 SECONDS"
 )
 RANGED_VIEW = "SELECT k, count(*) n, sum(v) s FROM r GROUP BY k"
+PACE_S = 0.03  # so that rows are old enough to be deleted before the last statement
 KEPT_SECONDS = 60  # rows that no window reaches any more are deleted
 CYCLES_BEFORE = 10  # until caches are filled
 SECONDS_BEFORE = 60
@@ -118,7 +119,7 @@ def moved(folder: Path, count: int, choose: random.Random) -> dict[str, object]:
         db.sql(RANGED)
         db.sql(f"CREATE VIEW ranged AS {RANGED_VIEW}")
         settled(db)
-        with load.Feeder(db) as feeder:
+        with load.Feeder(db, pace_s=PACE_S) as feeder:
             mover = Mover(db, feeder, choose)
             for number in range(count):
                 mover.move()
