@@ -49,6 +49,7 @@ from headwater.sql.caller import CURRENT, Caller, acting_for
 from headwater.sql.extensions import Emit
 from headwater.sql.kinds import command_of
 from headwater.sql.masking import masked
+from headwater.sql.mistakes import hinted
 from headwater.sql.permissions import judgement_of, permitted, text_refusal
 from headwater.sql.scripts import Asked
 from headwater.sql.statements.base import Statement
@@ -211,7 +212,7 @@ class Database:
         try:
             yield
         except (Error, OSError) as error:
-            shown = told(as_known(error), self._context.folder.path, text)
+            shown = told(hinted(as_known(error), text), self._context.folder.path, text)
             if shown is error:
                 raise
             raise shown from None

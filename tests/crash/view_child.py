@@ -19,7 +19,7 @@ from typing import Any
 
 import headwater
 
-LAST = 300  # batches
+LAST = 180  # batches
 CLEARED_EVERY = 60
 FOLLOWED = ("r_sums", "r_large", "r")  # by readers that keep their tokens
 BORN = 40  # the batch of q before which view `born` is made

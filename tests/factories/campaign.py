@@ -30,7 +30,7 @@ from tests.factories import load
 from tests.harness.patience import PATIENCE_S, until
 
 THREADS_MORE = 8  # that happen to be under way: a pulse, a hello; the files of two tables more
-SECONDS_EACH = 60  # of rows for each blow, at most
+SECONDS_EACH = 30  # of rows for each blow, at most
 FLUSH_EVERY = 4
 
 

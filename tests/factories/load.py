@@ -18,7 +18,7 @@ import headwater
 from tests.harness.patience import PATIENCE_S, until
 
 DISORDER = 2
-PACE_S = 0.03  # rows come all the time, and whatever was killed has processor time to come back
+PACE_S = 0.06  # rows come all the time, and whatever was killed has processor time to come back
 TABLES = {
     "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
     "b": "CREATE STREAM IF NOT EXISTS b (ts INT, k STRING, w INT) TIMESTAMP BY ts"
