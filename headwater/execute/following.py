@@ -23,7 +23,7 @@ from headwater.engine.results import ResultLog
 from headwater.engine.table_changes import TableChanges
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError, Error
-from headwater.execute.catalog_tables import described
+from headwater.execute.catalog_tables import described, stored_columns
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_plan import MadeView
@@ -266,9 +266,9 @@ def check_told(context: Context, name: str, query: Query) -> None:
 
 
 def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Following:
-    settings, schema = context.settings, _columns(context, item)
-    if changes.definition["output"] != described(schema):
-        raise columns_changed(item.name)
+    settings, schema = context.settings, stored_columns(changes.definition["output"])
+    if item.kind == "view" and not is_plain(item) and context.engine.find_view(item.name) is None:
+        raise context.dormant[item.key]
     log = ResultLog(
         context.streams.find(changes.id),
         schema,
