@@ -258,7 +258,9 @@ class MadeView(Made):
         """What keeps a view without a fold, if its types are those that Spark gives it."""
         found = make_circuit(self.query.tree, tables, self.world.terms())
         if isinstance(found, NotKept):
-            self.plan = replace(self.plan, reason=found.reason)
+            own = self.world.functions_in(self.plan.identifiers)  # folds know them better
+            if not own or self.plan.reason is None:
+                self.plan = replace(self.plan, reason=found.reason)
             return None
         if found.types != list(self.output.select_types):
             self.plan = replace(self.plan, reason="a type is not what Spark makes of it")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from headwater.expression.binder import called
 from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.trees import check_arguments, ordinal
 
@@ -100,12 +101,7 @@ def aggregate_of(node: exp.Expr) -> AggregateTree:
     if type(node) in PLAIN:
         check_arguments(node, "this nulls_excluded")
         return _maybe_distinct(PLAIN[type(node)], node)
-    raise refuse(f"aggregate {_name(node)} has no operator", node)
-
-
-def _name(node: exp.Expr) -> str:
-    """What people call a function."""
-    return (node.sql_name() if isinstance(node, exp.Func) else node.key).lower()
+    raise refuse(f"aggregate {called(node)} has no operator", node)
 
 
 def _count(node: exp.Count) -> AggregateTree:
@@ -176,7 +172,7 @@ def _within(node: exp.WithinGroup) -> AggregateTree:
     call, order = node.this, node.expression.expressions
     names = {exp.PercentileCont: "percentile", exp.PercentileDisc: "percentile_disc"}
     if len(order) != 1 or (type(call) not in names and not isinstance(call, exp.Mode)):
-        raise refuse(f"{_name(call)} within such a group", node)
+        raise refuse(f"{called(call)} within such a group", node)
     check_arguments(order[0], "this desc nulls_first")
     by, descending = order[0].this, bool(order[0].args.get("desc"))
     if isinstance(call, exp.Mode):
