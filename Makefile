@@ -6,7 +6,18 @@ SEMANTIC := tests/test_cases.py tests/semantics tests/crash
 RECORD := $(CURDIR)/$(VENV)/cache
 # The tests start hundreds of Python processes: each would compile all that it imports.
 export PYTHONDONTWRITEBYTECODE :=
-PYTEST := $(BIN)/pytest -q -m "not large" -n 2 --dist loadfile --no-loadscope-reorder
+# More processes than cores: much of a test is waiting, for the disk and for processes that start.
+WORKERS ?= 3
+# Tests sync small files thousands of times. Where memory has room for them, nobody waits for a disk; the
+# folder goes with the run.
+ROOM := $(shell grep ' /dev/shm ' /proc/mounts 2>/dev/null | grep -qv noexec \
+  && [ "$$(df -Pk /dev/shm | awk 'NR == 2 { print $$4 }')" -gt 6000000 ] && echo /dev/shm)
+ifdef ROOM
+IN_MEMORY = export TMPDIR=$$(mktemp -d $(ROOM)/hw-XXXXXX); chmod 755 "$$TMPDIR"; \
+  trap 'rm -rf "$$TMPDIR"' EXIT; trap 'exit 130' INT TERM;
+endif
+PYTEST := $(BIN)/pytest -q -m "not large" -n $(WORKERS) --dist loadfile --no-loadscope-reorder \
+  $(if $(ROOM),--basetemp=$$TMPDIR/t)
 WITH_CLASSES = HEADWATER_CACHE=$(RECORD) HEADWATER_AOT_CACHE=$$(ls $(RECORD)/aot/*.aot >/dev/null 2>&1 && echo true || echo false)
 
 .PHONY: help demo quick test test-hosted test-here test-spark test-all check format bench install clean
@@ -21,16 +32,16 @@ quick: $(VENV)/ready ## the tests that need no Spark, server or process (under a
 	$(BIN)/pytest -q -m "not large" --quick -n 2
 
 test: $(VENV)/classes ## run the tests (a quarter of an hour on two cores)
-	$(WITH_CLASSES) $(PYTEST)
+	@$(IN_MEMORY) $(WITH_CLASSES) $(PYTEST)
 
 test-hosted: $(VENV)/classes ## the same with every query in a factory (TESTS=path for some)
-	$(WITH_CLASSES) HEADWATER_FACTORIES=2 $(PYTEST) $(TESTS)
+	@$(IN_MEMORY) $(WITH_CLASSES) HEADWATER_FACTORIES=2 $(PYTEST) $(TESTS)
 
 test-here: $(VENV)/classes ## the same with every query in the program's own process
-	$(WITH_CLASSES) HEADWATER_FACTORIES=0 $(PYTEST) $(TESTS)
+	@$(IN_MEMORY) $(WITH_CLASSES) HEADWATER_FACTORIES=0 $(PYTEST) $(TESTS)
 
 test-spark: $(VENV)/classes ## what queries say, when each of their parts is a Spark SQL job
-	$(WITH_CLASSES) HEADWATER_SPARK_SQL_ONLY=true $(PYTEST) $(or $(TESTS),$(SEMANTIC))
+	@$(IN_MEMORY) $(WITH_CLASSES) HEADWATER_SPARK_SQL_ONLY=true $(PYTEST) $(or $(TESTS),$(SEMANTIC))
 
 test-all: $(VENV)/classes ## run the tests with the large numbers too
 	$(WITH_CLASSES) $(BIN)/pytest -q --timeout 7200

@@ -28,6 +28,7 @@ ABOUT = {
     "tpch": "B6: TPC-H views over a stream, beside DuckDB",
     "queue": "Fig. 13 of the views paper: a spike of inserts",
     "upstream": "B10: freshness under overload",
+    "streaming": "windows over files, beside plain Structured Streaming",
     "linearroad": "B7, B8: Linear Road",
     "serve": "an unchanged view and COPY over the wire, beside PostgreSQL",
 }

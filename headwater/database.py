@@ -49,6 +49,7 @@ from headwater.sql.caller import CURRENT, Caller, acting_for
 from headwater.sql.extensions import Emit
 from headwater.sql.kinds import command_of
 from headwater.sql.masking import masked
+from headwater.sql.mistakes import hinted
 from headwater.sql.permissions import judgement_of, permitted, text_refusal
 from headwater.sql.scripts import Asked
 from headwater.sql.statements.base import Statement
@@ -211,7 +212,7 @@ class Database:
         try:
             yield
         except (Error, OSError) as error:
-            shown = told(as_known(error), self._context.folder.path, text)
+            shown = told(hinted(as_known(error), text), self._context.folder.path, text)
             if shown is error:
                 raise
             raise shown from None
@@ -479,7 +480,7 @@ class Database:
         callback: Callable[[Out], object] | None = None,
         conflate_by: Sequence[str] = (),
     ) -> Subscription | Pusher:
-        """The results of a query as they come: a query's name, or a continuous select.
+        """The results of a query as they come: the name of a query, view or table, or a select.
 
         `after`: None for results completed from now on, "earliest" for all kept ones, or the token
         of the last result that was processed. The iterator ends when `timeout` seconds pass

@@ -232,7 +232,7 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "update_queue_rows",
         4_000_000,
-        "rows that wait in the queue of one update query; more wait in its basket",
+        "rows in the queue of one update query, and groups of its EAGER windows; more wait in its basket",
         minimum=1000,
     ),
     Setting("results_kept", 100_000, "result sets kept per query for subscribers", minimum=1),

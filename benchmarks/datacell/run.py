@@ -66,7 +66,9 @@ def _experiments(sizes: Sizes, quick: bool) -> Mapping[str, Callable[[], Figures
         "Fig. 7": lambda: {
             "fig7_step": sweeps.fig7_step(s.panes * s.step, s.step_panes, min(slides, 12))
         },
-        "Fig. 8": lambda: {"fig8_early": sweeps.fig8_early(s.early_step, 64, s.early_slides)},
+        "Fig. 8": lambda: {
+            "fig8_early": sweeps.fig8_early(s.early_step, s.early_inserts, s.early_slides)
+        },
         "Fig. 9": lambda: {"fig9_csv": sweeps.fig9_csv(s.csv_steps)},
         "many queries": lambda: {"many": many.measure(s.queries, 8, 2_000, 8)},
     }

@@ -25,6 +25,7 @@ class Sizes:
     step_panes: tuple[int, ...]
     sweep_slides: int
     early_step: int
+    early_inserts: int
     early_slides: int
     csv_steps: tuple[int, ...]
     throughput: Work
@@ -50,6 +51,7 @@ QUICK = Sizes(
     step_panes=(4, 64),
     sweep_slides=20,
     early_step=100_000,
+    early_inserts=64,
     early_slides=40,
     csv_steps=(16, 160),
     throughput=Work(64, 20_000, 2_000_000, 400_000, 2_000_000, 1_000_000, 20_000, 5),
@@ -75,6 +77,7 @@ FULL = Sizes(
     step_panes=(2, 8, 64, 512, 2048),
     sweep_slides=50,
     early_step=640_000,
+    early_inserts=512,
     early_slides=100,
     csv_steps=(16, 160, 1_600),
     throughput=Work(512, 20_000, 12_000_000, 4_000_000, 12_000_000, 2_000_000, 100_000, 5),

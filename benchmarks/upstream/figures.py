@@ -12,12 +12,13 @@ import pyarrow as pa
 
 from benchmarks.upstream.simulator import SCHEMA, Simulation, run_rows
 from benchmarks.upstream.traces import COST, at_load, in_turn, probabilities, spaced, zipf
-from benchmarks.upstream.windows import run_append, run_updates
+from benchmarks.upstream.windows import close_costs, run_append, run_updates
 from headwater.engine.update_queue import Choice, UpdateQueue, WindowSpec
 
 Points = list[dict[str, Any]]
 KEYS = 10
 QUEUES = ("append", "shedding", "fifo", "inplace")
+KINDS = ("lazy", "eager")
 PATTERNS = {"Zipf 0": 0.0, "Zipf 0.5": 0.5, "Zipf 0.9": 0.9, "in turn": None}
 THETAS = (0.0, 0.3, 0.6, 0.9)
 MEMORY_KEYS = 100
@@ -33,6 +34,7 @@ class Sizes:
     windows: tuple[int, ...]
     pattern_windows: tuple[int, ...]
     window_results: int
+    closing_windows: tuple[int, ...]  # rows of a window of which the close is measured
     memory_loads: tuple[int, ...]  # rows per second, against ten
     seeds: int
     batches: int
@@ -43,7 +45,8 @@ FULL = Sizes(
     loads=(0.5, 1, 1.5, 2, 3, 4, 5, 6, 8, 10),
     windows=(2, 5, 10, 20, 30, 40),
     pattern_windows=(2, 3, 4, 6, 8, 12),
-    window_results=1000,
+    window_results=300,
+    closing_windows=(100, 1_000, 10_000, 100_000),
     memory_loads=(20, 50, 100, 200, 500, 1000),
     seeds=5,
     batches=200,
@@ -53,7 +56,8 @@ QUICK = Sizes(
     loads=(0.5, 1, 2, 5, 10),
     windows=(2, 5, 10, 20),
     pattern_windows=(2, 4, 8),
-    window_results=100,
+    window_results=60,
+    closing_windows=(100, 1_000, 10_000, 100_000),
     memory_loads=(20, 100, 1000),
     seeds=2,
     batches=60,
@@ -109,12 +113,17 @@ def window_sizes(sizes: Sizes) -> dict[str, Points]:
     for size in sizes.windows:
         trace = in_turn(3 * results * size + 1000, 1, 1)
         for points, slide in ((tumbling, size), (sliding, 1)):
-            spec = WindowSpec(size, slide, origin=1, first=1)
-            point = {kind: run_updates(trace, spec, kind, 1, results) for kind in ("lazy", "eager")}
-            points.append({"size": size, **point})
+            runs = {kind: run_updates(trace, size, slide, kind, 1, results) for kind in KINDS}
+            points.append({"size": size, **runs})
+        spec = WindowSpec(size, 1, origin=1, first=1)
         sliding[-1]["append"] = run_append(spec, 1, results, keep=1.0)
         sliding[-1]["shedding"] = run_append(spec, 1, results, keep=1 / size)
     return {"tumbling": tumbling, "sliding": sliding}
+
+
+def closes(sizes: Sizes) -> Points:
+    """What is left to do when a window of one key closes: ms of processor time, nothing made up."""
+    return close_costs(sizes.closing_windows, repeats=3)
 
 
 def patterns(sizes: Sizes) -> dict[str, Points]:
@@ -123,15 +132,14 @@ def patterns(sizes: Sizes) -> dict[str, Points]:
     for name, theta in PATTERNS.items():
         found[name] = []
         for size in sizes.pattern_windows:
-            spec = WindowSpec(size, 1, first=1)
             count = 6 * sizes.window_results * size
             if theta is None:
                 trace = in_turn(count, 1, KEYS)
             else:
                 trace = spaced(count, 1, zipf(KEYS, theta), seed=3)
             lazy, eager = (
-                run_updates(trace, spec, kind, 1, sizes.window_results, stamp_ticks=KEYS)
-                for kind in ("lazy", "eager")
+                run_updates(trace, size, 1, kind, 1, sizes.window_results, stamp_ticks=KEYS)
+                for kind in KINDS
             )
             found[name].append({"size": size, "ratio": eager / lazy})
     return found

@@ -70,7 +70,7 @@ TOPICS: tuple[Topic, ...] = (
         "CREATE MATERIALIZED VIEW",
         "a continuous query whose results are kept as a table with a history",
         "CREATE MATERIALIZED VIEW [IF NOT EXISTS] m [FROM BEGINNING] [RANGE interval | FOREVER]\n"
-        "  [WITH (option = value, …)] AS SELECT … SAMPLE …",
+        "  [UPDATE KEY (column, …)] [WITH (option = value, …)] AS SELECT … SAMPLE …",
         "CREATE MATERIALIZED VIEW hourly AS SELECT id, max(celsius) AS highest\n"
         "  FROM readings [INTERVAL '1' HOUR] GROUP BY id SAMPLE INTERVAL '1' HOUR;",
         f"{GUIDE}/continuous-queries.md",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from headwater.operators.explode import ExplodeRows
 from headwater.operators.filter import FilterRows
 from headwater.operators.group import GroupRows
 from headwater.operators.group_aggregates import GroupAggregate
+from headwater.operators.grouped_rows import OrderColumn
 from headwater.operators.join import join_rows
 from headwater.operators.kept_rows import KeptRows
 from headwater.operators.operator import Operator
@@ -97,6 +98,16 @@ class CircuitSpec:
         words = [*self.lines, *(f"{name} {type_}" for name, type_ in self.root.columns)]
         words += [repr(one) for one in (self.shown, self.order)]
         return hashlib.sha256("\n".join(words).encode()).hexdigest()[:16]
+
+    @cached_property
+    def limit(self) -> int | None:
+        """How many rows the result has at most, where the query ends in ORDER BY … LIMIT."""
+        node = self.root
+        while isinstance(node, ProjectNode):
+            node = node.below
+        if not isinstance(node, TopNode) or node.partition or not self.order:
+            return None
+        return node.limit
 
     @cached_property
     def taking_back(self) -> CircuitSpec:
@@ -212,7 +223,11 @@ def _aggregate(call: GroupCall) -> GroupAggregate:
         call.name,
         call.type,
         distinct=call.distinct,
-        percentages=call.percentage,
+        order=tuple(OrderColumn(*astuple(one)) for one in call.order),
+        delimiter=call.delimiter,
+        percentages=call.percentages,
+        descending=call.descending,
+        accuracy=call.accuracy,
     )
 
 
@@ -221,7 +236,8 @@ def _window_function(call: OverCall) -> WindowFunction:
     if call.frame in ("rows", "range"):
         before, after = call.rows
         frame = WindowFrame(call.frame, None if before is None else -before, after)
-    return WindowFunction(call.function, call.arguments, call.name, call.type, frame, call.number)
+    known = (call.function, call.arguments, call.name, call.type)
+    return WindowFunction(*known, frame, call.number, call.ignore_nulls)
 
 
 def group_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:

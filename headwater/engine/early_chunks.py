@@ -8,7 +8,8 @@ do once it is. More chunks mean more merging; no model predicts the best m, so i
 m starts at 1, or at more where response time is all that counts, and doubles every period while
 the response time falls, then returns to the best.
 Periods are compared by their medians, so that single slow slides do not decide. When the load
-changes, the search begins again.
+changes, the search begins again. Of the first pane nobody knows how large it will be: it is taken
+for what has come of it so far, so that its chunks grow with it and an m-th of it is left in the end.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from statistics import median
 CHANGE = 2.0  # the load has changed when rows or response have by this factor
 EQUAL_S = 1e-5  # response times closer than this are equal
 ROWS_WEIGHT = 0.25  # of the newest pane in the moving average
+LEAST_OF_FIRST = 1000  # rows of a chunk of the first pane
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class EarlyChunks:
     """
 
     def __init__(
-        self, period: int = 8, most: int = 64, worthwhile: float = 0.05, start: int = 1
+        self, period: int = 8, most: int = 512, worthwhile: float = 0.05, start: int = 1
     ) -> None:
         """`most`: the largest m. `worthwhile`: by what part a response must fall to count."""
         if period < 1 or not 1 <= start <= most or not 0 <= worthwhile < 1:
@@ -78,10 +80,12 @@ class EarlyChunks:
             self._slides.clear()
             self._judge(_Period(median(responses), median(counts)))
 
-    def due(self, waiting_rows: int) -> bool:
-        """Whether so many unfolded rows of the newest pane should be folded now."""
-        if self._m == 1 or self._expected_rows is None:
+    def due(self, waiting_rows: int, folded_rows: int = 0) -> bool:
+        """Whether so many rows of the newest pane should be folded now, after others of it."""
+        if self._m == 1:
             return False
+        if self._expected_rows is None:
+            return waiting_rows >= max(LEAST_OF_FIRST, (folded_rows + waiting_rows) / self._m)
         return waiting_rows >= max(1.0, self._expected_rows / self._m)
 
     # Steps

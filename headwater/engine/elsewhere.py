@@ -11,6 +11,7 @@ from headwater.errors import Error
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from headwater.engine.change_record import FollowedChanges
     from headwater.engine.split_view import PartRows, ViewPart
     from headwater.engine.update_query import UpdateQuery
     from headwater.engine.view import ContinuousView
@@ -44,6 +45,9 @@ class Elsewhere(Protocol):
 
     def part_goes_on(self, part: ViewPart, reader: int) -> None:
         """A halted part folds on: its reader does not come back."""
+
+    def follow_view(self, view: ContinuousView, mark: str | None) -> FollowedChanges:
+        """What has changed in a view since a mark."""
 
     def wait_there(self) -> None:
         """Returns once the host has the query, or never will: a move waits for firings, they for readers."""

@@ -6,7 +6,7 @@ Both tiers feed the same merge, so a query may change its tier from chunk to chu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -32,14 +32,15 @@ from headwater.engine.feed import FeedCursor, last_until, stored_until
 from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
 from headwater.engine.merges import (
     FoldMerge,
+    KeyWindowsMerge,
     LandmarkMerge,
     PaneChunk,
-    PaneMerge,
     RingMerge,
     RowsMerge,
     SparkPartials,
     Ticks,
 )
+from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.reader import LeafReader
 from headwater.engine.world import World, run_over
 from headwater.errors import DataError
@@ -52,6 +53,7 @@ from headwater.plan.text import SparkText
 from headwater.sql.types import TIMESTAMP
 
 Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
+GROUPS = (PaneMerge, LandmarkMerge, KeyWindowsMerge)  # merges of aggregates
 
 
 @dataclass
@@ -145,7 +147,7 @@ class FoldRun:
         else:
             assert self.panes is not None
             assert spec.aggregation is not None
-            self.merge = PaneMerge(spec.aggregation, self.panes, self.windows[0])
+            self.merge = PaneMerge(spec.aggregation, self.panes, self.windows)
 
     @property
     def _may_be_in_line(self) -> bool:
@@ -290,7 +292,7 @@ class FoldRun:
             )
         kept_places = chunk.column(PLACE).to_numpy()
         arguments = [_array(one.evaluate(chunk)) for one in spec.arguments]
-        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        assert isinstance(self.merge, GROUPS)
         self.merge.add(PaneChunk(kept_places, keys, arguments, order))
 
     def _mine(
@@ -310,7 +312,8 @@ class FoldRun:
         spec, leaf = self.spec, self.spec.plan.leaves[0]
         panes = self._pane_numbers(places, first)
         if isinstance(self.merge, PaneMerge):
-            needed = np.array([self._is_needed(p) for p in np.unique(panes).tolist()])
+            assert self.panes is not None
+            needed = np.array([self.panes.needed(p) for p in np.unique(panes).tolist()])
             if not needed.all():
                 keep = needed[np.searchsorted(np.unique(panes), panes)]
                 kept = pa.array(keep)
@@ -332,7 +335,7 @@ class FoldRun:
         if self.share is not None:
             made = [self._of_share(self.share, *one) for one in made]
         partials = SparkPartials(*made[0], made[1:])
-        assert isinstance(self.merge, (PaneMerge, LandmarkMerge))
+        assert isinstance(self.merge, GROUPS)
         self.merge.add_partials(partials)
 
     def _of_share(self, share: Share, panes: Ticks, table: pa.Table) -> tuple[Ticks, pa.Table]:
@@ -358,10 +361,6 @@ class FoldRun:
         if self.panes is None:
             return np.zeros(len(places), np.int64)
         return self.panes.panes_of(places)
-
-    def _is_needed(self, pane: int) -> bool:
-        assert self.panes is not None
-        return len(self.panes.instants(pane, self.windows[0])) > 0
 
     def _take_join(self, chunks: list[Rows], held: HeldTables) -> None:
         if isinstance(self.merge, InlineMerge):
@@ -435,6 +434,24 @@ class FoldRun:
         self.counters.last_spark_rows = count
         self.counters.spark_runs += len(texts)
         return found
+
+
+class KeyWindowsRun(FoldRun):
+    """A fold over windows that end one by one, each with rows of its own: places are their numbers."""
+
+    def clear(self) -> None:
+        """Begin with nothing kept."""
+        assert self.spec.aggregation is not None
+        self.merge = KeyWindowsMerge(self.spec.aggregation)
+
+    def close(self, windows: Sequence[int]) -> pa.Table:
+        """The merged relation of windows that have ended; they are let go."""
+        assert isinstance(self.merge, KeyWindowsMerge)
+        self.merge.close(windows)
+        return self.merge.result()
+
+    def _pane_numbers(self, places: Ticks, first: int | None) -> Ticks:  # noqa: ARG002
+        return places
 
 
 def _array(values: pa.Array | pa.ChunkedArray) -> pa.Array:

@@ -22,8 +22,8 @@ from headwater.fold.aggregation import Aggregation, Pairs, Partial
 from headwater.fold.columns import Column
 from headwater.fold.last_k import LastRows, LastRowsPerKey
 from headwater.fold.lookup import Lookup
-from headwater.fold.pane import Panes, Window
-from headwater.fold.sliding import SlidingWindow
+from headwater.fold.pane import Window
+from headwater.fold.sliding import WORTH_CLEANING, SlidingWindow
 from headwater.fold.state import GroupState
 from headwater.plan.folds import previous_column
 
@@ -55,6 +55,15 @@ class PaneChunk:
             [argument.slice(start, stop - start) for argument in self.arguments],
             order,
         )
+
+    def filtered(self, wanted: npt.NDArray[np.bool_]) -> PaneChunk:
+        """Some of the rows."""
+        mask = pa.array(wanted)
+        order = None if self.order is None else (self.order[0][wanted], self.order[1][wanted])
+        keys, arguments = (
+            [array.filter(mask) for array in arrays] for arrays in (self.keys, self.arguments)
+        )
+        return PaneChunk(self.places[wanted], keys, arguments, order)
 
 
 @dataclass(frozen=True)
@@ -102,80 +111,6 @@ class FoldMerge(ABC):
         return 0
 
 
-class PaneMerge(FoldMerge):
-    """Aggregates over a sliding window: partials per pane."""
-
-    def __init__(self, aggregation: Aggregation, panes: Panes, window: Window) -> None:
-        self._aggregation, self._panes, self._window = aggregation, panes, window
-        self._sliding = SlidingWindow(aggregation, panes.count(window), steady=True)
-        self._waiting: deque[tuple[int, PaneChunk | tuple[pa.Table, list[pa.Table]]]] = deque()
-
-    @property
-    def structure(self) -> str:  # type: ignore[override]
-        """The sliding merge's name."""
-        return self._sliding.structure
-
-    @property
-    def size(self) -> int:
-        """Partials held."""
-        return self._sliding.pane_count
-
-    @property
-    def window(self) -> Window:
-        """The window in the panes' own unit."""
-        return self._window
-
-    def add(self, chunk: PaneChunk) -> None:
-        """Rows to be folded when their pane's instant comes."""
-        panes = self._panes
-        for pane, rows in panes.split(chunk.places):
-            assert isinstance(rows, slice)
-            if len(panes.instants(pane, self._window)):
-                self._waiting.append((pane, chunk.part(rows.start, rows.stop)))
-
-    def add_partials(self, partials: SparkPartials) -> None:
-        """Partials that Spark made, in the order of their panes."""
-        for pane in np.unique(partials.panes).tolist():
-            table = partials.table.filter(pa.array(partials.panes == pane))
-            values = [t.filter(pa.array(places == pane)) for places, t in partials.distinct]
-            self._waiting.append((pane, (table, values)))
-
-    def push_early(self) -> None:
-        """Fold what waits although its instant has not come: nothing before it is still to be asked."""
-        while self._waiting:
-            self._push(*self._waiting.popleft())
-
-    def _push(self, pane: int, rows: PaneChunk | tuple[pa.Table, list[pa.Table]]) -> None:
-        if isinstance(rows, PaneChunk):
-            arguments = [Column(argument) for argument in rows.arguments]
-            partial = self._sliding.fold(rows.keys, arguments, rows.order, len(rows.places))
-        else:
-            partial = absorbed(self._aggregation, self._sliding, *rows)
-        self._sliding.push(pane, partial)
-
-    def advance(self, place: int, tick: int) -> None:  # noqa: ARG002
-        """Push the panes that the instant sees; evict those that it does not."""
-        panes = self._panes.of_window(self._window, place)
-        self._sliding.evict(panes.start)
-        while self._waiting and self._waiting[0][0] < panes.stop:
-            pane, rows = self._waiting.popleft()
-            if pane >= panes.start:
-                self._push(pane, rows)
-
-    def result(self) -> pa.Table:
-        """The groups of the window."""
-        return self._sliding.result()
-
-    def state(self) -> dict[str, Any]:
-        """The sliding merge's."""
-        self.push_early()
-        return {"sliding": self._sliding.state()}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go back to a snapshot."""
-        self._sliding.restore(state["sliding"])
-
-
 def absorbed(
     aggregation: Aggregation,
     sliding: SlidingWindow | GroupState,
@@ -189,7 +124,7 @@ def absorbed(
     partial = absorb(plain, sliding.lookup, table)
     pairs = []
     for found in values:
-        columns = [Column(found.column(f"_k{place}")) for place in range(keys)]
+        columns = [Column(found.column(place)) for place in range(keys)]
         slots = sliding.lookup.slots(columns, found.num_rows)
         pairs.append(Pairs(slots, Column(found.column(found.num_columns - 1)).array))
     return Partial(partial.slots, partial.vectors, tuple(pairs))
@@ -267,6 +202,103 @@ class LandmarkMerge(FoldMerge):
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._groups.restore(state["groups"])
+
+
+class SomeGroupsMerge(LandmarkMerge):
+    """The same of rows of some groups; partials that Spark makes are of all."""
+
+    def __init__(self, aggregation: Aggregation, keys: Lookup) -> None:
+        super().__init__(aggregation)
+        self._keys = keys
+
+    def add(self, chunk: PaneChunk) -> None:
+        """Rows of other groups are passed over."""
+        wanted = self._keys.find(chunk.keys, len(chunk.places)) >= 0
+        if wanted.any():
+            super().add(chunk if wanted.all() else chunk.filtered(wanted))
+
+
+class KeyWindowsMerge(FoldMerge):
+    """Aggregates of windows that end one by one: a place is the number of a window, never used again."""
+
+    structure = "groups by window"
+
+    def __init__(self, aggregation: Aggregation) -> None:
+        keys = [pa.field("window", pa.int64()), *aggregation.keys]
+        self._aggregation = aggregation
+        self._groups = GroupState(Aggregation(keys, aggregation.aggregates), tracked=False)
+        self._slots: dict[int, list[int]] = {}  # of the groups of each open window
+        self._size = 0
+        self._closed: Sequence[int] = ()
+
+    @property
+    def size(self) -> int:
+        """Groups held."""
+        return self._size
+
+    def add(self, chunk: PaneChunk) -> None:
+        """Rows to be folded at once."""
+        before = len(self._groups.lookup)
+        arguments = [Column(argument) for argument in chunk.arguments]
+        keys = [pa.array(chunk.places), *chunk.keys]
+        self._groups.fold(keys, arguments, chunk.order, len(chunk.places))
+        self._note(before)
+
+    def add_partials(self, partials: SparkPartials) -> None:
+        """Partials that Spark made; a pane is a window."""
+        before = len(self._groups.lookup)
+        table, *values = (
+            rows.add_column(0, "window", pa.array(panes))
+            for panes, rows in ((partials.panes, partials.table), *partials.distinct)
+        )
+        self._groups.merge(absorbed(self._groups.aggregation, self._groups, table, values))
+        self._note(before)
+
+    def _note(self, before: int) -> None:
+        """Groups that are new since there were so many."""
+        new = np.arange(before, len(self._groups.lookup))
+        windows = self._groups.lookup.keys(new)[0].to_pylist() if len(new) else []
+        for slot, window in zip(new.tolist(), windows, strict=True):
+            self._slots.setdefault(window, []).append(slot)
+        self._size += len(new)
+
+    def advance(self, place: int, tick: int) -> None:
+        """Windows end one by one: `close` says which."""
+
+    def close(self, windows: Sequence[int]) -> None:
+        """The windows that `result` is asked for."""
+        self._closed = windows
+
+    def result(self) -> pa.Table:
+        """The groups of the windows that were closed, which are let go."""
+        if not self._aggregation.keys:  # without GROUP BY there is always one row
+            before = len(self._groups.lookup)
+            self._groups.lookup.slots([pa.array(self._closed, pa.int64())])
+            self._note(before)
+        slots = [slot for window in self._closed for slot in self._slots.pop(window, ())]
+        rows = self._groups.rows(np.array(slots, np.int64)).drop_columns("window")
+        self._closed, self._size = (), self._size - len(slots)
+        if len(self._groups.lookup) > 2 * self._size + WORTH_CLEANING:
+            self._clean()
+        return rows
+
+    def _clean(self) -> None:
+        """Forget the groups of windows that have ended."""
+        live = [slot for own in self._slots.values() for slot in own]
+        self._groups.keep(np.array(live, np.int64))
+        new = iter(range(len(live)))
+        self._slots = {window: [next(new) for _ in own] for window, own in self._slots.items()}
+
+    def state(self) -> dict[str, Any]:
+        """The groups of open windows."""
+        self._clean()
+        return {"groups": self._groups.state()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to a snapshot."""
+        self._groups.restore(state["groups"])
+        self._slots, self._size = {}, 0
+        self._note(0)
 
 
 class RowsMerge(FoldMerge):

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,7 @@ from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
     Chunk,
+    closed_until,
     early_rows,
     fitting,
     overfull,
@@ -47,7 +49,7 @@ from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.timeline import all_empty, next_on_wall, timeline
 from headwater.engine.windows import Windows
-from headwater.errors import DataError, Error, NotSupportedError
+from headwater.errors import DataError, Error, NotSupportedError, StorageError
 from headwater.fold.pane import Panes, Window
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan, Leaf
@@ -79,12 +81,13 @@ class ContinuousQuery(LoggedQuery):
     _versions: dict[str, Any] = field(default_factory=dict)
     version_numbers: dict[str, int | None] = field(default_factory=dict)
     _empty: tuple[Any, pa.Table] | None = None
-    _pane_rows: int = 0  # taken since the last result
+    _pane_rows: int = 0  # taken since the last result, or since the place was taken up
 
     def __post_init__(self) -> None:
         super().__post_init__()
         wish = self.wish if self.specs else REEVALUATE
-        if self.specs and self._forgets:
+        streams = [t.definition.kind == "stream" for t in self.tables]
+        if any(map(self._is_kept_by_state, compress(self.plan.leaves, streams))):
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
         inline = self.world.settings.operators
@@ -99,7 +102,7 @@ class ContinuousQuery(LoggedQuery):
         """Takes up the place that the sink says, with feeds from there; folds are built when needed."""
         self.sink.recover()
         last, kept = self.sink.last(), None
-        self.sampling.begun = None
+        self.sampling.begun, self._pane_rows = None, 0
         cursors = list(self.beginning.cursors)
         if last is not None:
             tick, note = last
@@ -253,21 +256,21 @@ class ContinuousQuery(LoggedQuery):
             chunks = take_open(self.readers, self.sampling)
             self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
             self._give(chunks, before, None, held)
-            self.folds.push_early()
+            self.folds.push_early(closed_until(self.readers), held, self.counters)
         return 0
 
     @property
     def wants_early(self) -> bool:
         """Whether rows wait that should be folded before their instant."""
         modes = self.chooser.plan()
-        if self.sampling.kind == "realtime" or modes[0] != FOLD or not self.folds.own:
+        if self.sampling.kind == "realtime" or modes[0] != FOLD:
             return False
         waiting = early_rows(self.readers, self.sampling)
-        if overfull(self.readers, waiting):
-            return True
-        if self.sampling.after is None or not self.folds.ready:
-            return False
-        return self.early.due(waiting) or waiting > self._most_in_line // 2 > 0
+        return (
+            self.early.due(waiting, self._pane_rows)
+            or waiting > self._most_in_line // 2 > 0
+            or overfull(self.readers, waiting)
+        )
 
     @property
     def _most_in_line(self) -> int:
@@ -454,6 +457,7 @@ class ContinuousQuery(LoggedQuery):
             self.folds.ready = True
             return
         self.folds.clear()
+        self._check_rows()
         if self.folds.own:
             self._give(self._stored(place), [None] * len(self.readers), place, held)
         else:
@@ -461,6 +465,14 @@ class ContinuousQuery(LoggedQuery):
                 reader.look_back(place)
         self.folds.ready = True
         self.keeper.begin_anew()
+
+    def _check_rows(self) -> None:
+        """Where a stream has let rows go there is a snapshot of them, or there never was one."""
+        for reader in self.readers:
+            table = reader.table
+            stands = table.definition.kind == "stream" and self._is_kept_by_state(reader.leaf)
+            if stands and table.let_go and self.keeper.file is not None and self.keeper.file.exists:
+                raise _rows_missing(table.definition.name, self.keeper.file.name)
 
     def _stored(self, place: int) -> list[Chunk]:
         """The stored rows of every leaf that an instant's windows hold, up to the readers' place."""
@@ -566,27 +578,36 @@ class ContinuousQuery(LoggedQuery):
                 continue
             if self.sampling.after is None:
                 return None
+            start = None
+            if reader.window_ticks is not None and self.sampling.kind != "rows":
+                start = self.sampling.after - reader.window_ticks
             if reader.chunks is not None:
                 bound = reader.chunks.bounds[0]
                 oldest.append(None if bound is None else bound.tick)
-            elif reader.window_ticks is not None and self.sampling.kind != "rows":
-                oldest.append(self.sampling.after - reader.window_ticks)
-            elif kept is not None and self.specs and not self.plan.stream_tables:
-                oldest.append(kept["cursors"][reader.leaf.number][0])
+            elif kept is not None and self._is_kept_by_state(reader.leaf):
+                place: int = kept["cursors"][reader.leaf.number][0]
+                oldest.append(place if start is None else max(place, start))
+            elif start is not None:
+                oldest.append(start)
             elif not self.functions:
                 return None
             if self.functions:
                 oldest.append(self.functions.needed_from(reader.leaf.number))
         return None if None in oldest else min(o for o in oldest if o is not None)
 
-    @property
-    def _forgets(self) -> bool:
-        """Whether state stands for rows that a stream lets go."""
-        counted = self.sampling.kind == "rows"
-        return any(
-            table.definition.kind == "stream" and (counted or leaf.window.kind not in BOUNDED)
-            for table, leaf in zip(self.tables, self.plan.leaves, strict=True)
-        )
+    def _is_kept_by_state(self, leaf: Leaf) -> bool:
+        """Whether a snapshot stands for the rows of a leaf: folds alone answer, and read none again (DC5).
+
+        A join reads the rows of its windows, and so does a landmark that is set back beside other windows.
+        """
+        if not self.specs or self.plan.stream_tables:
+            return False
+        if leaf.window.kind not in BOUNDED or self.sampling.kind == "rows":
+            return True
+        reads = any(spec.plan.kind == "join" for spec in self.specs)
+        landmarks = any(other.window.kind == "landmark" for other in self.plan.leaves)
+        asked = self.wish == REEVALUATE
+        return leaf.window.kind == "interval" and not (reads or landmarks or asked)
 
     @property
     def reached(self) -> int | None:
@@ -605,3 +626,13 @@ class ContinuousQuery(LoggedQuery):
         )
         self.folds.ready = False
         self.keeper.forget()
+
+
+def _rows_missing(table: str, snapshot: str) -> StorageError:
+    """A stream has let go what the snapshot held."""
+    return StorageError(
+        f"rows of stream {table} that the query needs are gone",
+        sqlstate="XX001",
+        detail=f"the snapshot of the query's state, {snapshot}, is damaged or another query's",
+        hint="put the newest snapshot back; or DROP QUERY and create it again: it then begins anew",
+    )

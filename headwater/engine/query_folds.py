@@ -15,6 +15,7 @@ import pyarrow as pa
 from headwater.engine.feed import FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.joins import InlinePairsMerge, PairsMerge
+from headwater.engine.pane_merge import PaneWindow
 from headwater.engine.places import Chunk
 from headwater.engine.progress import Progress
 from headwater.engine.sampling import Instant
@@ -88,10 +89,28 @@ class QueryFolds:
         member = self._members.get(number)
         return [] if member is None or number not in self._shared else member.others
 
+    @property
+    def shared_with(self) -> list[str]:
+        """The names of the queries that share any fold now."""
+        return sorted({name for number in self._shared for name in self.with_whom(number)})
+
     def running(self, number: int) -> FoldRun:
         """A fold as it runs now, the query's own or a shared one."""
         member = self._members.get(number) if number in self._shared else None
-        return (None if member is None else member.shared.run) or self._runs[number]
+        running = None if member is None else member.shared.running
+        return self._runs[number] if running is None else running.fold
+
+    def window_of(self, number: int) -> PaneWindow | None:
+        """The window of a fold over panes that are shared now."""
+        member = self._members.get(number) if number in self._shared else None
+        return None if member is None else member.running
+
+    @property
+    def size(self) -> int:
+        """How many rows, partials or groups are held; what is shared is told of one query."""
+        own = sum(run.merge.size for run in self.own)
+        members = list(self._members.items())
+        return own + sum(member.size for n, member in members if n in self._shared)
 
     # Rows and relations
 
@@ -110,10 +129,13 @@ class QueryFolds:
             with progress.at(f"the stream pipeline of fold {fold.spec.plan.number}"):
                 fold.take([chunks[number] for number in numbers], held, first)
 
-    def push_early(self) -> None:
-        """What waits is folded although its instant has not come."""
+    def push_early(self, until: int | None, held: HeldTables, counters: Counters) -> None:
+        """What waits is folded although its instant has not come: of shared folds rows up to a tick."""
         for fold in self.own:
             fold.push_early()
+        for number in self._shared:
+            assert until is not None  # positions are never shared
+            self._members[number].push_early(until, held, counters)
 
     def relations(
         self, wanted: Sequence[tuple[Instant, bool]], held: HeldTables, counters: Counters

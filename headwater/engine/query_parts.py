@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from headwater.engine.feed import FeedCursor
 from headwater.engine.places import Chunk
-from headwater.engine.result_changes import PlacedChanges
+from headwater.engine.result_changes import KnownChanges
 from headwater.engine.sampling import Instant
 
 
@@ -22,7 +22,7 @@ class Evaluated:
     rows: pa.Table
     note: dict[str, Any]
     epoch: int | None = None
-    changes: PlacedChanges | None = None  # since the result before, where they are known
+    changes: KnownChanges | None = None  # since the result before, where they are known
 
 
 @dataclass(frozen=True)

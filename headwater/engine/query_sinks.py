@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from headwater.engine.emit import emitted, instant_scalar
 from headwater.engine.query_parts import Evaluated
-from headwater.engine.result_changes import PlacedChanges, find_changes
+from headwater.engine.result_changes import KnownChanges, find_changes
 from headwater.engine.results import NewResult, ResultLog, ResultSet
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.definition import EPOCH_NUMBER
@@ -33,7 +33,7 @@ class LogSink:
 
     def last(self) -> tuple[int, dict[str, Any]] | None:
         """The tick and the note of the newest result."""
-        found = self.log.last()
+        found = self.log.newest()
         return None if found is None else (found.instant, dict(found.note))
 
     def recover(self) -> None:
@@ -44,9 +44,7 @@ class LogSink:
         """One durable insert for all."""
         self._append(results, [result.changes for result in results])
 
-    def _append(
-        self, results: Sequence[Evaluated], changes: Sequence[PlacedChanges | None]
-    ) -> None:
+    def _append(self, results: Sequence[Evaluated], changes: Sequence[KnownChanges | None]) -> None:
         self.log.append(
             [
                 NewResult(r.instant.tick, r.rows, r.epoch, r.note, known)
@@ -78,7 +76,7 @@ class ViewSink(LogSink):
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """The log first, then the table; all instants of one firing in one commit."""
-        shown, changes = list[pa.Table](), list[PlacedChanges | None]()
+        shown, changes = list[pa.Table](), list[KnownChanges | None]()
         previous, sequence = self._previous, self._sequence
         for result in results:
             rows, known = self._shown(previous, result.rows, result.instant.tick, result.epoch)
@@ -94,7 +92,7 @@ class ViewSink(LogSink):
 
     def _shown(
         self, previous: pa.Table | None, rows: pa.Table, tick: int, epoch: int | None
-    ) -> tuple[pa.Table, PlacedChanges | None]:
+    ) -> tuple[pa.Table, KnownChanges | None]:
         """What the view's table gets of a result, and what changed where that was looked for.
 
         The same when the table catches up, or its place would not be that of the note.
@@ -129,7 +127,7 @@ class ViewSink(LogSink):
             self._previous = result.rows
             self._sequence += shown.num_rows
             self._store(shown, result.instant)
-        last = self.log.last()
+        last = self.log.newest()
         time = self._view.state.time
         reached = time.clock if self._ties else time.closed
         if last is not None and (reached is None or reached < last.instant):

@@ -1,10 +1,11 @@
 """A result as changes against the one before: found, encoded, decoded, applied.
 
 Owns: what changes are. A row that is gone repeats the one that was added, bit for bit, and applying
-changes gives back the same rows in the same order. (What readers are *told* has changed is a coarser
-question, `emit.py`: it looks at these rows only.) `_t`, the last column, is left out where every row of
-the result has its instant. Pure: must never read a clock or a disk, or keep anything from call to call.
-DESIGN §8, "Output is changes".
+changes gives back the same rows in the same order. Changes of a bag have no places: of rows that are equal
+the first goes, and what is added stands last, so that the order is the same however many are applied at once.
+(What readers are *told* has changed is a coarser question, `emit.py`: it looks at these rows only.) `_t`, the
+last column, is left out where every row of the result has its instant. Pure: must never read a clock or a
+disk, or keep anything from call to call. DESIGN §8, "Output is changes".
 """
 
 from __future__ import annotations
@@ -13,18 +14,21 @@ import struct
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import ClassVar, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.engine.sequence_diff import Places, differing
+from headwater.operators.bags import left_of
 
 TIME_ROWS = 64 << 10  # a longer column of one time is the same array again and again
 SPLICED_ROWS = 64  # so few changes are applied without copies …
 MOST_CHUNKS = 256  # … while a result is not in more pieces
 COMPRESSED_FROM_BYTES = 4096
-LAYOUT = 1
+LAYOUT, BAG_LAYOUT = 1, 2
 HEAD = struct.Struct("<B??xiqq")  # layout, one time, a stream, 0, rows gone, rows of the result
 PLACE = pa.field("place", pa.int64(), nullable=False)
 
@@ -47,6 +51,28 @@ class PlacedChanges:
 
     def __len__(self) -> int:
         return len(self.gone_at) + len(self.added_at)
+
+
+@dataclass(frozen=True, eq=False)
+class BagChanges:
+    """What makes a result of the one before it where rows have no order; no row is among both."""
+
+    gone: pa.Table  # rows of the result before
+    added: pa.Table
+    row_count: int  # of the new result
+
+    one_time: ClassVar[bool] = True
+
+    @property
+    def nbytes(self) -> int:
+        """What they hold in memory."""
+        return int(self.gone.nbytes + self.added.nbytes)
+
+    def __len__(self) -> int:
+        return self.gone.num_rows + self.added.num_rows
+
+
+KnownChanges = PlacedChanges | BagChanges
 
 
 # Finding
@@ -114,10 +140,29 @@ def repeated(value: pa.Scalar, row_count: int) -> pa.ChunkedArray:
 # Applying
 
 
-def applied(before: pa.Table, steps: Sequence[PlacedChanges], time: pa.Scalar) -> pa.Table:
+def applied(before: pa.Table, steps: Sequence[KnownChanges], time: pa.Scalar) -> pa.Table:
     """The result after some changes, one after the other; `time`: its instant."""
-    if not steps:
-        return before
+    for kind, some in groupby(steps, type):
+        if kind is BagChanges:
+            before = _bag_applied(before, cast(list[BagChanges], list(some)), time)
+        else:
+            before = _placed_applied(before, cast(list[PlacedChanges], list(some)), time)
+    return before
+
+
+def _bag_applied(before: pa.Table, steps: Sequence[BagChanges], time: pa.Scalar) -> pa.Table:
+    own = range(before.num_columns - 1)
+    pool = pa.concat_tables([before, *(step.added for step in steps)]).select(own)
+    gone = pa.concat_tables([step.gone for step in steps]).select(own)
+    if gone.num_rows:
+        pool = pool.combine_chunks().take(pa.array(left_of(pool, gone)))
+    if pool.num_rows != steps[-1].row_count:
+        raise ValueError("changes that are not of this result")
+    columns = [*pool.columns, repeated(time, pool.num_rows)]
+    return pa.Table.from_arrays(columns, schema=before.schema)
+
+
+def _placed_applied(before: pa.Table, steps: Sequence[PlacedChanges], time: pa.Scalar) -> pa.Table:
     places: Places = np.arange(before.num_rows)
     count, parts = before.num_rows, [before]
     for step in steps:
@@ -171,15 +216,18 @@ def _placed(places: Places, step: PlacedChanges, numbers: Places) -> Places:
 # As bytes
 
 
-def encode_changes(changes: PlacedChanges) -> bytes:
-    """A head, then the rows that are gone and those added with their places, as one Arrow batch."""
+def encode_changes(changes: KnownChanges) -> bytes:
+    """A head, then the rows that are gone and those added, with their places if any, as one Arrow batch."""
     rows = pa.concat_tables([changes.gone, changes.added])
     if changes.one_time:
         rows = rows.select(range(rows.num_columns - 1))
-    places = pa.array(np.concatenate([changes.gone_at, changes.added_at]))
-    rows = rows.append_column(PLACE, places)
+    layout = BAG_LAYOUT
+    if isinstance(changes, PlacedChanges):
+        places = pa.array(np.concatenate([changes.gone_at, changes.added_at]))
+        layout, rows = LAYOUT, rows.append_column(PLACE, places)
     large = rows.nbytes > COMPRESSED_FROM_BYTES
-    head = HEAD.pack(LAYOUT, changes.one_time, large, 0, len(changes.gone_at), changes.row_count)
+    gone = changes.gone.num_rows
+    head = HEAD.pack(layout, changes.one_time, large, 0, gone, changes.row_count)
     if large:
         return head + encode_rows(rows)
     batch = pa.RecordBatch.from_arrays(
@@ -188,24 +236,27 @@ def encode_changes(changes: PlacedChanges) -> bytes:
     return head + batch.serialize().to_pybytes()
 
 
-def decode_changes(data: bytes | pa.Buffer, schema: pa.Schema, time: pa.Scalar) -> PlacedChanges:
+def decode_changes(data: bytes | pa.Buffer, schema: pa.Schema, time: pa.Scalar) -> KnownChanges:
     """The changes of a result of a schema; `time`: its instant."""
     buffer = pa.py_buffer(data)
     layout, one_time, large, _, gone, row_count = HEAD.unpack_from(buffer)
-    if layout != LAYOUT:
-        raise ValueError(f"changes of layout {layout}; this version knows {LAYOUT}")
+    if layout not in (LAYOUT, BAG_LAYOUT):
+        raise ValueError(f"changes of layout {layout}; this version knows {LAYOUT}, {BAG_LAYOUT}")
     body = buffer.slice(HEAD.size)
-    stored = pa.schema([*list(schema)[: len(schema) - one_time], PLACE])
+    placed = [PLACE] if layout == LAYOUT else []
+    stored = pa.schema([*list(schema)[: len(schema) - one_time], *placed])
     rows = (
         decode_rows(body)
         if large
         else pa.Table.from_batches([pa.ipc.read_record_batch(body, stored)])
     )
-    places = rows.column(rows.num_columns - 1).to_numpy()
-    rows = rows.select(range(rows.num_columns - 1))
+    own = rows.select(range(rows.num_columns - len(placed)))
     if one_time:
-        rows = pa.Table.from_arrays([*rows.columns, repeated(time, rows.num_rows)], schema=schema)
-    parts = rows.slice(0, gone), rows.slice(gone)
+        own = pa.Table.from_arrays([*own.columns, repeated(time, own.num_rows)], schema=schema)
+    parts = own.slice(0, gone), own.slice(gone)
+    if layout == BAG_LAYOUT:
+        return BagChanges(*parts, row_count)
+    places = rows.column(rows.num_columns - 1).to_numpy()
     return PlacedChanges(parts[0], places[:gone], parts[1], places[gone:], row_count, one_time)
 
 

@@ -14,12 +14,14 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.result_changes import PlacedChanges, find_changes
+from headwater.engine.emit import instant_scalar
+from headwater.engine.result_changes import KnownChanges, PlacedChanges, applied, find_changes
 from headwater.engine.stored_results import (
     AHEAD_RESULTS,
     RESULT_BYTES,
@@ -40,8 +42,9 @@ RECENT_BYTES = 16 << 20  # … and their bytes
 INSERT_BYTES = 64 << 20  # results stored in one insert, unless a single one is larger
 SMALL_BYTES = 4096  # a result of fewer is stored whole without a look at what changed
 MOST_PASSED = 63  # results stored whole without a look, after some of which most had changed
+LEAST_STEPS = 1 << 12  # so many rows may change before a result is made whole again …
+MOST_STEPS = 1 << 10  # … in so many results
 Told = ResultSet | ResultChanges
-Found = TypeVar("Found", ResultSet, ResultSet | ResultChanges)
 
 SLACK = 16  # at the bound of bytes a 16th more is dropped, so that the sizes are read seldom
 
@@ -51,10 +54,30 @@ class NewResult:
     """The whole result of one instant or epoch, and what was decided for it."""
 
     instant: int
-    rows: pa.Table
+    rows: pa.Table | None  # None: those of the result before, changed
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
-    changes: PlacedChanges | None = None  # since the result before, if whoever made it knows
+    changes: KnownChanges | None = None  # since the result before, if whoever made it knows
+
+
+@dataclass
+class WholeResult:
+    """The rows of one result, and what those after it changed: any of them can be made of it."""
+
+    position: int
+    rows: pa.Table
+    steps: list[KnownChanges] = field(default_factory=list)
+    changed: int = 0  # rows in all steps
+
+    def add(self, changes: KnownChanges) -> None:
+        """What the next result changed."""
+        self.steps.append(changes)
+        self.changed += len(changes)
+
+    def until(self, position: int) -> list[KnownChanges] | None:
+        """The steps to a result; None if it is not among those."""
+        count = position - self.position
+        return self.steps[:count] if 0 <= count <= len(self.steps) else None
 
 
 class ResultLog:
@@ -80,6 +103,7 @@ class ResultLog:
         # Of everybody, under the lock of the condition; changed by the appending thread alone:
         self._changed = threading.Condition()
         self._recent: deque[ResultEntry] = deque()  # the newest, without gaps
+        self._whole: WholeResult | None = None  # the last one with its rows, and those since
         self._recent_bytes = 0
         self._first = self._next = 0
         self._before = 0  # bytes before what the oldest kept result is read from, or fewer
@@ -101,6 +125,11 @@ class ResultLog:
             return self._next
 
     @property
+    def in_memory(self) -> bool:
+        """Whether it is only there: then no result before the newest can be made whole."""
+        return self._stored is None
+
+    @property
     def closed(self) -> bool:
         """Whether the query is gone: no result will follow."""
         return self._closed
@@ -112,12 +141,12 @@ class ResultLog:
 
     # Appending
 
-    def append(self, results: Sequence[NewResult]) -> list[ResultSet]:
+    def append(self, results: Sequence[NewResult]) -> list[Told]:
         """Stores results, durable when this returns; readers see them then, in order.
 
         After an error some of them may be there: ask `last()` before trying again.
         """
-        made: list[ResultSet] = []
+        made: list[Told] = []
         with self._appending:
             if self._closed:
                 raise ClosedError("the query was dropped", sqlstate="55000")
@@ -125,6 +154,7 @@ class ResultLog:
                 self._stored.settle()
                 self._load()
                 results = [replace(new, changes=None) for new in results]  # since which result?
+            assert all(new.rows is not None or new.changes is not None for new in results)
             for part in _parts(self._entries(results)):
                 self._add(part)
                 made += [entry.result for entry in part]
@@ -141,32 +171,43 @@ class ResultLog:
         """The results at the positions that follow."""
         before, previous = self._total, self._recent[-1] if self._recent else None
         for position, new in enumerate(results, self._next):
-            rows = self._fitting(new.rows)
-            result = ResultSet(position, new.instant, rows, new.epoch, new.note)
+            result = self._result(position, new)
             if self._stored is None:
-                size = RESULT_BYTES + rows.nbytes
-                image = ResultImage(position, before, size, rows.num_rows)
-                entry = ResultEntry(result, before, size, size, image)
-            elif previous is None:
-                entry = entry_to_store(result, before, None, None)
+                size = RESULT_BYTES + _bytes_of(result)
+                image = ResultImage(position, before, size, 0)
+                entry = ResultEntry(result, before, size, size, image, new.changes)
             else:
-                changes = self._changes(self._stored, previous.result, result, new.changes)
-                entry = entry_to_store(result, before, changes, previous.image)
+                whole = partial(self._rows_of, result)
+                earlier = None if previous is None else previous.result
+                changes = self._changes(self._stored, earlier, result, new.changes)
+                begin = None if previous is None else previous.image
+                entry = entry_to_store(result, before, changes, begin, whole)
             yield entry
             before, previous = entry.end, entry
+
+    def _result(self, position: int, new: NewResult) -> Told:
+        """A new result at its position."""
+        if new.rows is not None:
+            rows = self._fitting(new.rows)
+            return ResultSet(position, new.instant, rows, new.epoch, new.note)
+        assert new.changes is not None
+        assert position == self._next, "one at a time: the result before must be there"
+        return ResultChanges(position, new.instant, new.changes, None, new.epoch, new.note)
 
     def _changes(
         self,
         stored: StoredResults,
-        previous: ResultSet,
-        result: ResultSet,
-        known: PlacedChanges | None,
-    ) -> PlacedChanges | None:
+        previous: Told | None,
+        result: Told,
+        known: KnownChanges | None,
+    ) -> KnownChanges | None:
         """What changed since the result before, as far as it is known or worth a look."""
-        if not stored.keeps_changes:
+        if previous is None or not stored.keeps_changes:
             return None
         if known is not None and known.gone.schema == known.added.schema == self.schema:
             return known
+        if previous.rows is None or result.rows is None:
+            return None
         return self._search.find(previous.rows, result.rows, stored.time(result.instant))
 
     def _add(self, entries: Sequence[ResultEntry]) -> None:
@@ -178,6 +219,7 @@ class ResultLog:
                 entry.stored_rows = entry.stored_changes = None
         self._show(entries)
         self._drop()
+        self._make_whole()
 
     def _fitting(self, rows: pa.Table) -> pa.Table:
         """The rows in the query's schema; empty ones are all one object."""
@@ -190,6 +232,10 @@ class ResultLog:
             for entry in entries:
                 self._recent.append(entry)
                 self._recent_bytes += entry.held
+                if entry.result.rows is not None:
+                    self._whole = WholeResult(entry.result.position, entry.result.rows)
+                elif self._whole is not None and isinstance(entry.result, ResultChanges):
+                    self._whole.add(entry.result.changes)
             if entries:
                 newest = entries[-1]
                 self._next = newest.result.position + 1
@@ -254,10 +300,49 @@ class ResultLog:
 
     # Reading
 
-    def last(self) -> ResultSet | None:
-        """The newest result; None before the first."""
+    def newest(self) -> Told | None:
+        """The newest result, its rows only if they are in memory; None before the first."""
         with self._changed:
             return self._recent[-1].result if self._recent else None
+
+    def last(self) -> ResultSet | None:
+        """The newest result; None before the first."""
+        found = self.newest()
+        return None if found is None else self._with_rows(found)
+
+    def _with_rows(self, told: Told) -> ResultSet:
+        if isinstance(told, ResultSet):
+            return told
+        rows = self._rows_of(told) if told.rows is None else told.rows
+        return ResultSet(told.position, told.instant, rows, told.epoch, told.note)
+
+    def _rows_of(self, told: Told) -> pa.Table:
+        """The rows of a result, which may be the next one."""
+        if told.rows is not None:
+            return told.rows
+        assert isinstance(told, ResultChanges)
+        time = instant_scalar(self.schema.field(len(self.schema) - 1).type, told.instant)
+        with self._changed:
+            whole, next_one = self._whole, told.position == self._next
+            steps = None if whole is None else whole.until(told.position - next_one)
+        if whole is None or steps is None:
+            assert self._stored is not None
+            for entry in self._stored.entries(told.position, told.position + 1):
+                return self._with_rows(entry.result).rows
+            raise self._stored.missing(told.position)
+        return applied(whole.rows, [*steps, *([told.changes] if next_one else [])], time)
+
+    def _make_whole(self) -> None:
+        """Once enough has changed the rows of the newest result are made, so that reading it stays cheap."""
+        whole = self._whole
+        if whole is None:
+            return
+        many = whole.changed > max(whole.rows.num_rows, LEAST_STEPS)
+        if many or len(whole.steps) > MOST_STEPS:
+            newest = self.last()
+            assert newest is not None
+            with self._changed:
+                self._whole = WholeResult(newest.position, newest.rows)
 
     def read(self, position: int) -> ResultSet | None:
         """The result at a position; None if it is not there yet, an error if it was dropped."""
@@ -267,10 +352,11 @@ class ResultLog:
     def read_from(self, position: int, most: int | None = None) -> list[ResultSet]:
         """The result at a position and some that follow; none if it is not there yet."""
 
-        def ahead(stored: StoredResults, end: int) -> list[ResultSet]:
+        def ahead(stored: StoredResults, end: int) -> list[Told]:
             return [entry.result for entry in stored.ahead(position, end)]
 
-        return self._read(position, most, lambda entry: entry.result, ahead)
+        found = self._read(position, most, lambda entry: entry.result, ahead)
+        return [self._with_rows(one) for one in found]
 
     def read_changes(self, position: int) -> list[Told]:
         """As `read_from`, for a reader of changes: those alone, where they are known."""
@@ -285,9 +371,9 @@ class ResultLog:
         self,
         position: int,
         most: int | None,
-        shown: Callable[[ResultEntry], Found],
-        ahead: Callable[[StoredResults, int], list[Found]],
-    ) -> list[Found]:
+        shown: Callable[[ResultEntry], Told],
+        ahead: Callable[[StoredResults, int], list[Told]],
+    ) -> list[Told]:
         """From memory one result, from the table some at once."""
         with self._changed:
             if position >= self._next:
@@ -382,6 +468,11 @@ class ChangeSearch:
         self.passed = 0 if found is not None else min(2 * self.passed + 1, MOST_PASSED)
         self.waiting = self.passed
         return found
+
+
+def _bytes_of(result: Told) -> int:
+    rows = 0 if result.rows is None else result.rows.nbytes
+    return rows + (result.changes.nbytes if isinstance(result, ResultChanges) else 0)
 
 
 def _parts(entries: Iterable[ResultEntry]) -> Iterator[list[ResultEntry]]:

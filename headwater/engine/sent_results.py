@@ -65,8 +65,9 @@ def unpacked(
             if last is None:
                 raise StorageError("changes of a result that is not the last one", sqlstate="XX000")
             time = _time(log.schema, tick)
-            changes = decode_changes(rows.column(0)[0].as_buffer(), log.schema, time)
-            rows = spliced(last, changes, time)
+            known = decode_changes(rows.column(0)[0].as_buffer(), log.schema, time)
+            assert isinstance(known, PlacedChanges)  # as a sender finds them
+            changes, rows = known, spliced(last, known, time)
         found.append((rows, changes))
         last = rows
     return found

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import pyarrow as pa
 
 from headwater.engine import view
+from headwater.engine.change_record import FollowedChanges
 from headwater.engine.elsewhere import Elsewhere, HostGone, host_of
 from headwater.engine.machine import State
 from headwater.engine.sampling import Instant
@@ -249,6 +250,10 @@ class SplitView(ContinuousView):
         if known is not None and known.key == key:
             return known
         return self.versions.add(pa.concat_tables([one.rows for one in found]), key, now)
+
+    def follow(self, mark: str | None) -> FollowedChanges:  # noqa: ARG002
+        """All rows: parts do not keep what they gave."""
+        return FollowedChanges(None, None, self.read().rows)
 
     def find(self, keys: pa.Table) -> pa.Table | None:
         """The rows of one key, by the part that has it; None if the view is to be read whole."""

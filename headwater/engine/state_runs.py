@@ -18,15 +18,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from headwater.engine.world import World
 from headwater.errors import StorageError
+from headwater.fold.hashing import hashes_of, partitions_by
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import Relation
 from headwater.kernel.state_merge import (
     Merged,
     MergeJob,
+    StatePart,
     StateShape,
     WrittenPart,
     merge_here,
@@ -79,6 +82,7 @@ class StateRuns:
         self._held: list[Run] = []  # by a snapshot that is being written
         self._known: dict[int, Run] = {}  # whose files are there
         self._synced: set[int] = set()
+        self._parts: dict[tuple[int, int], StatePart | None] = {}  # that keys were looked up in
         self._next = 0
 
     def anew(self) -> StateRuns:
@@ -190,6 +194,28 @@ class StateRuns:
                 _remove(rest)
                 _remove(result)
 
+    def find(
+        self, shape: StateShape, state: GroupState, keys: Sequence[pa.Array]
+    ) -> GroupState | None:
+        """The groups of some keys, of all runs and the state in memory; None if they are not ordered."""
+        hashes = hashes_of(keys, len(keys[0]))
+        parts = partitions_by(hashes, PARTITIONS)
+        columns, tables = shape.columns(), []
+        for run in self._runs:
+            for part in np.unique(parts).tolist():
+                if run.rows[part]:
+                    file = self._part(run, part)
+                    if file is None:
+                        return None
+                    tables.append(file.read(columns, hashes[parts == part]))
+        return columns.found(tables, state, keys)
+
+    def _part(self, run: Run, part: int) -> StatePart | None:
+        known = (run.number, part)
+        if known not in self._parts:
+            self._parts[known] = StatePart.opened(part_path(self._prefix(run.number), part))
+        return self._parts[known]
+
     def _united_on_spark(
         self, job: MergeJob, tables: Mapping[int, pa.Table], rest: str, result: str
     ) -> tuple[Merged, Relation]:
@@ -295,6 +321,7 @@ class StateRuns:
         for number in [n for n in self._known if n not in needed]:
             _remove(self._prefix(number))
             del self._known[number]
+            self._parts = {known: part for known, part in self._parts.items() if known[0] != number}
 
     def _number(self) -> int:
         """One that no run had."""

@@ -8,7 +8,7 @@ about twice its size at most. Must never: say what is kept; that is the log's (`
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from headwater.engine.emit import instant_scalar
 from headwater.engine.result_changes import (
-    PlacedChanges,
+    KnownChanges,
     applied,
     decode_changes,
     decode_rows,
@@ -88,6 +88,11 @@ class ResultSet:
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def row_count(self) -> int:
+        """How many rows it has."""
+        return self.rows.num_rows
+
 
 @dataclass(frozen=True)
 class ResultChanges:
@@ -95,10 +100,15 @@ class ResultChanges:
 
     position: int
     instant: int
-    changes: PlacedChanges
+    changes: KnownChanges
     rows: pa.Table | None
     epoch: int | None = None
     note: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def row_count(self) -> int:
+        """How many rows the result has."""
+        return self.changes.row_count
 
 
 @dataclass(frozen=True)
@@ -124,12 +134,12 @@ class ResultImage:
 class ResultEntry:
     """A result with its place among the bytes of all results, and how it is stored."""
 
-    result: ResultSet
+    result: ResultSet | ResultChanges  # the rows, or what changed alone
     before: int
     size: int  # towards `keep_bytes`
     held: int  # in memory
     image: ResultImage  # where reading it begins
-    changes: PlacedChanges | None = None  # if they are stored
+    changes: KnownChanges | None = None  # if they are stored
     stored_rows: bytes | None = None  # both on their way to the table
     stored_changes: bytes | None = None
 
@@ -140,33 +150,51 @@ class ResultEntry:
 
     def told(self) -> ResultSet | ResultChanges:
         """What a reader of changes needs of it."""
-        if self.changes is None:
-            return self.result
         one = self.result
+        if self.changes is None or isinstance(one, ResultChanges):
+            return one
         return ResultChanges(one.position, one.instant, self.changes, one.rows, one.epoch, one.note)
 
 
 def entry_to_store(
-    result: ResultSet, before: int, changes: PlacedChanges | None, image: ResultImage | None
+    result: ResultSet | ResultChanges,
+    before: int,
+    changes: KnownChanges | None,
+    image: ResultImage | None,
+    whole: Callable[[], pa.Table],
 ) -> ResultEntry:
-    """A result as it is stored: the smaller of changes and image, both where an image is due."""
-    rows = result.rows
-    held = RESULT_BYTES + rows.nbytes
+    """A result as it is stored: the smaller of changes and image, both where an image is due.
+
+    `whole`: makes its rows, if they must be stored.
+    """
+    held = RESULT_BYTES + (0 if result.rows is None else result.rows.nbytes)
     if changes is not None and image is not None:
         data = encode_changes(changes)
         held += changes.nbytes
         size = RESULT_BYTES + len(data)
-        if image.spares_another(result.position, before, size, rows.num_rows):
+        if image.spares_another(result.position, before, size, changes.row_count):
             return ResultEntry(result, before, size, held, image, changes, stored_changes=data)
-        whole = encoded(rows)
-        if len(data) < _size(whole):
-            size += _size(whole)
-            image = ResultImage(result.position, before, size, rows.num_rows)
-            return ResultEntry(result, before, size, held, image, changes, whole, data)
-    whole = encoded(rows)
-    size = RESULT_BYTES + _size(whole)
+        rows = whole()
+        stored = encoded(rows)
+        made = result.rows is None  # of changes, so that they are what readers ask for
+        if made or len(data) < _size(stored):
+            size, held = size + _size(stored), held + (rows.nbytes if made else 0)
+            image = ResultImage(result.position, before, size, changes.row_count)
+            one = _whole(result, rows)
+            return ResultEntry(one, before, size, held, image, changes, stored, data)
+    else:
+        rows = whole()
+        stored = encoded(rows)
+    size = RESULT_BYTES + _size(stored)
     image = ResultImage(result.position, before, size, rows.num_rows)
-    return ResultEntry(result, before, size, held, image, stored_rows=whole)
+    held = RESULT_BYTES + rows.nbytes
+    return ResultEntry(_whole(result, rows), before, size, held, image, stored_rows=stored)
+
+
+def _whole(result: ResultSet | ResultChanges, rows: pa.Table) -> ResultSet:
+    if isinstance(result, ResultSet):
+        return result
+    return ResultSet(result.position, result.instant, rows, result.epoch, result.note)
 
 
 class StoredResults:
@@ -200,7 +228,7 @@ class StoredResults:
             "epoch": [r.epoch for r in results],
             "note": [json.dumps(dict(r.note), separators=(",", ":")) for r in results],
             "result": [entry.stored_rows for entry in entries],
-            "row_count": [r.rows.num_rows for r in results],
+            "row_count": [r.row_count for r in results],
             "bytes_before": [entry.before for entry in entries],
             "image": [entry.image.position for entry in entries],
             "changes": [entry.stored_changes for entry in entries],
@@ -305,7 +333,7 @@ class StoredResults:
 
     def entries(self, first: int, end: int) -> Iterator[ResultEntry]:
         """The results in [first, end); none where `first` cannot be read any more."""
-        image, whole, steps = None, self._empty, list[PlacedChanges]()
+        image, whole, steps = None, self._empty, list[KnownChanges]()
         for result, changes, row in _each(self._rows_from_image(first, end)):
             position, time = row["position"], self.time(row["instant"])
             size = RESULT_BYTES + _size(result) + _size(changes)

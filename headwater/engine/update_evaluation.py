@@ -1,7 +1,7 @@
 """From rows or windows that were dequeued to the results of their keys (US1, US4).
 
 Owns: which result belongs to which key, and `_t` of each. A row's results are found by its number,
-a window's by its key. Must never: keep rows, but those of windows that are not whole yet.
+a window's by its key. Must never: keep rows.
 """
 
 from __future__ import annotations
@@ -77,41 +77,27 @@ def _with_places(
     return pa.Table.from_arrays([pa.array(numbers), flags, *columns, times], schema=spec.stored)
 
 
-class WindowResults:
-    """Results of windows: those of EAGER ones gather rows until they are whole."""
+def results_of_windows(spec: UpdateSpec, batch: WindowBatch, held: HeldTables) -> pa.Table:
+    """What the query gives for each of some windows, all of whose rows are in the batch."""
+    shape, rows = spec.window, batch.rows
+    assert shape is not None
+    windows = WindowRows(
+        {0: spec.taken(0, rows.take(pa.array(newest_first(rows))))}, {}, rows.num_rows
+    )
+    given = spec.branches[0].evaluation.over_rows(windows, 0, held)
+    last = rows.take(pa.array(np.cumsum(batch.row_counts) - 1))
+    return results_by_key(spec, last, given, batch.starts + shape.reach)
 
-    def __init__(self, spec: UpdateSpec) -> None:
-        self._spec = spec
-        self._parts: dict[int, list[pa.Table]] = {}  # by key: rows of a window that came so far
 
-    def results(self, batch: WindowBatch, held: HeldTables) -> pa.Table | None:
-        """What the query gives for each window that is whole now; None if none is."""
-        shape = self._spec.window
-        assert shape is not None
-        whole: list[pa.Table] = []
-        instants: list[int] = []
-        ends = np.cumsum(batch.row_counts)
-        for number, (slot, end) in enumerate(zip(batch.slots.tolist(), ends.tolist(), strict=True)):
-            count = int(batch.row_counts[number])
-            parts = [*self._parts.pop(slot, []), batch.rows.slice(end - count, count)]
-            if not batch.complete[number]:
-                self._parts[slot] = parts
-                continue
-            whole.append(pa.concat_tables(parts))
-            instants.append(int(batch.starts[number]) + shape.reach)
-        if not whole:
-            return None
-        return self._evaluated(whole, np.array(instants, np.int64), held)
+def newest_first(rows: pa.Table) -> Slots:
+    """The order in which a query sees rows that waited."""
+    order: Slots = np.lexsort((rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()))[::-1]
+    return order
 
-    def _evaluated(self, whole: list[pa.Table], instants: Slots, held: HeldTables) -> pa.Table:
-        spec = self._spec
-        rows = pa.concat_tables(whole)
-        order = np.lexsort((rows.column(SEQ).to_numpy(), rows.column(TICK).to_numpy()))[::-1]
-        windows = WindowRows({0: spec.taken(0, rows.take(pa.array(order)))}, {}, rows.num_rows)
-        given = spec.branches[0].evaluation.over_rows(windows, 0, held)
-        last = pa.concat_tables([part.slice(part.num_rows - 1) for part in whole])
-        lookup = Lookup([last.schema.field(name).type for name in spec.key_columns])
-        lookup.slots([Column(last.column(name)) for name in spec.key_columns], last.num_rows)
-        keys = [Column(given.column(name)) for name in spec.key]
-        places = lookup.slots(keys, given.num_rows)
-        return stored_results(spec, last, given, places, last.column(SEQ).to_numpy(), instants)
+
+def results_by_key(spec: UpdateSpec, last: pa.Table, given: pa.Table, instants: Slots) -> pa.Table:
+    """Results of windows as they are kept; `last`: key and `_seq` of the last row of each."""
+    lookup = Lookup([last.schema.field(name).type for name in spec.key_columns])
+    lookup.slots([Column(last.column(name)) for name in spec.key_columns], last.num_rows)
+    places = lookup.slots([Column(given.column(name)) for name in spec.key], given.num_rows)
+    return stored_results(spec, last, given, places, last.column(SEQ).to_numpy(), instants)

@@ -20,15 +20,17 @@ import numpy as np
 import pyarrow as pa
 
 from headwater.engine.arrivals import Arrivals
+from headwater.engine.eager_windows import EagerWindows
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor
+from headwater.engine.fold_run import Counters
 from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
 from headwater.engine.query_parts import Evaluated
 from headwater.engine.sampling import Instant
-from headwater.engine.update_evaluation import WindowResults, results_of_rows
+from headwater.engine.update_evaluation import results_of_rows, results_of_windows
 from headwater.engine.update_join import results_of_join
 from headwater.engine.update_queue import (
     BatchSizer,
@@ -44,6 +46,7 @@ from headwater.engine.update_source import Cursors, UpdateRows, UpdateSource
 from headwater.engine.update_spec import TICK, Mode, UpdateSpec
 from headwater.errors import OverloadError
 from headwater.fold.columns import Column, Slots
+from headwater.kernel.relation import HeldTables
 from headwater.storage.streaming.seen import Needs, SeenTable
 
 LEAST_RESULTS = 64  # between two snapshots, where bytes decide
@@ -71,6 +74,7 @@ class UpdateQuery(LoggedQuery):
         self.arrivals: list[Arrivals] = [Arrivals() for _ in self.spec.branches]
         self.newest = NewestResults(self.spec.stored, self.spec.key)
         self._taken_up = self._warm = False
+        self._folded = Counters()
         self._since: float | None = None
 
     @property
@@ -110,7 +114,7 @@ class UpdateQuery(LoggedQuery):
         self._switch = None if spec.behind_us is None else LoadSwitch(spec.behind_us)
         self._load = Load(now)
         self._random = np.random.default_rng(SEED)
-        self._windows: WindowResults | None = None
+        self._eager: EagerWindows | None = None
         self.queue: UpdateQueue | WindowQueue
         if spec.window is not None:
             return self._begin_windows(cursors, now)
@@ -146,15 +150,16 @@ class UpdateQuery(LoggedQuery):
         began, first = self.beginning.cursors[0], None
         if began is not None and not self.beginning.from_beginning:
             first = shape.first_after(began.tick)
-        self._windows = WindowResults(self.spec)
         self.queue = WindowQueue(
             self.spec.waiting,
             self.spec.key_columns,
             shape.spec(first),
-            shape.kind,
+            shape.commits,
             choice,
             began=now,
         )
+        if shape.commits == "eager":
+            self._eager = EagerWindows(self.spec, self.queue.keys, self._folded)
         keys, times = self._known()
         if len(times):
             self.queue.delivered(keys, times - shape.reach)
@@ -226,7 +231,7 @@ class UpdateQuery(LoggedQuery):
         if self._room <= 0 and not self._is_ready and self._source.waiting():
             raise OverloadError(
                 "the windows of an update query hold too many rows",
-                detail=f"{self.queue.allocated_rows} rows have a place",
+                detail=f"{self._held_rows} rows have a place",
                 hint="raise update_queue_rows, or make the window shorter",
             )
 
@@ -235,8 +240,13 @@ class UpdateQuery(LoggedQuery):
         """How many rows may come; one that begins windows may take two blocks."""
         most = self.world.settings.integer("update_queue_rows")
         if isinstance(self.queue, WindowQueue):
-            return (most - self.queue.allocated_rows) // (2 * BLOCK_ROWS)
+            return (most - self._held_rows) // (2 * BLOCK_ROWS)
         return most - self.queue.waiting_count
+
+    @property
+    def _held_rows(self) -> int:
+        """Places of rows in the queue, and what is kept of EAGER windows."""
+        return self.queue.allocated_rows + (0 if self._eager is None else self._eager.size)
 
     def _enqueue(self, piece: UpdateRows) -> None:
         times = np.maximum(piece.times, self.queue.last_time)
@@ -302,23 +312,26 @@ class UpdateQuery(LoggedQuery):
                 return 0
             batch = self.queue.dequeue(count, max(now, self.queue.last_time))
         with self.world.held(self.identifiers) as held:
-            if isinstance(batch, WindowBatch):
-                assert self._windows is not None
-                rows, taken = self._windows.results(batch, held), int(batch.complete.sum())
-            elif self.spec.join:
-                rows, taken = results_of_join(self.spec, batch, self.newest, held), len(batch)
-            else:
-                rows, taken = results_of_rows(self.spec, batch, held), len(batch)
+            rows = self._results(batch, held)
             if rows is not None:
                 self._store(rows)
         self._delivered(batch)
-        if taken:
-            self._measured(taken, time.perf_counter() - started)
+        self._measured(len(batch), time.perf_counter() - started)
         if rows is None:
             return 0
         since, self._since = self._since or started, None
         self.timings.add(time.perf_counter() - since, 1)
         return 1
+
+    def _results(self, batch: Dequeued | WindowBatch, held: HeldTables) -> pa.Table | None:
+        """What the query gives for keys; None if no window of them is whole yet."""
+        if isinstance(batch, WindowBatch):
+            if self._eager is not None:
+                return self._eager.results(batch, held)
+            return results_of_windows(self.spec, batch, held)
+        if self.spec.join:
+            return results_of_join(self.spec, batch, self.newest, held)
+        return results_of_rows(self.spec, batch, held)
 
     def _store(self, rows: pa.Table) -> None:
         """Results are durable and readable when this returns."""
@@ -385,6 +398,12 @@ class UpdateQuery(LoggedQuery):
     def waiting_rows(self) -> int:
         """Rows that came and wait."""
         return self.queue.ledger.waiting + self._source.waiting()
+
+    @property
+    def computed_rows(self) -> int:
+        """How many rows went through the query so far: a row of two windows counts twice."""
+        evaluated = sum(evaluation.rows_evaluated for evaluation in self.evaluations)
+        return evaluated + self._folded.rows_in_line + self._folded.rows_on_spark
 
     @property
     def tier(self) -> str:

@@ -48,6 +48,12 @@ class WindowShape:
     slide: int
     before: bool
     kind: OneOf["lazy", "eager"]
+    gathered: str | None = None  # why EAGER windows cannot be taken row by row
+
+    @property
+    def commits(self) -> OneOf["lazy", "eager"]:
+        """Which windows are taken: rows that can only be looked at together wait as with LAZY."""
+        return "lazy" if self.gathered is not None else self.kind
 
     def spec(self, first: int | None) -> WindowSpec:
         """The grid of windows, none of them starting before `first`."""

@@ -19,14 +19,17 @@ from typing import ClassVar
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
+from headwater.engine.change_record import FollowedChanges
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
+from headwater.engine.followed_groups import FollowedGroups
 from headwater.engine.hosted import Hosted
 from headwater.engine.sampling import Instant
 from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
 from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
+from headwater.fold.columns import Slots
 from headwater.kernel.relation import HeldTables
 from headwater.plan.folds import ContinuousPlan
 from headwater.storage.streaming.fresh import ends_of
@@ -44,6 +47,9 @@ class ViewCut(IntEnum):
 
 
 FEW_ROWS = 10_000  # of a view that is read whole also for one of them
+FEW_ORDERED = (
+    1_000  # of a view that ends in ORDER BY … LIMIT, so that readers of all have the order
+)
 STRATEGIES = {
     "split": ViewCut.GROUPS,
     "eager": ViewCut.RESULT,
@@ -78,6 +84,7 @@ class ContinuousView(Hosted):
         self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
         self.on_well: Callable[[], None] = lambda: None  # it was read after an error
         self._reading = threading.Lock()  # one makes a version, the others wait for it
+        self._followed: FollowedGroups | None = None  # while somebody follows a grouping
 
     def called(self, number: int, name: str) -> None:
         """It has that number in the catalog, and that name."""
@@ -285,6 +292,87 @@ class ContinuousView(Hosted):
             return None
         now = time.time_ns() // 1000
         return self.evaluation.upper([(Instant(now, now), [merged])], held)[0]
+
+    # Who follows it
+
+    def follow(self, mark: str | None) -> FollowedChanges:
+        """What has changed since a mark, every acknowledged insert in it; all rows where nobody knows."""
+        while True:
+            elsewhere = self.elsewhere
+            if elsewhere is None:
+                found = self._follow_here(mark)
+                if found is not None:  # else it has just moved
+                    return found
+                continue
+            elsewhere.wait_there()
+            try:
+                return elsewhere.follow_view(self, mark)
+            except HostGone:
+                elsewhere.wait_gone()
+
+    def _follow_here(self, mark: str | None) -> FollowedChanges | None:
+        with self.world.held(self.plan.identifiers) as held:
+            if self.kept is not None:
+                found = self._follow_kept(self.kept, held, mark)
+            else:
+                found = self._follow_groups(held, mark)
+        if found is not None:
+            return found
+        version = self._read_here()
+        return None if version is None else FollowedChanges(None, None, version.rows)
+
+    def _follow_kept(
+        self, circuit: ViewCircuit, held: HeldTables, mark: str | None
+    ) -> FollowedChanges | None:
+        """By the circuit; None if it does not keep the view, or the view is a few rows in an order."""
+        with circuit.lock:
+            if circuit.is_lent:
+                return None
+            try:
+                circuit.catch_up(held, ends_of(circuit.tables.values()))
+            except CircuitStopped:
+                return None
+            self._is_well()
+            limit = circuit.spec.limit
+            if limit is not None and limit <= FEW_ORDERED:
+                return None
+            taken, changes = circuit.changes_since(mark)
+            if changes is None:
+                return FollowedChanges(
+                    taken, None, self.evaluation.output.result(circuit.result(), 0)
+                )
+        return FollowedChanges(
+            taken, changes.with_rows(self.evaluation.output.result(changes.rows, 0))
+        )
+
+    def _follow_groups(self, held: HeldTables, mark: str | None) -> FollowedChanges | None:
+        """By the groups that were touched; None if a group is not a row of its own, or not in memory."""
+        if self.key is None or self.cut is ViewCut.STORED:
+            return None
+        pipeline, spec = self.pipelines[0], self.specs[0]
+        schema = self.evaluation.output.schema
+        assert spec.aggregation is not None
+        if [schema.field(name).type for name in self.key] != list(spec.aggregation.key_types):
+            return None
+        with pipeline.lock:
+            if pipeline.is_lent:
+                return None
+            self.catch_up()
+            if pipeline.runs:
+                return None
+            touched = pipeline.touched(member_name(self.incarnation, 0))
+            functions = self.world.functions_in(self.plan.identifiers)
+            known, groups = self._followed, pipeline.groups_held
+
+            def made(slots: Slots) -> pa.Table:
+                now = time.time_ns() // 1000
+                merged = pipeline.rows_of(spec, slots)
+                return self.evaluation.upper([(Instant(now, now), [merged])], held)[0]
+
+            if known is not None and known.has(mark, groups, functions):
+                return known.follow(touched, made)
+            self._followed = FollowedGroups(groups, schema, self.key, functions)
+            return self._followed.begin(made(groups.present()))
 
     def _read_kept(self, circuit: ViewCircuit, held: HeldTables) -> Version | None:
         """The same from the circuit; None if it is in another host by now."""

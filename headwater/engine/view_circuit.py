@@ -16,22 +16,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
+from headwater.engine.change_record import ChangeRecord
 from headwater.engine.fold_run import Counters
 from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import World
 from headwater.errors import DataError, NotSupportedError
-from headwater.fold.lookup import Lookup
 from headwater.fold.snapshot import detached
 from headwater.kernel.relation import HeldTables
+from headwater.operators.bags import bag_difference
 from headwater.operators.changes import Changes, come, go, together
 from headwater.operators.circuit import Circuit
-from headwater.operators.flat import flat, flat_type
 from headwater.operators.kept_rows import KeptRows
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.definition import SEQUENCE
@@ -123,6 +122,7 @@ class ViewCircuit:
         self._inputs_then: tuple[object, ...] = ()  # when it stopped
         self._takes_back = False  # stored rows were deleted or replaced since the view was made
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
+        self._record = ChangeRecord()  # for whoever follows
         self._began = False
         self._clear()
 
@@ -131,6 +131,7 @@ class ViewCircuit:
         self.circuit: Circuit = spec.circuit()
         self.kept: KeptRows = spec.kept()
         self._began = False
+        self._record.lose()
         self.keeper.begin_anew()
         for stream in self.streams:
             stream.clear()
@@ -212,7 +213,7 @@ class ViewCircuit:
         moved = False
         if not self._began:
             self._began = moved = True
-            self.kept.apply(self.circuit.begin())
+            self._give(self.circuit.begin())
         for static in self.statics:
             change = _changed(static, held, self.world)
             if change is not None:
@@ -240,7 +241,12 @@ class ViewCircuit:
 
     def _apply(self, number: int, changes: Changes) -> None:
         self.counters.in_line_runs += 1
-        self.kept.apply(self.circuit.apply({number: changes}))
+        self._give(self.circuit.apply({number: changes}))
+
+    def _give(self, changes: Changes) -> None:
+        """Changes of the result."""
+        self.kept.apply(changes)
+        self._record.add(changes, len(self.kept))
 
     def rows_replaced(self, table: SeenTable, gone: pa.Table, added: pa.Table, was: int) -> None:
         """Stored rows of a table have gone and others come in their place; the caller holds the lock.
@@ -271,9 +277,24 @@ class ViewCircuit:
 
     # Its result
 
+    def changes_since(self, mark: str | None) -> tuple[str, Changes | None]:
+        """What has changed in the result since a mark, and the next mark; the caller holds the lock.
+
+        None: it is not known (so the first time), and will be from this mark on.
+        """
+        known = self._record.has(mark)
+        taken, parts = self._record.take()
+        if not known:
+            return taken, None
+        changes = together(parts, pa.schema(self.spec.root.columns))
+        return taken, changes.with_rows(self._shown(changes.rows))
+
     def result(self) -> pa.Table:
         """The view's rows as they are now, the columns of its select list."""
-        return self.kept.table().select([column.name for column in self.spec.shown])
+        return self._shown(self.kept.table())
+
+    def _shown(self, rows: pa.Table) -> pa.Table:
+        return rows.select([column.name for column in self.spec.shown])
 
     @property
     def row_count(self) -> int:
@@ -374,22 +395,3 @@ def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | 
 
 def _arrays(rows: pa.Table) -> list[pa.Array]:
     return [column.combine_chunks() for column in rows.columns]
-
-
-def bag_difference(before: pa.Table, after: pa.Table) -> Changes:
-    """What makes one bag of rows of another."""
-    lookup = Lookup([flat_type(one.type) for one in before.schema])
-    old = lookup.slots([flat(c, exact=True) for c in before.columns], before.num_rows)
-    new = lookup.slots([flat(c, exact=True) for c in after.columns], after.num_rows)
-    many = np.bincount(new, minlength=len(lookup)) - np.bincount(old, minlength=len(lookup))
-    parts = [go(before.take(_surplus(old, -many))), come(after.take(_surplus(new, many)))]
-    return together(parts, before.schema)
-
-
-def _surplus(slots: Any, many: Any) -> pa.Array:
-    """The last rows of each slot, so many of them as there are too many."""
-    order = np.argsort(slots, kind="stable")
-    counts = np.bincount(slots, minlength=len(many))
-    ends = np.cumsum(counts)
-    left = np.repeat(ends, counts) - np.arange(len(slots))  # 1 for the last of a slot
-    return pa.array(order[left <= np.repeat(np.maximum(many, 0), counts)])

@@ -19,24 +19,27 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.compile.fold import FoldSpec
+from headwater.compile.fold import FoldSpec, GroupsSpec, partial_text
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
-from headwater.engine.merges import LandmarkMerge
+from headwater.engine.merges import LandmarkMerge, SomeGroupsMerge, Ticks
 from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
-from headwater.errors import StorageError
+from headwater.errors import Error, StorageError
+from headwater.fold.columns import Slots
+from headwater.fold.lookup import Lookup
 from headwater.fold.share import Share
 from headwater.fold.snapshot import detached
-from headwater.fold.state import GroupState
+from headwater.fold.state import ChangedSlots, GroupState
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.kernel.state_merge import StateShape
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since, ends_of
+from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
@@ -146,6 +149,8 @@ class ViewPipeline:
         )
         self.oldest: int | None = None  # the smallest T that was folded
         self.is_lent = False  # another host holds its groups
+        self._touched: dict[str, ChangedSlots] = {}  # by member that somebody follows
+        self._tracked: GroupState | None = None  # of which groups
 
     # Members
 
@@ -165,6 +170,7 @@ class ViewPipeline:
         """A fold takes part no more; what only it needed stays until the next start."""
         with self.lock:
             self.members.pop(member, None)
+            self._touched.pop(member, None)
 
     def _covers(self, spec: FoldSpec) -> bool:
         return set(aggregate_keys(spec)) <= set(aggregate_keys(self.spec))
@@ -191,7 +197,15 @@ class ViewPipeline:
 
     def _clear(self) -> None:
         """Nothing is folded."""
-        self.fold = FoldRun(
+        self.fold = self._new_fold()
+        self.runs.drop()
+        self.keeper.begin_anew()
+        self.sequence = self.place.start.sequence
+        self._began_at = self.place.table.state.next_sequence
+        self._generation = self.oldest = None
+
+    def _new_fold(self) -> FoldRun:
+        return FoldRun(
             self.spec,
             self.world,
             (),
@@ -202,11 +216,6 @@ class ViewPipeline:
             now=_microseconds,
             share=self.place.share,
         )
-        self.runs.drop()
-        self.keeper.begin_anew()
-        self.sequence = self.place.start.sequence
-        self._began_at = self.place.table.state.next_sequence
-        self._generation = self.oldest = None
 
     # Start
 
@@ -238,7 +247,7 @@ class ViewPipeline:
             self.members[member] = spec
             self._unite()
             self._clear()
-            self._shape.columns().merge(self._groups, mine)
+            self._shape.columns().merge(self.groups_held, mine)
             self.sequence, self.oldest = at.sequence, at.oldest
             self._generation = at.generation
             self._hold_writers()
@@ -388,35 +397,102 @@ class ViewPipeline:
 
     def _take(self, rows: pa.Table) -> None:
         """One piece of the table's rows."""
+        rows, ticks = self._seen(rows)
+        if len(ticks):
+            first = int(ticks.min())
+            self.oldest = first if self.oldest is None else min(self.oldest, first)
+        self._fold_into(self.fold, rows, ticks)
+
+    def _seen(self, rows: pa.Table) -> tuple[pa.Table, Ticks]:
+        """The rows that the views have begun with, or that came since, and their ticks."""
         definition, start = self.place.table.definition, self.place.start
         ticks = definition.ticks(rows.column(definition.time))
         if start.oldest is not None and len(ticks) and ticks.min() < start.oldest:
             shown = (ticks >= start.oldest) | (rows.column(SEQUENCE).to_numpy() >= start.end)
             rows, ticks = rows.filter(pa.array(shown)), ticks[shown]
-        if len(ticks):
-            first = int(ticks.min())
-            self.oldest = first if self.oldest is None else min(self.oldest, first)
+        return rows, ticks
+
+    def _fold_into(self, fold: FoldRun, rows: pa.Table, ticks: Ticks) -> None:
         most = max(self.world.settings.rows_at_once, 1)
-        step = most if self.fold.tier == "in line" else max(rows.num_rows, 1)
+        step = most if fold.tier == "in line" else max(rows.num_rows, 1)
         for first in range(0, rows.num_rows, step):
             part, times = rows.slice(first, step), ticks[first : first + step]
             zeros = np.zeros(part.num_rows, np.int64)
-            self.fold.take([(part, zeros, times)], self.place.static, None)
-            self.fold.merge.push_early()
-            self._spill_if_large()
+            fold.take([(part, zeros, times)], self.place.static, None)
+            fold.merge.push_early()
+            if fold is self.fold:
+                self._spill_if_large()
+
+    # Rows that are deleted or replaced
+
+    def rows_replaced(self, table: SeenTable, gone: pa.Table, added: pa.Table, was: int) -> None:
+        """Stored rows have gone and others come in their place; the caller holds the lock.
+
+        `was`: the table's generation before. A pipeline that is not as far, or cannot take rows back,
+        begins anew when it goes on.
+        """
+        if not self._takes_back(was, gone.num_rows + added.num_rows):
+            return
+        self._generation = table.generation
+        try:
+            self._exchange(self._folded_of(gone), self._folded_of(added))
+        except Error:
+            self._clear()  # what is wrong is found once more when it goes on
+        except BaseException:
+            self._clear()  # a part of the rows may be in
+            raise
+        self.keeper.begin_anew()
+
+    def _takes_back(self, was: int, row_count: int) -> bool:
+        """Whether rows folded of a generation can be taken back as they were folded, and it pays."""
+        here = bool(self.members) and not self.is_lent and not self.runs and self._generation == was
+        spec, folded = self.spec, self.sequence - self.place.start.sequence
+        if not here or row_count >= folded or self.place.owner is not None:
+            return False
+        assert isinstance(spec, GroupsSpec)
+        timeless = not partial_text(spec).reads_instant  # else each row was folded at its time
+        return timeless and self.fold.tier == "in line"
+
+    def _folded_of(self, stored: pa.Table) -> pa.Table:
+        numbers = stored.column(SEQUENCE).to_numpy()
+        mine = (numbers >= self.place.start.sequence) & (numbers < self.sequence)
+        return stored.filter(pa.array(mine))
+
+    def _exchange(self, gone: pa.Table, added: pa.Table) -> None:
+        """Rows go and others come."""
+        old, groups = self._new_fold(), self.groups_held
+        self._fold_into(old, *self._seen(gone))
+        wrong = groups.take_back(_groups_of(old))
+        self._take(added)
+        if 2 * len(wrong) > len(groups) or self.groups_held is not groups:
+            self._clear()  # it may as well begin anew; or there was no room for all
+        elif len(wrong):
+            self._make_again(wrong)
+
+    def _make_again(self, slots: Slots) -> None:
+        """Some groups, from the stored rows."""
+        groups, fold = self.groups_held, self._new_fold()
+        wanted = Lookup(groups.lookup.types)
+        wanted.slots(groups.lookup.keys(slots), len(slots))
+        fold.merge = SomeGroupsMerge(groups.aggregation, wanted)
+
+        def take(rows: pa.Table) -> None:
+            self._fold_into(fold, *self._seen(rows))
+
+        each_since(self.place.table, self.place.start.sequence, None, take, self.sequence)
+        groups.exchange(slots, _groups_of(fold))
 
     @property
-    def _groups(self) -> GroupState:
-        merge = self.fold.merge
-        assert isinstance(merge, LandmarkMerge)  # a view's windows have no end
-        return merge.groups
+    def groups_held(self) -> GroupState:
+        """The groups in memory."""
+        return _groups_of(self.fold)
 
     def _spill_if_large(self) -> None:
         """Groups that memory has no room for go to disk."""
         bound = self.world.settings.integer("view_state_mb") * MEBIBYTE
-        if self._groups.nbytes <= bound or not len(self._groups):
+        if self.groups_held.nbytes <= bound or not len(self.groups_held):
             return
-        self.runs.spill(self._shape, self._groups)
+        self.runs.spill(self._shape, self.groups_held)
         assert isinstance(self.fold.merge, LandmarkMerge)
         self.fold.merge.renew()
         pa.default_memory_pool().release_unused()
@@ -439,7 +515,7 @@ class ViewPipeline:
             yield lambda: rows
             return
         names = self._names_of(spec)
-        with self.runs.reading(self._shape, self._groups, self.lock) as make:
+        with self.runs.reading(self._shape, self.groups_held, self.lock) as make:
             yield lambda: _renamed(make(), spec, names)
 
     def _result(self, spec: FoldSpec) -> pa.Table:
@@ -450,13 +526,32 @@ class ViewPipeline:
         return merge.some(self._places_of(spec)).rename_columns(spec.schema.names)
 
     def find(self, spec: FoldSpec, keys: Sequence[pa.Array]) -> pa.Table | None:
-        """The groups of some keys, with one member's aggregates; None if not all are in memory."""
-        merge = self.fold.merge
-        if self.runs or not isinstance(merge, LandmarkMerge):
-            return None
+        """The groups of some keys, with one member's aggregates; None if they are not ordered on disk."""
+        groups: GroupState | None = self.groups_held
+        if self.runs:
+            groups = self.runs.find(self._shape, self.groups_held, keys)
+        if groups is None or spec is self.spec:
+            return None if groups is None else groups.get(keys)
+        found = groups.get(keys, self._places_of(spec))
+        return found.rename_columns(spec.schema.names)
+
+    def touched(self, member: str) -> Slots:
+        """The groups that rows touched since a member last asked; none the first time."""
+        groups = self.groups_held
+        if self._tracked is not groups:
+            self._tracked, self._touched = groups, {}
+            groups.track()
+        mine = self._touched.setdefault(member, ChangedSlots())
+        fresh = groups.touched()
+        for slots in self._touched.values():
+            slots.add(fresh, len(groups.lookup))
+        return mine.take()
+
+    def rows_of(self, spec: FoldSpec, slots: Slots) -> pa.Table:
+        """Some groups, with one member's aggregates."""
         if spec is self.spec:
-            return merge.groups.get(keys)
-        found = merge.groups.get(keys, self._places_of(spec))
+            return self.groups_held.of(slots)
+        found = self.groups_held.of(slots, self._places_of(spec))
         return found.rename_columns(spec.schema.names)
 
     def _places_of(self, spec: FoldSpec) -> list[int]:
@@ -479,7 +574,7 @@ class ViewPipeline:
     @property
     def state_bytes(self) -> int:
         """How much memory the groups take."""
-        return self._groups.nbytes
+        return self.groups_held.nbytes
 
     # Snapshots
 
@@ -634,6 +729,11 @@ def _rows_missing(table: str, count: int, snapshot: str) -> StorageError:
         hint="put the newest snapshot back; or DROP VIEW and create it again: it then counts from now on; "
         "a view on a STREAMING TABLE is made again from its history",
     )
+
+
+def _groups_of(fold: FoldRun) -> GroupState:
+    assert isinstance(fold.merge, LandmarkMerge)  # a view's windows have no end
+    return fold.merge.groups
 
 
 def _microseconds() -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -19,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from headwater.engine.view_circuit import ViewCircuit
+from headwater.engine.following import Following
+from headwater.engine.table_changes import TableChanges
 from headwater.errors import BindError, DataError, NotSupportedError
 from headwater.execute.context import Context, Running, column_of
 from headwater.execute.query import check_tables, work_with_functions
@@ -40,12 +42,23 @@ from headwater.storage.modes import make_folder
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.definition import SEQUENCE
+from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.set_clock import wait_for_stored_rows
 from headwater.storage.streaming.table import StreamingTable
 
 DELETED, UPDATED, INSERTED = 1, 2, 3
 ACTIONS = "headwater_actions"
 TOUCHED = "headwater_touched"
+
+
+class RowsTaker(Protocol):
+    """What takes the rows that go and those that come in their place, instead of all rows again."""
+
+    number: str
+    lock: threading.RLock
+
+    def rows_replaced(self, table: SeenTable, gone: pa.Table, added: pa.Table, was: int) -> None:
+        """Stored rows have gone and others come in their place; its lock is held."""
 
 
 class ChangeTarget(Protocol):
@@ -202,14 +215,16 @@ class _StreamTarget:
     ) -> None:
         """Readers make their state again, also if the commit does not come about.
 
-        `changed`: the numbers of rows that go or are replaced, if others stay: circuits take these alone.
+        `changed`: the numbers of rows that go or are replaced, if others stay: some take these alone.
         """
-        circuits = [] if changed is None or rows is None else self._circuits()
-        parts = self._parts(old, rows, changed) if circuits else None
+        takers, parts = list[RowsTaker](), None
+        if changed is not None and rows is not None:
+            takers = self._takers()
+            parts = self._parts(old, rows, changed) if takers else None
         was = self._table.generation
         with contextlib.ExitStack() as stack:
-            for circuit in circuits:
-                stack.enter_context(circuit.lock)  # none reads between the commit and its change
+            for taker in takers:
+                stack.enter_context(taker.lock)  # none reads between the commit and its change
             self._forget_snapshots()
             try:
                 self._table.replace(old, rows)
@@ -217,19 +232,24 @@ class _StreamTarget:
                 self._table.rows_changed()
                 raise
             self._table.rows_changed()
-            for circuit in circuits:
+            for taker in takers:
                 assert parts is not None
-                circuit.rows_replaced(self._table, *parts, was)
+                taker.rows_replaced(self._table, *parts, was)
         left = 0 if rows is None else rows.num_rows
         if left < sum(block.row_count for block in old):
             wait_for_stored_rows(self._table)
 
-    def _circuits(self) -> list[ViewCircuit]:
-        """Those of views on the table, in one order."""
-        views = self._running.context.engine.views()
-        found = [view.circuit for view in views if view.circuit is not None]
-        mine = [circuit for circuit in found if self._table in circuit.tables.values()]
-        return sorted(mine, key=lambda circuit: circuit.number)
+    def _takers(self) -> list[RowsTaker]:
+        """What keeps views on the table and who follows it, in one order."""
+        engine = self._running.context.engine
+        circuits = [view.circuit for view in engine.views() if view.circuit is not None]
+        found: list[RowsTaker] = [c for c in circuits if self._table in c.tables.values()]
+        pipelines = {p.number: p for view in engine.views() for p in view.pipelines}
+        found += [p for p in pipelines.values() if p.place.table is self._table]
+        for query in engine.reading(self._table):
+            if isinstance(query, Following) and isinstance(query.source, TableChanges):
+                found.append(query.source)
+        return sorted(found, key=lambda taker: taker.number)
 
     def _parts(
         self, old: Sequence[Block], rows: pa.Table, changed: pa.ChunkedArray

@@ -53,7 +53,7 @@ def open_connectors(context: Context) -> None:
 
 def _last_token(context: Context, name: str) -> str | None:
     query = logged(context, name)
-    last = log_of(query).last()
+    last = log_of(query).newest()
     if last is None:
         return None
     return encode(query.number, incarnation_of(context, query), last.position, last.instant)

@@ -43,7 +43,7 @@ from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.duration import Duration, duration_ticks
 from headwater.sql.extensions import Emit
-from headwater.sql.names import nearest
+from headwater.sql.names import did_you_mean, nearest
 from headwater.sql.statements.alter import AlterQueryResetLandmark
 from headwater.sql.statements.control import ControlQuery
 from headwater.sql.statements.create_continuous_query import CreateContinuousQuery
@@ -342,12 +342,36 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
         range_ticks=None if duration is None else _range_ticks(time_type, duration),
         watermark_ticks=0,
         late="keep",
-        update_key=None,
+        update_key=_update_key(statement, made),
         compartments=VIEW_COMPARTMENTS,
         max_step_ticks=None,
         folder=context.table_folder(str(statement.name), fresh_number(context)).name,
         step_ticks=made.step if made.kind == "interval" else None,
     )
+
+
+def _update_key(statement: CreateMaterializedView, made: Made) -> tuple[str, ...] | None:
+    """The columns of the result by which rows replace each other, for readers WITH UPDATES (US9)."""
+    key = statement.update_key
+    if key is None:
+        return None
+    if emit_of(made) in ("changes", "deletes"):
+        raise BindError(
+            "EMIT CHANGES and EMIT DELETES tell what has gone: no row replaces another",
+            sqlstate="42P20",
+            hint="leave UPDATE KEY out, or keep whole results: EMIT ALL",
+        )
+    names = {name.casefold(): name for name in made.output.names}
+    for name in key:
+        if name.key not in names:
+            raise BindError(
+                f"column {name} is not in the select list",
+                sqlstate="42703",
+                hint=did_you_mean(name, list(names.values()))
+                or "an update key is of columns that the query selects",
+                place=name.span.place(statement.text),
+            )
+    return tuple(names[name.key] for name in key)
 
 
 def refuse_twice(schema: pa.Schema) -> None:
@@ -407,7 +431,7 @@ def query_of(
 
 def passing_object(made: Made | MadeUpdate) -> CatalogObject:
     """A query that is in no catalog, for as long as its reader; described as those that are."""
-    number = next(_passing_numbers)
+    number, name = passing_name()
     definition = {
         "text": made.query.text,
         "options": _options(None),
@@ -418,7 +442,13 @@ def passing_object(made: Made | MadeUpdate) -> CatalogObject:
         "view": None,
         "state": "running",
     }
-    return CatalogObject(-number, "continuous query", f"(subscription {number})", definition, "")
+    return CatalogObject(-number, "continuous query", name, definition, "")
+
+
+def passing_name() -> tuple[int, str]:
+    """A number, and what the engine calls a reader's own query or view; no user's is called so."""
+    number = next(_passing_numbers)
+    return number, f"(subscription/{number})"  # no name has a slash
 
 
 _passing_numbers = itertools.count(1)

@@ -258,10 +258,14 @@ class MadeView(Made):
         """What keeps a view without a fold, if its types are those that Spark gives it."""
         found = make_circuit(self.query.tree, tables, self.world.terms())
         if isinstance(found, NotKept):
-            if self.plan.rule is not None or self.plan.reason is None:  # nearer to the query
+            own = self.world.functions_in(self.plan.identifiers)  # folds know them better
+            if not own or self.plan.reason is None:
                 self.plan = replace(self.plan, reason=found.reason)
             return None
-        return found if found.types == list(self.output.select_types) else None
+        if found.types != list(self.output.select_types):
+            self.plan = replace(self.plan, reason="a type is not what Spark makes of it")
+            return None
+        return found
 
     def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
         if self._names is None:

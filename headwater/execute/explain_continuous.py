@@ -9,6 +9,8 @@ import pyarrow as pa
 from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
 from headwater.engine.elsewhere import HERE, HostGone
+from headwater.engine.fold_run import FoldRun
+from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.split_view import SplitView, ViewPart
 from headwater.engine.update_query import UpdateQuery
@@ -33,6 +35,7 @@ from headwater.sql.extensions import WindowClause
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
+from headwater.storage.catalog import CatalogObject
 
 
 def explain_select(running: Running, statement: Explain, query: Query) -> Result:
@@ -64,7 +67,17 @@ def explain_object(running: Running, statement: ExplainObject) -> Result:
     if context.engine.find_named(item.name) is None:
         raise context.dormant[item.key]
     lines = object_lines(context, item.name, statement.analyze)
-    return Result("EXPLAIN", pa.table({"plan": lines}))
+    return Result("EXPLAIN", pa.table({"plan": [*lines, *_table_line(context, item)]}))
+
+
+def _table_line(context: Context, item: CatalogObject) -> list[str]:
+    """How others may read the rows of a materialized view."""
+    view = item.definition["view"]
+    table = None if view is None else context.streams.find(view)
+    if table is None or table.definition.update_key is None:
+        return []
+    names = ", ".join(table.definition.update_key) or "none: each row replaces the one before"
+    return [f"rows: materialized view {table.definition.name}, update key {names}"]
 
 
 def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
@@ -285,10 +298,21 @@ def _plan_lines(
         lines += [f"  where: {condition}" for condition in fold.where]
         lines += _grouping(spec)
         if query is not None and run is not None:
-            lines.append(f"  merge: {run.merge.structure}, {run.merge.size} held")
-            others = [name.removeprefix("_") for name in query.folds.with_whom(number)]
-            lines += [f"  shared with: {', '.join(others)}"] if others else []
+            lines += _merge_lines(query, number, run)
     return lines
+
+
+def _merge_lines(query: ContinuousQuery, number: int, run: FoldRun) -> list[str]:
+    """What a fold keeps, and with whom."""
+    window = query.folds.window_of(number)
+    if window is None:
+        lines = [f"  merge: {run.merge.structure}, {run.merge.size} held"]
+    else:
+        lines = [f"  merge: {window.sliding.structure}, {window.size} held"]
+        if isinstance(run.merge, PaneMerge) and len(run.merge.windows) > 1:
+            lines.append(f"  panes: of {len(run.merge.windows)} windows, {run.merge.size} held")
+    others = [name.removeprefix("_") for name in query.folds.with_whom(number)]
+    return lines + ([f"  shared with: {', '.join(others)}"] if others else [])
 
 
 def _tier(spec: FoldSpec, inline: bool) -> str:

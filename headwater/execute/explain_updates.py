@@ -26,7 +26,9 @@ def update_lines(context: Context, spec: UpdateSpec, query: UpdateQuery | None =
         lines.append(f"next is: {ORDERS[spec.schedule]}")
     for branch in () if spec.join else spec.branches:
         lines.append(_stream_line(branch.table.definition, branch.key, spec.window))
-        lines.append(f"  evaluated over the rows of the next keys, {_tier(branch.evaluation)}")
+        lines.append(f"  {_work(branch.evaluation, spec.window)}")
+        if spec.window is not None and spec.window.gathered is not None:
+            lines.append(f"  windows wait until they are whole, as LAZY: {spec.window.gathered}")
     for side in spec.join:
         shape = WindowShape(side.reach, 0, side.before, "lazy")
         lines.append(_stream_line(side.table.definition, side.key, shape))
@@ -37,6 +39,14 @@ def update_lines(context: Context, spec: UpdateSpec, query: UpdateQuery | None =
     target = context.settings.number("update_target_ms")
     lines.append(f"keys in one run: as many as take {target:g} ms, measured")
     return lines
+
+
+def _work(evaluation: Evaluation, shape: WindowShape | None) -> str:
+    """What is done with the rows of a key, and where."""
+    if shape is None or shape.commits == "lazy":
+        return f"evaluated over the rows of the next keys, {_tier(evaluation)}"
+    folded = evaluation.specs[0].plan.kind == "aggregate"
+    return f"{'folded' if folded else 'evaluated'} as rows of a window come, {_tier(evaluation)}"
 
 
 def _tier(evaluation: Evaluation) -> str:
@@ -65,6 +75,7 @@ def measured_update(query: UpdateQuery) -> list[str]:
     lines = [
         f"results: {query.results}, response mean {mean:.2f} ms, worst {1000 * timings.worst_s:.2f} ms",
         "rows: " + ", ".join(f"{name} {count}" for name, count in counts.items()),
+        f"rows that went through the query: {query.computed_rows}",
         f"keys: {table.num_rows}, staleness mean {stale.mean() / 1e6 if len(stale) else 0:.3f} s",
     ]
     if sizer.row_s is not None:

@@ -14,14 +14,16 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from headwater.engine import results
+from headwater.engine.change_record import FollowedChanges
 from headwater.engine.following import FollowedRows, Following, columns_changed
 from headwater.engine.hosted import LoggedQuery
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
 from headwater.engine.results import ResultLog
+from headwater.engine.table_changes import TableChanges
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError, Error
-from headwater.execute.catalog_tables import described
+from headwater.execute.catalog_tables import described, stored_columns
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous import find_query
 from headwater.execute.continuous_plan import MadeView
@@ -59,21 +61,30 @@ class ViewRows:
         """How far its tables have come."""
         return self._view.incarnation, self._view.inputs()
 
-    def read(self) -> pa.Table:
-        """Its rows, every acknowledged insert in them."""
-        return self._view.read().rows
+    def follow(self, mark: str | None) -> FollowedChanges:
+        """What has changed, every acknowledged insert in it."""
+        return self._view.follow(mark)
 
     @property
     def _view(self) -> ContinuousView:
         return self._context.view(self._name.casefold())
 
 
-class SelectedRows:
-    """The rows of a table or plain view, by its query."""
+class StreamRows(TableChanges):
+    """The rows of a streaming table that keeps every row."""
 
-    def __init__(self, context: Context, item: CatalogObject) -> None:
-        self._context = context
-        self._query = make_query(f"SELECT * FROM {quoted(item.name)}")
+    polled = False
+
+    def state(self) -> object:
+        """How far it has come."""
+        return self.table.state.next_sequence, self.table.generation
+
+
+class SelectedRows:
+    """The rows of a query that is run again: of a table, a plain view."""
+
+    def __init__(self, context: Context, query: Query) -> None:
+        self._context, self._query = context, query
         streams = [context.stream(name) for name in _names_read(context, self._query)]
         whole = expanded(context, self._query).query
         windows = bool(whole.windows) or any(r.window for r in whole.table_references)
@@ -106,13 +117,10 @@ class SelectedRows:
                 )
         return tuple(found)
 
-    def read(self) -> pa.Table:
+    def follow(self, mark: str | None) -> FollowedChanges:  # noqa: ARG002
         """Its rows as they are now."""
-        return _selected(self._context, self._query)
-
-
-def _selected(context: Context, query: Query) -> pa.Table:
-    return run_query(Running(context, query.text, Cancellation()), query).arrow()
+        running = Running(self._context, self._query.text, Cancellation())
+        return FollowedChanges(None, None, run_query(running, self._query).arrow())
 
 
 def _names_read(context: Context, query: Query) -> list[str]:
@@ -195,25 +203,39 @@ def _columns(context: Context, item: CatalogObject) -> pa.Schema:
     if item.kind == "view" and not is_plain(item):
         if view is None:
             raise context.dormant[item.key]
-        if goes_by_time(view):
-            raise BindError(
-                f"view {item.name} depends on the time of each read, so it has no changes to tell",
-                sqlstate="42P20",
-                hint="leave functions of time out, or ask it again with SELECT",
-            )
+        refuse_time(view, f"view {item.name}")
         schema = view.evaluation.output.schema
     else:
-        query = make_query(f"SELECT * FROM {quoted(item.name)}")
-        _check_told(context, item, query)
+        query = _all_of(item)
+        check_told(context, f"view {item.name}", query)
         schema = columns_of_query(Running(context, query.text, Cancellation()), query)
+    return columns_told(schema, item.name)
+
+
+def _all_of(item: CatalogObject) -> Query:
+    return make_query(f"SELECT * FROM {quoted(item.name)}")
+
+
+def columns_told(schema: pa.Schema, what: str) -> pa.Schema:
+    """The columns of results of what has these; BindError if one is the system's."""
     taken = [name for name in schema.names if name in ("_t", "_op")]
     if taken:
         raise BindError(
-            f"{item.name} has a column {taken[0]}, which is the system's in results",
+            f"{what} has a column {taken[0]}, which is the system's in results",
             sqlstate="42701",
-            hint=f"CREATE VIEW … AS SELECT {taken[0]} AS another_name, … FROM …",
+            hint=f"SELECT {taken[0]} AS another_name, … FROM …, in a view or in place of it",
         )
     return schema.append(pa.field("_t", TIMESTAMP))
+
+
+def refuse_time(view: ContinuousView, what: str) -> None:
+    """BindError if a view has other rows at another time."""
+    if goes_by_time(view):
+        raise BindError(
+            f"{what} depends on the time of each read, so it has no changes to tell",
+            sqlstate="42P20",
+            hint="leave functions of time out, or ask it again with SELECT",
+        )
 
 
 def goes_by_time(view: ContinuousView | MadeView) -> bool:
@@ -222,7 +244,7 @@ def goes_by_time(view: ContinuousView | MadeView) -> bool:
     return text is not None and text.reads_instant
 
 
-def _check_told(context: Context, item: CatalogObject, query: Query) -> None:
+def check_told(context: Context, name: str, query: Query) -> None:
     """BindError if a relation may become another without a change of a table that it reads."""
     whole = expanded(context, query, functions="all").query
     functions = context.functions_in(whole.identifiers)
@@ -237,16 +259,16 @@ def _check_told(context: Context, item: CatalogObject, query: Query) -> None:
     else:
         return
     raise BindError(
-        f"view {item.name} {what}, so it has no changes to tell",
+        f"{name} {what}, so it has no changes to tell",
         sqlstate="42P20",
         hint="leave that out, or ask it again with SELECT",
     )
 
 
 def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Following:
-    settings, schema = context.settings, _columns(context, item)
-    if changes.definition["output"] != described(schema):
-        raise columns_changed(item.name)
+    settings, schema = context.settings, stored_columns(changes.definition["output"])
+    if item.kind == "view" and not is_plain(item) and context.engine.find_view(item.name) is None:
+        raise context.dormant[item.key]
     log = ResultLog(
         context.streams.find(changes.id),
         schema,
@@ -261,25 +283,28 @@ def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Fol
         beginning=Beginning((), ()),
         sink=LogSink(log),
         emit="changes",
-        tables=_streams(context, item),
+        tables=streams_of(context, [item.name]),
         world=WorldInZone(context, context.time_zone),
-        source=_rows_of(context, item),
+        source=_rows_of(context, item, schema),
     )
     following.attach()
     context.engine.add(following)
     return following
 
 
-def _rows_of(context: Context, item: CatalogObject) -> FollowedRows:
+def _rows_of(context: Context, item: CatalogObject, schema: pa.Schema) -> FollowedRows:
     if item.kind == "view" and not is_plain(item):
         return ViewRows(context, item.name)
-    return SelectedRows(context, item)
+    stream = context.stream(item.name)
+    if stream is not None and stream.definition.range_ticks is None:
+        return StreamRows(stream, pa.schema(list(schema)[:-1]))
+    return SelectedRows(context, _all_of(item))
 
 
-def _streams(context: Context, item: CatalogObject) -> Sequence[StreamingTable]:
-    """The streaming tables whose rows may change a relation."""
+def streams_of(context: Context, names: Sequence[str]) -> list[StreamingTable]:
+    """The streaming tables whose rows may change some relations."""
     found: dict[int, StreamingTable] = {}
-    waiting, seen = [item.name], set[str]()
+    waiting, seen = list(names), set[str]()
     while waiting:
         name = waiting.pop()
         if name.casefold() in seen:
@@ -318,7 +343,8 @@ def restart_following(context: Context, item: CatalogObject) -> None:
             return
         if same and isinstance(query, Following):
             context.engine.remove(query.name)
-            query.tables, query.source = _streams(context, item), _rows_of(context, item)
+            query.tables = streams_of(context, [item.name])
+            query.source = _rows_of(context, item, query.output)
             query.attach()
             query.state, query.error = "running", None
             context.engine.add(query)

@@ -22,6 +22,12 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
             sqlstate="42P20",
             hint="leave RANGE out, or give the query a window and SAMPLE",
         )
+    if statement.update_key is not None:
+        raise BindError(
+            "UPDATE KEY is for the results of a query with a window: a kept view has no newer rows",
+            sqlstate="42P20",
+            hint="leave UPDATE KEY out, or give the query a window and SAMPLE",
+        )
     view = CreateView(
         text=statement.text,
         name=statement.name,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from functools import partial
 
@@ -21,6 +22,7 @@ from headwater.execute.continuous import (
 )
 from headwater.execute.continuous_plan import Made
 from headwater.execute.expansion import expanding_continuous
+from headwater.execute.followed_selects import followed_select, is_followed
 from headwater.execute.following import incarnation_of, logged
 from headwater.execute.query_results import (
     Subscription,
@@ -61,6 +63,8 @@ def subscribe(
         found = open_subscription(named, incarnation, emit, after, timeout, None, conflate_by)
         _tell_again(named, found)
         return found
+    if is_followed(target):
+        return _subscribe_select(context, target, emit, after, timeout, conflate_by)
     query = _passing(context, target)
     context.engine.add(query)
     gone = remove_later(context, query.name, partial(release_streams, context))
@@ -69,6 +73,29 @@ def subscribe(
     except BaseException:
         gone()
         raise
+
+
+def _subscribe_select(
+    context: Context,
+    target: Query,
+    emit: Emit | None,
+    after: str | None,
+    timeout: float | None,
+    conflate_by: Sequence[str],
+) -> Subscription:
+    following, end = followed_select(context, target, whole=emit == "all")
+
+    def gone() -> None:
+        threading.Thread(target=end, name="headwater-unsubscribe", daemon=True).start()
+
+    try:
+        following.tell()
+        found = open_subscription(following, "", emit, after, timeout, gone, conflate_by)
+    except BaseException:
+        gone()
+        raise
+    _tell_again(following, found)
+    return found
 
 
 def _tell_again(query: LoggedQuery, reader: Subscription) -> None:
@@ -124,7 +151,7 @@ def subscribe_statement(running: Running, statement: Subscribe) -> Result:
     """SUBSCRIBE as a statement: what is there now; `db.subscribe` and the shell go on."""
     after = "earliest" if statement.earliest else statement.after
     target = str(statement.target) if isinstance(statement.target, Name) else statement.target
-    if isinstance(target, Query):
+    if isinstance(target, Query) and not is_followed(target):
         raise NotSupportedError(
             "a select is subscribed to with db.subscribe(…)",
             hint="or CREATE CONTINUOUS QUERY first",

@@ -110,6 +110,7 @@ QUERIES = columns(
     post_cut_ms=pa.float64(),
     over_budget=pa.string(),
     state_size=BIGINT,
+    shared_with=pa.list_(STRING),
     readers=BIGINT,
     error=STRING,
     statement=STRING,
@@ -410,7 +411,8 @@ def _query_row(query: ContinuousQuery, told: Told) -> dict[str, Any]:
         "worst_response_ms": round(1000 * timings.worst_s, 3),
         "post_cut_ms": round(1000 * timings.last_s, 3) if query.sampling.cut else None,
         "over_budget": query.progress.report(),
-        "state_size": sum(fold.merge.size for fold in query.folds),
+        "state_size": query.folds.size,
+        "shared_with": query.folds.shared_with,
     }
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.engine.eager_windows import why_gathered
 from headwater.engine.machine import State
 from headwater.engine.query_parts import Beginning
 from headwater.engine.query_sinks import LogSink
@@ -229,7 +230,9 @@ class MadeUpdate:
         if window is None or checked.joined:
             return None
         slide = self._checker.slide(checked.definition.time_type)
-        return WindowShape(self._reach(checked), slide, window.before, mode.windows or "lazy")
+        kind = mode.windows or "lazy"
+        gathered = why_gathered(self._made[0].evaluation) if kind == "eager" else None
+        return WindowShape(self._reach(checked), slide, window.before, kind, gathered)
 
     def _refresh(self, refresh: Refresh, type_: pa.DataType) -> tuple[pa.Array, int]:
         """The named keys; what is no plain literal is evaluated by Spark."""
@@ -299,5 +302,6 @@ def refuse_update_query(query: Query, what: str) -> None:
         raise BindError(
             f"{what} keeps every result, so it takes no WITH {mode.kind.upper()}",
             sqlstate="42P20",
-            hint="CREATE CONTINUOUS QUERY … WITH UPDATES; SELECT * FROM it gives the newest per key",
+            hint="CREATE MATERIALIZED VIEW m UPDATE KEY (…) AS …, and WITH UPDATES in what reads m; "
+            "CREATE CONTINUOUS QUERY … WITH UPDATES keeps the newest result of each key",
         )

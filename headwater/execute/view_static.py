@@ -94,7 +94,7 @@ def forget_static(context: Context) -> None:
     if context.catalog.failed:
         return
     needed: set[str] = set()
-    for item in context.catalog.all("view"):
+    for item in (*context.catalog.all("view"), *list(context.passing.values())):
         needed.update(item.definition.get("static", {}).values())
     for path in _folder(context).glob("*.parquet"):
         if path.name not in needed:

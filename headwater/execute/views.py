@@ -101,6 +101,27 @@ def check_parts(context: Context, options: Mapping[str, Any], made: MadeView) ->
         )
 
 
+def passing_view(
+    context: Context,
+    query: Query,
+    name: str,
+    holding: contextlib.ExitStack,
+    undo: contextlib.ExitStack,
+) -> tuple[dict[str, Any], ContinuousView] | None:
+    """A view that is in no catalog, and its definition; None for a plain one.
+
+    Its tables keep their rows while the one stack is open; the other ends it.
+    """
+    statement = CreateView(query.text, Name(name), query, None, False, {}, False, False)
+    made = planned_view(context, statement)
+    if made is None:
+        return None
+    options = view_options(statement)
+    check_kept(made, options)
+    definition = _continuous(context, statement, options, made, holding)
+    return definition, _ready(context, ViewSwap(statement.name, definition, made, None), made, undo)
+
+
 def planned_view(
     context: Context, statement: CreateView, own: str | None = None
 ) -> MadeView | None:

@@ -47,6 +47,13 @@ class NotBound(Exception):
         self.refusal = Refusal(reason, span)
 
 
+def called(node: exp.Expr) -> str:
+    """What people call a function, or a part of the language."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return node.sql_name().lower() if isinstance(node, exp.Func) else node.key
+
+
 class Binder:
     """Nodes → bound expressions, for one set of columns and terms."""
 
@@ -62,11 +69,11 @@ class Binder:
             return known
         rule = RULES.get(type(node))
         if rule is None:
-            raise NotBound(f"{node.key} is evaluated by Spark", span_of(node))
+            raise NotBound(f"{called(node)} is evaluated by Spark", span_of(node))
         self.check(node, rule)
         found = rule.read(self, node)
         if found is None:
-            raise NotBound(f"{node.key} of these types is evaluated by Spark", span_of(node))
+            raise NotBound(f"{called(node)} of these types is evaluated by Spark", span_of(node))
         found = spanned(found, span_of(node))
         self._known[id(node)] = found
         return found

@@ -19,9 +19,7 @@ from typing import Any, cast
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.engine import Engine
 from headwater.engine.hosted import Hosted
-from headwater.engine.query import ContinuousQuery
 from headwater.engine.split_view import ViewPart
-from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
@@ -95,6 +93,7 @@ class FactoryHost:
             "halt": self._halt,
             "read part": self._read_part,
             "go on": self._go_on,
+            "changes": self._changes,
             "newest": self._newest,
             "flush": self._flush,
             "rows": self._rows,
@@ -193,8 +192,7 @@ class FactoryHost:
             found = [query for name in names if (query := self.engine.remove(name)) is not None]
             for query in found:
                 query.put_away()
-                if isinstance(query, ContinuousQuery | UpdateQuery):
-                    self._passing.pop(query.number, None)
+                self._passing.pop(query.number, None)
             for query in found:
                 if isinstance(query, ContinuousView):
                     for pipeline in query.pipelines:
@@ -256,6 +254,20 @@ class FactoryHost:
         part = self.engine.hosted(frame.head["name"])
         if isinstance(part, ViewPart):
             part.go_on_here(frame.head["reader"])
+
+    def _changes(self, frame: Frame) -> Frame:
+        """What has changed in a view since a mark, or all of its rows."""
+        began = time.thread_time()
+        self.streams.advance(frame.head["lsn"])
+        view = self._found(frame)
+        assert isinstance(view, ContinuousView)
+        found = view.follow(frame.head["mark"])
+        self.engine.spend(view.name, time.thread_time() - began)
+        if found.changes is None:
+            assert found.rows is not None
+            return Frame({"mark": found.mark, "whole": True}, [found.rows])
+        parts = [found.changes.going, found.changes.coming]
+        return Frame({"mark": found.mark, "whole": False}, parts)
 
     def _tell_version(self, name: str, version: Version) -> None:
         """An eager view has a new result; the driver has it at hand for its readers."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from headwater.engine.change_record import FollowedChanges
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
@@ -34,6 +35,7 @@ from headwater.factories.frames import Frame, error_from_json
 from headwater.factories.line import Line
 from headwater.factories.plain import relation_to_json, work_from_json
 from headwater.factories.process import TaskProcess
+from headwater.operators.changes import come, go, together
 from headwater.storage.streaming.image import TableImage
 from headwater.storage.streaming.seen import EVERYTHING, Needs
 from headwater.storage.streaming.table import StreamingTable
@@ -137,6 +139,16 @@ class Lent:
         """A halted part folds on."""
         with contextlib.suppress(HostGone):
             self.line.tell("go on", name=part.name, reader=reader)
+
+    def follow_view(self, view: ContinuousView, mark: str | None) -> FollowedChanges:
+        """What has changed in a view since a mark."""
+        frame = self._ask("changes", mark=mark)
+        if view.state in ("failed", "retrying"):
+            self.seat.context.engine.told(view, "running", None)
+        taken, parts = frame.head["mark"], frame.rows()
+        if frame.head["whole"]:
+            return FollowedChanges(taken, None, parts[0])
+        return FollowedChanges(taken, together([go(parts[0]), come(parts[1])], parts[0].schema))
 
     def newest_results(self, query: UpdateQuery) -> pa.Table:  # noqa: ARG002
         """The newest result of each key."""

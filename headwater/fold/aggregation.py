@@ -45,6 +45,9 @@ class Partial:
     vectors: Sequence[Vectors]
     pairs: tuple[Pairs, ...] = field(default=())
 
+    def __post_init__(self) -> None:
+        self.slots.flags.writeable = False
+
     @property
     def size(self) -> int:
         """How many groups there are."""
@@ -108,7 +111,7 @@ class Aggregation:
         there = groups.slots
         if groups.dense and not groups.row_counts.all():
             there = np.flatnonzero(groups.row_counts)
-            vectors = take(vectors, there)
+            vectors = frozen(take(vectors, there))
         return Partial(there, vectors, tuple(pairs_of(slots, columns[a]) for a in self.distinct))
 
     def empty(self, size: int) -> Sequence[Vectors]:
@@ -144,12 +147,22 @@ class Aggregation:
     def subtract_at(
         self, target: Sequence[Vectors], slots: Slots, values: Sequence[Vectors]
     ) -> None:
-        """target[slots] ⊖= values, for distinct slots."""
+        """target[slots] ⊖= values, for distinct slots; families that are not invertible outlast it."""
         for family, mine, theirs in zip(self.families, target, values, strict=True):
+            if not family.invertible:
+                continue
             taken = [vector[slots] for vector in mine]
             family.subtract(taken, theirs)
             for vector, new in zip(mine, taken, strict=True):
                 vector[slots] = new
+
+    @quiet
+    def outlasts(self, target: Sequence[Vectors], values: Sequence[Vectors]) -> Vector:
+        """Which groups are right once partials of some of their rows are taken out of them."""
+        right = np.full(len(target[0][0]), not self.distinct, np.bool_)
+        for family, mine, theirs in zip(self.families, target, values, strict=True):
+            right &= family.outlasts(mine, theirs)
+        return right
 
     def present(self, vectors: Sequence[Vectors]) -> Slots:
         """The slots that have rows; without keys always the one group."""
@@ -176,10 +189,14 @@ class Aggregation:
 
 
 def frozen(vectors: Sequence[Vectors]) -> tuple[tuple[Vector, ...], ...]:
-    """The same arrays in tuples: Python's collector, which visits lists, passes these by.
+    """The same arrays in tuples, never to be written to: several windows and a snapshot may hold them.
 
-    With lists, one collection over the panes of a window of 8192 took 50 ms.
+    Python's collector visits lists and passes these by: with lists, one collection over the panes of
+    a window of 8192 took 50 ms.
     """
+    for family in vectors:
+        for vector in family:
+            vector.flags.writeable = False
     return tuple(tuple(family) for family in vectors)
 
 

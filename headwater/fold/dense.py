@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from headwater.fold.aggregation import Aggregation, Partial, copied, take
+from headwater.fold.aggregation import Aggregation, Partial, copied, frozen, take
 from headwater.fold.columns import Slots
 from headwater.fold.families import Vectors
 from headwater.fold.merges import SlidingMerge
@@ -42,9 +42,9 @@ class DenseTwoStack(SlidingMerge):
         if self._back and self._back[-1][0] == pane:
             held = copied(self.aggregation.grow(self._back[-1][1], slot_count))
             self.aggregation.merge(held, vectors)
-            self._back[-1] = (pane, held)
+            self._back[-1] = (pane, frozen(held))
         else:
-            self._back.append((pane, vectors))
+            self._back.append((pane, frozen(vectors)))
 
     def _dense(self, partial: Partial, slot_count: int) -> Sequence[Vectors]:
         slots = partial.slots
@@ -72,7 +72,7 @@ class DenseTwoStack(SlidingMerge):
                 # a partial that was pushed belongs to its maker: others may hold it
                 vectors = copied(vectors)
                 self.aggregation.merge(vectors, self._front[-1][1])
-            self._front.append((pane, vectors))
+            self._front.append((pane, frozen(vectors)))
 
     def vectors(self, slot_count: int) -> Sequence[Vectors]:
         size = max(slot_count, len(self._merged[0][0]))
@@ -96,11 +96,11 @@ class DenseTwoStack(SlidingMerge):
     def state(self) -> dict[str, Any]:
         return {
             "front": [[pane, vectors] for pane, vectors in self._front],
-            "back": [[pane, copied(vectors)] for pane, vectors in self._back],
+            "back": [[pane, vectors] for pane, vectors in self._back],
             "merged": copied(self._merged),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._front = [(pane, vectors) for pane, vectors in state["front"]]
-        self._back = [(pane, vectors) for pane, vectors in state["back"]]
+        self._front = [(pane, frozen(vectors)) for pane, vectors in state["front"]]
+        self._back = [(pane, frozen(vectors)) for pane, vectors in state["back"]]
         self._merged = state["merged"]

@@ -49,6 +49,7 @@ class DistinctValues:
         self._live += int(new.sum())
         self._newest[distinct] = pane
         if self._expiring:
+            distinct.flags.writeable = False
             self._panes.append((pane, distinct))
 
     def evict(self, up_to: int) -> None:
@@ -62,6 +63,14 @@ class DistinctValues:
             self._live -= len(gone)
         if len(self._lookup) > 2 * self._live + WORTH_KEEPING:
             self._clean()
+
+    def forget(self, slots: Slots) -> None:
+        """Some slots have no values any more; of states without panes."""
+        pairs = np.flatnonzero(np.isin(self.owners(), slots))
+        self._newest[pairs] = NEVER
+        self._counts[slots[slots < len(self._counts)]] = 0
+        self._live -= len(pairs)
+        self._clean()
 
     def counts(self, slots: Slots) -> Vector:
         """How many distinct values the given slots have."""
@@ -87,9 +96,12 @@ class DistinctValues:
         return self._lookup.nbytes + self._grouper.nbytes + sum(v.nbytes for v in own)
 
     def remap(self, live: Slots, slot_count: int) -> None:
-        """Slots were renumbered: `live` are the old ones, in the order of the new."""
+        """Slots were renumbered: `live` are the old ones, in the order of the new; others are gone."""
         new = np.full(max(slot_count, len(self._counts)), -1, np.int64)
         new[live] = np.arange(len(live))
+        size = len(self._lookup)
+        self._newest[:size][new[self._owners[:size]] < 0] = NEVER
+        self._live = int((self._newest[:size] != NEVER).sum())
         self._counts = self.counts(live)
         self._clean(new)
 

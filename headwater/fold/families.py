@@ -58,6 +58,13 @@ class Family(ABC):
         for mine, theirs in zip(target, values, strict=True):
             np.subtract(mine, theirs, out=mine)
 
+    def outlasts(self, target: Vectors, values: Sequence[Vector]) -> Vector:  # noqa: ARG002
+        """Which groups are right once a partial of some of their rows is taken out of them.
+
+        Invertible families subtract it; others may hold nothing of these rows, and stay as they are.
+        """
+        return np.full(len(target[0]), self.invertible, np.bool_)
+
     def scale(self, values: Sequence[Vector], times: Vector) -> Vectors:
         """The partial of every row repeated `times` times (at least once), as a join does."""
         raise NotImplementedError
@@ -266,6 +273,12 @@ class Extreme(Family):
     def merge(self, target: Vectors, values: Sequence[Vector]) -> None:
         self._ufunc(target[0], values[0], out=target[0])
 
+    def outlasts(self, target: Vectors, values: Sequence[Vector]) -> Vector:
+        """Those whose extreme is none of the values."""
+        mine, theirs = target[0], values[0]
+        other: Vector = mine != theirs
+        return other & ~(np.isnan(mine) & np.isnan(theirs)) if self._float else other
+
     def merge_many(self, target: Vectors, slots: Slots, values: Sequence[Vector]) -> None:
         self._ufunc.at(target[0], slots, values[0])
 
@@ -316,6 +329,10 @@ class ObjectExtreme(Family):
 
     def merge(self, target: Vectors, values: Sequence[Vector]) -> None:
         target[0][:] = self._pick(target[0], values[0])
+
+    def outlasts(self, target: Vectors, values: Sequence[Vector]) -> Vector:
+        """Those whose extreme is none of the values."""
+        return np.not_equal(target[0], values[0]).astype(np.bool_)
 
 
 class Moments(Family):
@@ -384,3 +401,7 @@ class Edge(Family):
         better = (theirs[0] > mine[0]) | ((theirs[0] == mine[0]) & (theirs[1] > mine[1]))
         for vector, other in zip(target, values, strict=True):
             np.copyto(vector, other, where=better)
+
+    def outlasts(self, target: Vectors, values: Sequence[Vector]) -> Vector:
+        """Those whose first or last row is none of them."""
+        return (target[0] != values[0]) | (target[1] != values[1])

@@ -20,8 +20,12 @@ PIECE = 1 << 15  # texts whose bytes are spread out at a time
 
 def partitions_of(keys: Sequence[pa.Array], row_count: int, count: int) -> Slots:
     """The partition of each row's key, below `count`; without keys the first."""
-    bits = hashes_of(keys, row_count)
-    return ((bits >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
+    return partitions_by(hashes_of(keys, row_count), count)
+
+
+def partitions_by(hashes: Vector, count: int) -> Slots:
+    """The same of keys whose hashes are known."""
+    return ((hashes >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
 
 
 def hashes_of(keys: Sequence[pa.Array], row_count: int) -> Vector:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from headwater.fold.aggregation import Aggregation, Partial, take
 from headwater.fold.chunk import Grouper
-from headwater.fold.columns import Column, Vector
+from headwater.fold.columns import Column, Slots, Vector
 from headwater.fold.dense import DenseTwoStack
 from headwater.fold.distinct import DistinctValues
 from headwater.fold.families import Vectors
@@ -33,6 +33,11 @@ CHANGE_FACTOR = 2  # a window must be so much larger than thought before it chan
 WORTH_CLEANING = 4096  # fewer slots than this are never worth a clean-up
 
 
+def worth_cleaning(lookup: Lookup, groups: int) -> bool:
+    """Whether most keys of a lookup are of groups that are gone."""
+    return len(lookup) > 2 * groups + WORTH_CLEANING
+
+
 def choose(aggregation: Aggregation, panes: int, groups: int, steady: bool = False) -> SlidingMerge:
     """The structure for a window of so many panes and groups; `steady` prefers short pauses."""
     if aggregation.invertible:
@@ -47,8 +52,8 @@ def choose(aggregation: Aggregation, panes: int, groups: int, steady: bool = Fal
 class SlidingWindow:
     """One window of one query: keys, a merge structure, distinct values.
 
-    Windows of one query may share a lookup and their partials; only a window with a lookup of its
-    own cleans it up.
+    Several windows may share a lookup and their partials; only a window with a lookup of its own
+    cleans it up, for the others whoever owns it does.
     """
 
     def __init__(
@@ -133,8 +138,10 @@ class SlidingWindow:
         vectors = self._vectors()
         present = self.aggregation.present(vectors)
         whole = len(present) == len(self.lookup)
-        if self._owns_lookup and len(self.lookup) > 2 * len(present) + WORTH_CLEANING:
-            self._clean(present)
+        if self._owns_lookup and worth_cleaning(self.lookup, len(present)):
+            before = len(self.lookup)
+            self.lookup.keep(present)
+            self.remap(present, before)
             vectors, present, whole = take(vectors, present), np.arange(len(present)), True
         distinct = [values.counts(present) for values in self._distinct]
         wanted = vectors if whole else take(vectors, present)
@@ -147,14 +154,17 @@ class SlidingWindow:
             self.aggregation.merge(vectors, merge.vectors(len(self.lookup)))
         return vectors
 
-    def _clean(self, present: Vector) -> None:
-        """Forget the keys that the window no longer holds."""
-        before = len(self.lookup)
-        self.lookup.keep(present)
+    @property
+    def present(self) -> Slots:
+        """The slots of the groups that the window holds."""
+        return self.aggregation.present(self._vectors())
+
+    def remap(self, live: Slots, slot_count: int) -> None:
+        """Slots were renumbered: `live` are the old ones in the order of the new."""
         for merge in self._merges:
-            merge.remap(present, before)
+            merge.remap(live, slot_count)
         for values in self._distinct:
-            values.remap(present, before)
+            values.remap(live, slot_count)
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs; the lookup only if it is this window's own."""

@@ -61,12 +61,17 @@ def write(file: BinaryIO, state: dict[str, Any], position: Any = None) -> None:
 
 
 def detached(state: Any) -> Any:
-    """A state that does not change when its structure does: with vectors of its own."""
+    """A state that does not change when its structure does: vectors that may be written to are copied.
+
+    Partials of panes never are, so a snapshot of a window takes the memory of its running merge alone.
+    """
     if isinstance(state, dict):
         return {key: detached(inner) for key, inner in state.items()}
     if isinstance(state, list | tuple):
         return [detached(inner) for inner in state]
-    return state.copy() if isinstance(state, np.ndarray) else state
+    if isinstance(state, np.ndarray) and state.flags.writeable:
+        return state.copy()
+    return state
 
 
 def load(structure: Snapshotted, data: bytes) -> Any:

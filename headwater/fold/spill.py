@@ -1,13 +1,15 @@
 """A group state as tables of keys and partials, by partitions of the key, and back (CV10).
 
-Owns: which columns such a table has: the keys, one per vector of each family, and one list per distinct
-argument. Merging the tables of any split of the rows, the oldest first, gives the state of all rows: it is
-the same merge that folds partials. Must never: read or write a file.
+Owns: which columns such a table has: the keys, one per vector of each family, one list per distinct
+argument, and the hash of the key, in whose order the rows stand, so that one is found without the others.
+Merging the tables of any split of the rows, the oldest first, gives the state of all rows: it is the same
+merge that folds partials. Must never: read or write a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,9 +18,11 @@ import pyarrow as pa
 from headwater.fold.aggregation import Aggregation, Pairs, Partial
 from headwater.fold.columns import Column, Slots, Vector
 from headwater.fold.distinct import DistinctValues
-from headwater.fold.hashing import partitions_of
+from headwater.fold.hashing import hashes_of, partitions_by
 from headwater.fold.state import GroupState
 
+HASH = "hash"  # the column of the keys' hashes
+Keys = Sequence[pa.Array]  # one array per key column
 NUMBERS = {np.dtype(np.int64): pa.int64(), np.dtype(np.float64): pa.float64()}
 
 
@@ -63,16 +67,19 @@ class StateColumns:
     def tables(self, state: GroupState, count: int) -> Iterator[tuple[int, pa.Table]]:
         """The state's groups by partition, in the order of partitions; empty ones are left out."""
         slots = state.present()
-        parts = partitions_of(state.lookup.keys(slots), len(slots), count).astype(np.uint16)
+        hashes = hashes_of(state.lookup.keys(slots), len(slots))
+        parts = partitions_by(hashes, count).astype(np.uint16)
         order = np.argsort(parts, kind="stable")
-        ordered = slots[order]
-        bounds = np.searchsorted(parts[order], np.arange(count + 1))
+        bounds = np.searchsorted(parts[order], np.arange(count + 1)).tolist()
+        for first, last in pairwise(bounds):
+            order[first:last] = order[first:last][np.argsort(hashes[order[first:last]])]
+        ordered, hashes = slots[order], hashes[order]
         distinct = [_ByPlace(values, ordered) for values in state.distinct]
-        for part in range(count):
-            first, last = int(bounds[part]), int(bounds[part + 1])
+        for part, (first, last) in enumerate(pairwise(bounds)):
             if first < last:
                 lists = [values.lists(first, last) for values in distinct]
-                yield part, self._table(state, ordered[first:last], lists)
+                table = self._table(state, ordered[first:last], lists)
+                yield part, table.append_column(HASH, pa.array(hashes[first:last]))
 
     def table(self, state: GroupState) -> pa.Table:
         """All groups of a state."""
@@ -99,12 +106,24 @@ class StateColumns:
             state.merge(self._partial(table, slots))
 
     def merged(self, tables: Sequence[pa.Table]) -> pa.Table:
-        """One table of the groups that are in some, the oldest first."""
-        return tables[0] if len(tables) == 1 else self.table(self._state(tables))
+        """One table of the groups that are in some, the oldest first, in the order of their hashes."""
+        table = tables[0] if len(tables) == 1 else self.table(self._state(tables))
+        hashes = hashes_of([Column(table.column(n)).array for n in self._keys], table.num_rows)
+        order = np.argsort(hashes, kind="stable")
+        return table.take(pa.array(order)).append_column(HASH, pa.array(hashes[order]))
 
     def result(self, tables: Sequence[pa.Table]) -> pa.Table:
         """The rows of the groups that are in some tables, the oldest first."""
         return self._finished(tables[0]) if len(tables) == 1 else self._state(tables).result()
+
+    def found(self, tables: Sequence[pa.Table], state: GroupState, keys: Keys) -> GroupState:
+        """The groups of some keys: what tables have of them, the oldest first, and then a state."""
+        return self._state([*tables, self._some(state, keys)])
+
+    def _some(self, state: GroupState, keys: Keys) -> pa.Table:
+        slots = np.unique(state.slots_of(keys))
+        lists = [_ByPlace(values, slots).lists(0, len(slots)) for values in state.distinct]
+        return self._table(state, slots, lists)
 
     def _state(self, tables: Sequence[pa.Table]) -> GroupState:
         state = GroupState(self.aggregation, tracked=False)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.fold.aggregation import Aggregation, Partial, copied, pairs_of, take
+from headwater.fold.aggregation import Aggregation, Pairs, Partial, copied, pairs_of, take
 from headwater.fold.chunk import Chunk, Grouper, Groups
 from headwater.fold.columns import Column, Slots, Vector, size_of
 from headwater.fold.distinct import DistinctValues
@@ -153,6 +153,50 @@ class GroupState:
         for values, pairs in zip(self._distinct, partial.pairs, strict=True):
             values.push(0, pairs)
 
+    # Rows that are taken back
+
+    @quiet
+    def take_back(self, gone: GroupState) -> Slots:
+        """Rows that another state is made of are taken out; the slots of groups that are not right then.
+
+        They hold what cannot be taken out, and must be made again.
+        """
+        self._grow(len(self.lookup), 0)
+        theirs = gone.present()
+        mine = self.lookup.find(gone.lookup.keys(theirs), len(theirs))
+        if (mine < 0).any():
+            raise ValueError("rows of groups that are not there")
+        partials = gone.partials(theirs)
+        right = self.aggregation.outlasts(take(self._vectors, mine), partials)
+        self.aggregation.subtract_at(self._vectors, mine[right], take(partials, right))
+        self._touch(mine[right])
+        return mine[~right]
+
+    def exchange(self, slots: Slots, fresh: GroupState) -> None:
+        """Groups become those that another state has of the same keys; those that it has not go."""
+        keys = self.lookup.keys(slots)
+        theirs = fresh.lookup.find(keys, len(slots))
+        fresh._grow(len(fresh.lookup), 0)
+        known = theirs >= 0
+        found = take(fresh._vectors, theirs[known])
+        empty = self.aggregation.empty(len(slots))
+        for mine, new, none in zip(self._vectors, found, empty, strict=True):
+            for vector, entries, identity in zip(mine, new, none, strict=True):
+                vector[slots] = identity
+                vector[slots[known]] = entries
+        for values, others in zip(self._distinct, fresh._distinct, strict=True):
+            values.forget(slots)
+            owners = others.owners()
+            pairs = np.flatnonzero(np.isin(owners, theirs[known]))
+            place = np.full(len(fresh.lookup), -1, np.int64)
+            place[theirs[known]] = slots[known]
+            values.push(0, Pairs(place[owners[pairs]], others.values(pairs)))
+        self._touch(slots)
+
+    def _touch(self, slots: Slots) -> None:
+        if self._tracked:
+            self._changed.add(slots, len(self.lookup))
+
     def _grow(self, slot_count: int, row_count: int) -> None:
         size = len(self._vectors[0][0])
         if slot_count > size:
@@ -204,14 +248,46 @@ class GroupState:
         self._grow(len(self.lookup), 0)
         return self._rows_of(self._changed.take())
 
+    def rows(self, slots: Slots) -> pa.Table:
+        """The groups of some slots, whether they have rows or not."""
+        self._grow(len(self.lookup), 0)
+        return self._rows_of(slots)
+
+    def keep(self, slots: Slots) -> None:
+        """Forget all groups but those of these slots, which become 0, 1, 2, …; of an untracked state."""
+        before = len(self.lookup)
+        self._grow(before, 0)
+        self.lookup.keep(slots)
+        self._vectors = take(self._vectors, slots)
+        for values in self._distinct:
+            values.remap(slots, before)
+
+    def track(self) -> None:
+        """From now on what is touched is known."""
+        if not self._tracked:
+            self._tracked, self._changed = True, ChangedSlots()
+
+    def touched(self) -> Slots:
+        """The slots touched since the last call."""
+        self._grow(len(self.lookup), 0)
+        return self._changed.take()
+
+    def of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
+        """The groups of some slots that are there, with all or some of the aggregates."""
+        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
+
     def get(
         self, keys: Sequence[Column | pa.Array], wanted: Sequence[int] | None = None
     ) -> pa.Table:
         """The groups of the given keys that are there, with all or some of the aggregates."""
+        return self._rows_of(self.slots_of(keys), wanted)
+
+    def slots_of(self, keys: Sequence[Column | pa.Array]) -> Slots:
+        """Where the groups of the given keys are, of those that are there."""
         self._grow(len(self.lookup), 0)
         slots = self.lookup.find(keys)
         slots = slots[slots >= 0]
-        return self._rows_of(slots[self._vectors[0][0][slots] > 0], wanted)
+        return slots[self._vectors[0][0][slots] > 0]
 
     def _rows_of(self, slots: Slots, wanted: Sequence[int] | None = None) -> pa.Table:
         distinct = [values.counts(slots) for values in self._distinct]

@@ -43,7 +43,7 @@ class Front:
         new = copied(values)
         self.aggregation.merge(new, old)
         self._write(slots, new)
-        self.log.append((pane, slots, old))
+        self.log.append((pane, slots, frozen(old)))
 
     def drop(self, up_to: int) -> int:
         """Take off panes before `up_to`; how many there were."""

@@ -43,6 +43,12 @@ def is_stopped(session: SparkSession) -> bool:
     return _is_stopped(session.sparkContext)
 
 
+def is_being_stopped(session: SparkSession) -> bool:
+    """Whether SparkSession.stop() may still be at work: the context goes first, the session's name last."""
+    pyspark = sys.modules.get("pyspark.sql")
+    return pyspark is not None and pyspark.SparkSession._instantiatedSession is session
+
+
 def _is_stopped(context: SparkContext) -> bool:
     return getattr(context, "_jsc", None) is None
 

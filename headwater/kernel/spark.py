@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 TRAINING_DELAY_S = 60.0
 LOOK_S = 0.25  # how often it is looked whether somebody stopped the context
 LOST_PATIENCE_S = 5.0  # between an error that a dying process causes and its end
+STOP_PATIENCE_S = 1.0  # between the stop of a context and the end of SparkSession.stop()
 WAIT_S = 0.05  # after which a waiting statement looks whether it was cancelled
 
 STARTING, RUNNING, RESTARTING = "starting", "running", "restarting"
@@ -268,8 +269,15 @@ class SparkProcess:
         if self.stopping:
             return None
         if process is None or process.returncode is None:
+            self._let_stop(session)
             return "its context was stopped"
         return f"exit code {process.returncode}"
+
+    def _let_stop(self, session: SparkSession) -> None:
+        """Waits for whoever stops the session: that asks the Java process some more."""
+        until = time.monotonic() + STOP_PATIENCE_S
+        while pyspark_state.is_being_stopped(session) and time.monotonic() < until:
+            time.sleep(WAIT_S)
 
     def _over(self, session: SparkSession, end: EndOf | None) -> bool:
         if end is None:
@@ -278,7 +286,7 @@ class SparkProcess:
         return ended or pyspark_state.is_stopped(session)
 
     def _let_go(self) -> bool:
-        """If no open database uses the program's session any more, the next one looks anew."""
+        """If no open database uses it any more, the next one looks anew."""
         global _process
         with _lock:
             unused = not self._listeners
@@ -291,6 +299,10 @@ class SparkProcess:
         if not self.owned:
             log.warning("the program's own Spark session has ended: %s", why)
             self._settle(ENDED, _not_ours(why), why)
+            return False
+        if self._let_go():  # no database is open: the next one starts another
+            self._clear()
+            self._settle(ENDED, _given_up(why), why)
             return False
         limit = self.settings.integer("spark_restarts")
         longest_s = self.settings.number("spark_restart_pause_s")

@@ -14,17 +14,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.errors import DataError, StorageError
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.aggregation import Aggregation
-from headwater.fold.spill import StateColumns
+from headwater.fold.spill import HASH, StateColumns
 from headwater.kernel.kernel import Kernel, Work
 from headwater.sql.types import canonical
 from headwater.storage.disk import storage_error
 
+ROWS_TOGETHER = 1 << 13  # of a state's file: what is read for one key
 KEPT, RESULT, FAILED = "kept", "result", "failed"
 OUTCOME = pa.schema(
     [
@@ -99,6 +101,7 @@ def part_path(prefix: str, part: int) -> str:
 def write_part(table: pa.Table, prefix: str, part: int) -> WrittenPart:
     """Writes one partition's file, whole or not at all."""
     path = part_path(prefix, part)
+    by_hash = HASH in table.column_names  # a state, not a result
     fresh = f"{path}.{uuid.uuid4().hex[:8]}.new"  # a task may be tried twice
     try:
         pq.write_table(
@@ -106,7 +109,8 @@ def write_part(table: pa.Table, prefix: str, part: int) -> WrittenPart:
             fresh,
             compression="lz4",
             use_dictionary=False,
-            write_statistics=False,
+            row_group_size=ROWS_TOGETHER if by_hash else None,
+            write_statistics=[HASH] if by_hash else False,
             write_page_checksum=True,
         )
         size = os.stat(fresh).st_size
@@ -124,6 +128,47 @@ def read_part(path: str, columns: StateColumns) -> pa.Table:
             return file.read(columns.names)
     except OSError as error:
         raise storage_error("read", path, error) from error
+
+
+@dataclass(frozen=True)
+class StatePart:
+    """A partition's file of a state, in which the groups of some keys are found."""
+
+    path: str
+    footer: pq.FileMetaData
+    last: np.ndarray[Any, Any]  # of each row group, the greatest hash
+
+    @staticmethod
+    def opened(path: str) -> StatePart | None:
+        """None for a file whose rows are in no order."""
+        try:
+            footer = pq.read_metadata(path)
+        except OSError as error:
+            raise storage_error("read", path, error) from error
+        if HASH not in footer.schema.names:
+            return None
+        place = footer.schema.names.index(HASH)
+        groups = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
+        return StatePart(path, footer, np.array([g.statistics.max for g in groups], np.uint64))
+
+    def read(self, columns: StateColumns, hashes: np.ndarray[Any, Any]) -> pa.Table:
+        """The groups whose keys have some hashes."""
+        places: set[int] = set()
+        for first, last in zip(
+            np.searchsorted(self.last, hashes, "left"),
+            np.searchsorted(self.last, hashes, "right"),
+            strict=True,
+        ):
+            places.update(range(first, min(last + 1, len(self.last))))
+        try:
+            with pq.ParquetFile(
+                self.path, metadata=self.footer, page_checksum_verification=True
+            ) as file:
+                found = file.read_row_groups(sorted(places), [*columns.names, HASH])
+        except OSError as error:
+            raise storage_error("read", self.path, error) from error
+        known = np.isin(found.column(HASH).to_numpy(), hashes)
+        return found.filter(pa.array(known)).drop_columns([HASH])
 
 
 def merge_here(job: MergeJob) -> Merged:

@@ -34,6 +34,9 @@ OTHER_NAMES = {
 }
 
 
+EDGES = ("first", "last", "first_ignore_nulls", "last_ignore_nulls")
+
+
 @dataclass(frozen=True)
 class GroupAggregate:
     """One aggregate of a grouping over columns of its input; count without arguments is count(*)."""
@@ -43,7 +46,9 @@ class GroupAggregate:
     name: str
     type: pa.DataType | None = None  # of the result; None: as Spark derives it from the arguments
     distinct: bool = False
-    order: tuple[OrderColumn, ...] = ()  # of listagg
+    order: tuple[
+        OrderColumn, ...
+    ] = ()  # of listagg, collect_list, first and last; none: as rows came
     delimiter: str | bytes = ""  # of listagg
     percentages: float | tuple[float, ...] = 0.5  # of percentiles; several of them give an array
     descending: bool = False  # of percentiles and mode, within group (order by … desc)
@@ -52,7 +57,8 @@ class GroupAggregate:
     @property
     def known_name(self) -> str:
         """The function's name in the tables."""
-        return OTHER_NAMES.get(self.function, self.function)
+        name = OTHER_NAMES.get(self.function, self.function)
+        return f"{name} by order" if self.order and name in EDGES else name
 
 
 @dataclass(frozen=True)
@@ -84,10 +90,8 @@ def _double_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.
 
 
 def _same_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
-    ordered_ = pa.types.is_integer(types[0]) or pa.types.is_decimal128(types[0])
-    if not ordered_ and not pa.types.is_temporal(
-        types[0]
-    ):  # NaN makes Spark's own answer arbitrary
+    number = pa.types.is_integer(types[0]) or pa.types.is_floating(types[0])
+    if not (number or pa.types.is_decimal128(types[0]) or pa.types.is_temporal(types[0])):
         raise NotSupportedError(f"type {types[0]} has no approximate percentile in line")
     return _several(aggregate, types[0])
 
@@ -234,7 +238,31 @@ def _collected(array: pa.Array, rows: GroupedRows, places: Slots) -> pa.Array:
 def _collect_list(aggregate: GroupAggregate, rows: GroupedRows) -> pa.Array:
     name = aggregate.arguments[0]
     places = rows.there(name) if not aggregate.distinct else _distinct_places(aggregate, rows)
-    return _collected(rows.array(name), rows, rows.by_group(places))
+    return _collected(rows.array(name), rows, rows.by_group(places, rows.ranks(aggregate.order)))
+
+
+def _edge_places(last: bool, nulls: bool, aggregate: GroupAggregate, rows: GroupedRows) -> Slots:
+    """Of each group the first or last row in an order; −1 if it has none."""
+    places = rows.everything if nulls else rows.there(aggregate.arguments[0])
+    places = rows.by_group(places, rows.ranks(aggregate.order))
+    chosen = np.full(rows.size, -1, np.int64)
+    kept = places if last else places[::-1]
+    chosen[rows.ids[kept]] = kept  # of several the last one written stays
+    return chosen
+
+
+def _edge(last: bool, nulls: bool, aggregate: GroupAggregate, rows: GroupedRows) -> pa.Array:
+    return _picked(rows.array(aggregate.arguments[0]), _edge_places(last, nulls, aggregate, rows))
+
+
+def _edge_needed(last: bool, nulls: bool, aggregate: GroupAggregate, rows: GroupedRows) -> Slots:
+    edges = _edge_places(last, nulls, aggregate, rows)
+    return edges[edges >= 0]
+
+
+def _edge_function(last: bool, nulls: bool) -> RowFunction:
+    """first or last by an order of its own."""
+    return RowFunction(_first_type, partial(_edge, last, nulls), partial(_edge_needed, last, nulls))
 
 
 def _collect_set(aggregate: GroupAggregate, rows: GroupedRows) -> pa.Array:
@@ -288,6 +316,10 @@ ROW_FUNCTIONS: dict[str, RowFunction] = {
     "collect_list": RowFunction(_list_type, _collect_list),
     "collect_set": RowFunction(_list_type, _collect_set, _distinct_places),
     "listagg": RowFunction(_text_type, _listagg),
+    "first by order": _edge_function(last=False, nulls=True),
+    "last by order": _edge_function(last=True, nulls=True),
+    "first_ignore_nulls by order": _edge_function(last=False, nulls=False),
+    "last_ignore_nulls by order": _edge_function(last=True, nulls=False),
 }
 _DISTINCT_FOLD = RowFunction(_distinct_type, _distinct_fold)
 

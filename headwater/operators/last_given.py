@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.fold.columns import Slots
+from headwater.fold.columns import Slots, Vector
 from headwater.operators.flat import whole
 from headwater.operators.row_store import RowStore
 from headwater.operators.vectors import Growing
@@ -34,6 +34,11 @@ class LastGiven:
     def nbytes(self) -> int:
         """How much memory is held."""
         return self._rows.nbytes + self._numbers.nbytes
+
+    def has(self, slots: Slots) -> Vector:
+        """Which of some slots have a row."""
+        self._grow(int(slots.max()) + 1 if len(slots) else 0)
+        return self._numbers.values[slots] != NONE
 
     def take(self, slots: Slots) -> pa.Table:
         """The rows of slots that have one."""

@@ -25,16 +25,15 @@ from headwater.sql.clauses import Clauses, parse_clauses, starts_clause
 from headwater.sql.cursor import Cursor, syntax_error
 from headwater.sql.cuts import parse_stream_call
 from headwater.sql.extensions import NamedRelation
-from headwater.sql.lexer import Kind, Token, tokenize
-from headwater.sql.names import nearest, words
+from headwater.sql.lexer import Token, tokenize
+from headwater.sql.mistakes import mistyped
+from headwater.sql.names import words
 from headwater.sql.spans import recording, settle, span_of
 from headwater.sql.text import Name, Span
 from headwater.sql.windows import BEFORE_ALIAS, misplaced, parse_postfix
 
 DEPTH_KEPT = 60  # sqlglot recurses, many frames per level; deeper nesting is left to Spark
 _BRACKETS = re.compile(r"[()\[\]]")
-# A word close to one of these, where sqlglot stops, is taken for a mistyped keyword.
-_CLAUSES = words("SELECT FROM WHERE GROUP ORDER HAVING JOIN LIMIT UNION ON BY SAMPLE EMIT")
 
 
 def _plus(parser: SparkParser) -> exp.Expr | None:
@@ -339,21 +338,12 @@ def _complaint(text: str, error: Exception) -> SqlSyntaxError:
         line_start = sum(len(part) + 1 for part in text.split("\n")[: line - 1])
         end = min(line_start + column, len(text))
         place = Span(max(end - len(near), 0), end).place(text)
-        mistyped = _mistyped(text, end)
-        if mistyped is not None:
-            return mistyped
+        found = mistyped(text, end)
+        if found is not None:
+            token, hint = found
+            return syntax_error(text, token, None, hint)
     message = f'syntax error at or near "{near}"' if near else "syntax error"
     return SqlSyntaxError(message, detail=str(details[0].get("description", error)), place=place)
-
-
-def _mistyped(text: str, position: int) -> SqlSyntaxError | None:
-    """The error for a mistyped keyword at the position, or right before it."""
-    before = [token for token in tokenize(text) if token.start < position][-2:]
-    for token in reversed(before):
-        near = nearest(token.text, _CLAUSES) if token.kind is Kind.WORD else None
-        if near and near != token.upper and abs(len(near) - len(token.text)) <= 1:
-            return syntax_error(text, token, None, f"did you mean {near}?")
-    return None
 
 
 def name_of(table: exp.Expr) -> Name | None:

@@ -14,6 +14,7 @@ from headwater.sql.cursor import Cursor, syntax_error
 from headwater.sql.identifiers import identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
 from headwater.sql.masking import hide_secrets, masked
+from headwater.sql.mistakes import hinted
 from headwater.sql.names import did_you_mean
 from headwater.sql.names import words as keywords
 from headwater.sql.statements import (
@@ -221,7 +222,7 @@ def parse(text: str, *, time_zone: str = "UTC") -> Statement:
         cursor.time_zone = time_zone
         return _statement(cursor)
     except Error as error:
-        raise hide_secrets(error, text) from None
+        raise hide_secrets(hinted(error, text), text) from None
 
 
 def _statement(cursor: Cursor) -> Statement:

@@ -28,6 +28,13 @@ UPDATE t SET;
 DELETE t;
 --! 42601 1:8 syntax error at or near "t"
 
+SELECT * FORM t;
+--! 42601 1:15 syntax error at or near 't' ~ did you mean FROM?
+
+CREATE TABLE t (a INT);
+UPDATE t SET a = 1 WHERE a > 1 RETURNING a;
+--! 42601 syntax error ~ RETURNING is not supported yet: read the rows with a SELECT
+
 SELECT 1; SELECT 2; SELEC 3;
 --! 42601 1:21 syntax error at or near "SELEC" ~ did you mean SELECT?
 

@@ -122,7 +122,7 @@ EXPLAIN QUERY eager;
 --| 'rows wait: updates, inplace, windows eager'
 --| 'next is: the key that is stale for longest'
 --| 'stream: ticks [4 s BEFORE] every 4 s, update key symbol'
---| '  evaluated over the rows of the next keys, in line'
+--| '  folded as rows of a window come, in line'
 --| 'keys in one run: as many as take 50 ms, measured'
 
 -- case: a union keeps one row per key and time
@@ -243,7 +243,7 @@ CREATE CONTINUOUS QUERY q AS SELECT symbol, CURRENT_INSTANT() AS i FROM ticks WI
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks CUT BY 10 ROWS WITH UPDATES;
 --! 42P20 1:55 an update query takes no CUT: chunks hold every row ~ leave CUT out, or leave WITH … out
 CREATE MATERIALIZED VIEW q AS SELECT symbol FROM ticks [INTERVAL 2 SECONDS] SAMPLE INTERVAL 2 SECONDS WITH UPDATES;
---! 42P20 a materialized view keeps every result, so it takes no WITH UPDATES ~ CREATE CONTINUOUS QUERY … WITH UPDATES; SELECT * FROM it gives the newest per key
+--! 42P20 a materialized view keeps every result, so it takes no WITH UPDATES ~ CREATE MATERIALIZED VIEW m UPDATE KEY (…) AS …, and WITH UPDATES in what reads m; CREATE CONTINUOUS QUERY … WITH UPDATES keeps the newest result of each key
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks;
 --! 42P20 1:49 streaming table ticks needs a window in a continuous query ~ for instance ticks [INTERVAL '1' MINUTE] or ticks [ROWS 100]
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM nowhere WITH UPDATES;
@@ -253,6 +253,56 @@ SUBSCRIBE q EMIT CHANGES;
 --! 42P20 q is an update query: it gives the newest result of each key ~ leave EMIT out
 SUBSCRIBE q CONFLATE BY symbl;
 --! 42703 column symbl is not in the result ~ did you mean symbol?
+
+-- case: an update queue behind a materialized view
+CREATE STREAMING TABLE ticks (ts INT, symbol STRING, price INT) TIMESTAMP BY ts;
+CREATE MATERIALIZED VIEW bars UPDATE KEY (Symbol) AS SELECT symbol, max(price) AS high FROM ticks [INTERVAL 2 SECONDS BEFORE] GROUP BY symbol SAMPLE INTERVAL 2 SECONDS;
+CREATE MATERIALIZED VIEW plain AS SELECT symbol, max(price) AS high FROM ticks [INTERVAL 2 SECONDS BEFORE] GROUP BY symbol SAMPLE INTERVAL 2 SECONDS;
+CREATE CONTINUOUS QUERY highs AS SELECT symbol, high FROM bars WHERE high > 2 WITH UPDATES;
+CREATE CONTINUOUS QUERY of_bars AS SELECT symbol, sum(high) AS sum, count(*) AS n FROM bars [INTERVAL 4 SECONDS] GROUP BY symbol SAMPLE INTERVAL 4 SECONDS WITH UPDATES WINDOWS LAZY;
+INSERT INTO ticks VALUES (0, 'IBM', 1), (1, 'GM', 7), (3, 'IBM', 2), (4, 'IBM', 9), (5, 'GM', 8), (6, 'GM', 1);
+ADVANCE ticks TO 9;
+FLUSH;
+-- sorted
+SELECT * FROM bars;
+--| 'GM' | 1 | 8
+--| 'GM' | 7 | 2
+--| 'GM' | 8 | 6
+--| 'IBM' | 1 | 2
+--| 'IBM' | 2 | 4
+--| 'IBM' | 9 | 6
+-- sorted
+SELECT * FROM highs;
+--| 'IBM' | 9 | 6
+-- sorted
+SELECT * FROM of_bars;
+--| 'GM' | 9 | 2 | 8
+--| 'IBM' | 11 | 2 | 8
+EXPLAIN QUERY highs;
+--| 'update query highs, running'
+--| 'rows wait: updates, inplace'
+--| 'next is: the key that is stale for longest'
+--| 'stream: bars, row by row, update key symbol'
+--| '  evaluated over the rows of the next keys, in line'
+--| 'keys in one run: as many as take 50 ms, measured'
+SELECT name, kind, update_key FROM headwater.tables;
+--| 'bars' | 'materialized view' | '(symbol)'
+--| 'plain' | 'materialized view' | NULL
+--| 'ticks' | 'streaming table' | NULL
+CREATE CONTINUOUS QUERY q AS SELECT symbol, high FROM plain WITH UPDATES;
+--! 42P20 1:55 materialized view plain has no update key ~ CREATE … UPDATE KEY (column), or UPDATE KEY () if each row replaces the one before
+CREATE MATERIALIZED VIEW m UPDATE KEY (symbl) AS SELECT symbol, price FROM ticks [ROWS 1] SAMPLE 1 ROWS;
+--! 42703 1:40 column symbl is not in the select list ~ did you mean symbol?
+CREATE MATERIALIZED VIEW m UPDATE KEY (_t) AS SELECT symbol FROM ticks [ROWS 1] SAMPLE 1 ROWS;
+--! 42703 1:40 column _t is not in the select list ~ an update key is of columns that the query selects
+CREATE MATERIALIZED VIEW m UPDATE KEY (symbol, symbol) AS SELECT symbol FROM ticks [ROWS 1] SAMPLE 1 ROWS;
+--! 42701 1:48 column symbol occurs twice
+CREATE MATERIALIZED VIEW m UPDATE KEY (symbol) AS SELECT symbol FROM ticks [ROWS 1] SAMPLE 1 ROWS EMIT CHANGES;
+--! 42P20 EMIT CHANGES and EMIT DELETES tell what has gone: no row replaces another ~ leave UPDATE KEY out, or keep whole results: EMIT ALL
+CREATE MATERIALIZED VIEW m UPDATE KEY (symbol) AS SELECT symbol, max(price) AS high FROM ticks GROUP BY symbol;
+--! 42P20 UPDATE KEY is for the results of a query with a window: a kept view has no newer rows ~ leave UPDATE KEY out, or give the query a window and SAMPLE
+DROP MATERIALIZED VIEW bars;
+--! 2BP01 materialized view bars is read by continuous query highs, of_bars ~ KILL QUERY highs first
 
 -- case: conflation before a reader
 CREATE STREAMING TABLE ticks (ts INT, symbol STRING, price INT) TIMESTAMP BY ts;

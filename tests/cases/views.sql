@@ -671,3 +671,44 @@ INSERT INTO s VALUES ('a', 1), ('b', 2), ('c', 2), ('d', 3);
 SELECT * FROM m;
 --| 'one' | 1
 --| 'two' | 4
+
+-- case: names that the select list gives, in QUALIFY, HAVING, ORDER BY and later items
+CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts;
+CREATE VIEW best AS SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s QUALIFY n <= 2;
+CREATE VIEW later AS SELECT v + 1 AS a, a * 2 AS b, b - v AS c FROM s;
+CREATE VIEW latest AS SELECT k, max_by(v, ts) AS m, count(*) AS n, m + n AS both FROM s GROUP BY k HAVING n > 1 AND both > 4;
+CREATE VIEW least AS SELECT k, -v AS v FROM s ORDER BY v * 2 LIMIT 2;
+SELECT name, tier FROM headwater.views ORDER BY name;
+--| 'best' | 'in line'
+--| 'later' | 'in line'
+--| 'latest' | 'in line'
+--| 'least' | 'in line'
+
+INSERT INTO s VALUES (1, 1, 5), (2, 1, 3), (3, 2, 7), (4, 1, 9);
+SELECT * FROM best ORDER BY k, n;
+--| 1 | 9 | 1
+--| 1 | 5 | 2
+--| 2 | 7 | 1
+
+SELECT * FROM later ORDER BY a;
+--| 4 | 8 | 5
+--| 6 | 12 | 7
+--| 8 | 16 | 9
+--| 10 | 20 | 11
+
+SELECT * FROM latest;
+--| 1 | 9 | 3 | 12
+
+SELECT * FROM least;
+--| 1 | -9
+--| 2 | -7
+INSERT INTO s VALUES (5, 2, 8);
+SELECT * FROM best ORDER BY k, n;
+--| 1 | 9 | 1
+--| 1 | 5 | 2
+--| 2 | 8 | 1
+--| 2 | 7 | 2
+
+SELECT k, m, both FROM latest ORDER BY k;
+--| 1 | 9 | 12
+--| 2 | 8 | 10

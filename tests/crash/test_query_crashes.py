@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import headwater
-from tests.crash import query_child
+from tests.crash import query_child, window_child
 from tests.harness.actions import Advance, Insert, Kill, Restart, Sql, run
 from tests.harness.patience import PATIENCE_S
 
@@ -81,6 +81,92 @@ def test_a_reader_that_resumes_by_token_gets_each_result_once(tmp_path: Path) ->
     for line in lines:
         assert line["rows"] == _expected(int(str(line["time"]))), line["time"]
     assert len({line["token"] for line in lines}) == len(lines)
+
+
+STEPS = ("after put", "after keep_from", "drop")
+RARE = ("prepare", "put", "keep_from", "after drop")
+
+
+@pytest.mark.parametrize(
+    "step", [*STEPS, *(pytest.param(step, marks=pytest.mark.large) for step in RARE)]
+)
+def test_a_folded_stream_lets_rows_go_and_loses_nothing(step: str, tmp_path: Path) -> None:
+    """Killed between a snapshot and the end of the rows that it stands for, at any step (DC5)."""
+    command = [sys.executable, "-m", "tests.crash.window_child", str(tmp_path / "db"), step]
+    root = Path(__file__).parents[2]
+    for count in (2, 5):
+        child = subprocess.run([*command, str(count)], cwd=root, timeout=PATIENCE_S, check=False)
+        assert child.returncode == -signal.SIGKILL, "it did not come to that step"
+    with window_child.open_database(tmp_path / "db") as db:
+        window_child.feed(db)
+        found = {
+            out.time: sorted(map(list, out.rows()))
+            for out in db.subscribe("q", after="earliest", timeout=0.01)
+        }
+    seconds = range(window_child.LAST_SECOND)
+    rows = [row for second in seconds for row in window_child.rows_at(second)]
+    for instant in range(20, window_child.LAST_SECOND + 1, 20):
+        groups: dict[str, list[int]] = {}
+        for second, key, value in rows:
+            if instant - window_child.WINDOW <= second <= instant:
+                groups.setdefault(key, []).append(value)
+        wanted = [[k, len(v), sum(v), max(v), instant] for k, v in sorted(groups.items())]
+        assert found[instant] == wanted, instant
+
+
+def kept_rows(folder: Path, query: str) -> int:
+    """How many of 800 rows a stream keeps under a query, once their results are there."""
+    with headwater.connect(folder, settings=window_child.SETTINGS) as db:
+        for name in ("s", "other"):
+            db.sql(f"CREATE STREAM {name} (ts INT, k STRING, v INT) TIMESTAMP BY ts")
+        db.sql("CREATE TABLE names (k STRING)")
+        db.sql(f"CREATE CONTINUOUS QUERY q {query}")
+        for name in ("other", "s"):
+            db.insert(name, [(n // 2, "abc"[n % 3], n) for n in range(800)])
+        db.flush()
+        window_child.let_go(db)
+        table = db._context.stream("s")
+        assert table is not None
+        return table.rows_since(0)
+
+
+LONG = "FROM s [INTERVAL 300 SECONDS]"
+BY_KEY = "GROUP BY k SAMPLE INTERVAL 20 SECONDS"
+
+
+@pytest.mark.here
+@pytest.mark.parametrize(
+    ("query", "few"),
+    [
+        (f"AS SELECT k, sum(v) t {LONG} {BY_KEY}", True),
+        (f"AS SELECT k, v {LONG} WHERE v % 7 = 0 SAMPLE INTERVAL 20 SECONDS", True),
+        ("AS SELECT k, sum(v) t FROM s CUT ON ts BY INTERVAL 100 SECONDS KEEP 3 CHUNKS GROUP BY k",
+         True),
+        (f"WITH (mode = 'reevaluate') AS SELECT k, sum(v) t {LONG} {BY_KEY}", False),
+        (f"AS SELECT k, sum(v) t {LONG} JOIN names USING (k) {BY_KEY}", False),
+        (f"AS SELECT x.k, sum(x.v) t {LONG} x JOIN other [INTERVAL 9 SECONDS] y USING (k) "
+         "GROUP BY x.k SAMPLE INTERVAL 20 SECONDS", False),
+    ],
+    ids=["groups", "rows", "epochs", "reevaluated", "table below", "joined"],
+)  # fmt: skip
+def test_a_stream_keeps_what_no_partial_stands_for(query: str, few: bool, tmp_path: Path) -> None:
+    """Rows go once a snapshot has their partials; where rows are read again, a window of them stays (DC5)."""
+    kept = kept_rows(tmp_path, query)
+    assert kept <= 50 if few else kept >= 590
+
+
+@pytest.mark.here
+def test_a_damaged_snapshot_of_rows_that_are_gone_is_told(tmp_path: Path) -> None:
+    """A query whose rows a stream has let go does not go on from half of them."""
+    kept_rows(tmp_path, f"AS SELECT k, sum(v) t {LONG} {BY_KEY}")
+    (snapshot,) = [path for path in (tmp_path / "snapshots").iterdir() if path.stat().st_size]
+    snapshot.write_bytes(snapshot.read_bytes()[:-1])
+    with headwater.connect(tmp_path, settings=window_child.SETTINGS) as db:
+        db.insert("s", [(460, "a", 1)])
+        with pytest.raises(headwater.Error, match="rows of stream s that the query needs are gone"):
+            db.flush()
+        (state,) = db.sql("SELECT state FROM headwater.queries").rows()
+        assert state == ("failed",)
 
 
 def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:

@@ -40,3 +40,17 @@ def test_no_key_goes_back_whoever_is_killed(tmp_path: Path) -> None:
             assert (count, total) == (len(own), sum(own))
             newest_time = max(ts for ts, k, _ in ROWS if k == key)
             assert time == min((newest_time + 4) // 2 * 2, query_child.LAST_SECOND)
+        eager = _results(db, "eager")
+        assert eager
+        assert len({(row[0], row[3]) for row in eager}) == len(eager)  # no window comes twice
+        for key, count, total, time in eager:
+            own = [v for ts, k, v in ROWS if k == key and time - 4 <= ts <= time]
+            assert (count, total) == (len(own), sum(own))
+        newest_rows = {row[0]: row for row in sorted(db.sql("SELECT * FROM m").rows(), key=_time)}
+        assert {row[0]: row for row in db.sql("SELECT * FROM of_view").rows()} == newest_rows
+        given = [(row[0], row[3]) for row in _results(db, "of_view")]
+        assert len(set(given)) == len(given)  # a row gives a result at most once
+
+
+def _time(row: tuple[Any, ...]) -> int:
+    return int(row[-1])

@@ -16,13 +16,21 @@ QUERIES = {
     "every": "SELECT k, ts, v, _seq AS n FROM s WITH APPEND",
     "lazy": "SELECT k, count(*) AS n, sum(v) AS t FROM s [INTERVAL 4 SECONDS] GROUP BY k"
     " SAMPLE INTERVAL 2 SECONDS WITH UPDATES",
+    "eager": "SELECT k, count(*) AS n, sum(v) AS t FROM s [INTERVAL 4 SECONDS] GROUP BY k"
+    " SAMPLE INTERVAL 6 SECONDS WITH UPDATES WINDOWS EAGER",
+    "of_view": "SELECT k, n, t FROM m WITH UPDATES",
 }
+VIEW = (
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS m UPDATE KEY (k) AS SELECT k, count(*) AS n, sum(v) AS t"
+    " FROM s [INTERVAL 4 SECONDS] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
+)
 
 
 def open_database(folder: Path) -> headwater.Database:
     """The database, with its stream and queries."""
     db = headwater.connect(folder, settings=SETTINGS)
     db.sql("CREATE STREAM IF NOT EXISTS s (ts INT, k STRING, v INT) TIMESTAMP BY ts UPDATE KEY (k)")
+    db.sql(VIEW)
     for name, text in QUERIES.items():
         db.sql(f"CREATE CONTINUOUS QUERY IF NOT EXISTS {name} AS {text}")
     return db

@@ -19,9 +19,9 @@ from typing import Any
 
 import headwater
 
-LAST = 300  # batches
+LAST = 180  # batches
 CLEARED_EVERY = 60
-FOLLOWED = "r_sums"  # by a reader that keeps its token
+FOLLOWED = ("r_sums", "r_large", "r")  # by readers that keep their tokens
 BORN = 40  # the batch of q before which view `born` is made
 SETTINGS = {
     "snapshot_s": 0.1,
@@ -41,6 +41,7 @@ JOINED = (
     "SELECT d.name AS k, count(*) AS n, sum(v) AS s FROM {} x JOIN d ON x.k = d.k GROUP BY d.name"
 )
 SUMS = "SELECT k, count(*) AS n, sum(v) AS s FROM {} GROUP BY k"
+LARGE = "SELECT k, v AS n, ts AS s FROM {} WHERE v > 3"
 COUNTS = "SELECT k, count(*) AS n, min(v) AS s FROM {} GROUP BY k"
 VIEWS = {
     "r_sums": ("r", "split", SUMS),
@@ -48,6 +49,7 @@ VIEWS = {
     "r_later": ("r", "incremental", SUMS),
     "r_joined": ("r", "split", JOINED),
     "r_swapped": ("r", "split", SUMS),
+    "r_large": ("r", "split", LARGE),
     "q_sums": ("q", "split", SUMS),
     "q_counts": ("q", "split", COUNTS),
     "q_later": ("q", "incremental", SUMS),
@@ -112,7 +114,9 @@ def answer(query: str, batches: list[int]) -> Counter[Any]:
     found: Counter[Any] = Counter()
     for key, members in groups.items():
         values = [value for _, value in members]
-        if query == EDGES:
+        if query == LARGE:
+            found.update((key, value, time) for (time, _, _), value in members if value > 3)
+        elif query == EDGES:
             found[key, len(set(values)), max(members)[1]] += 1
         elif query == COUNTS:
             found[key, len(values), min(values)] += 1
@@ -162,21 +166,22 @@ class Child:
 
     # Checks
 
-    def follow(self) -> None:
-        """A reader of changes goes on by its token; what it has taken in adds up to the view."""
-        saved = json.loads(self.reader.read_text()) if self.reader.exists() else [None, []]
+    def follow(self, name: str) -> None:
+        """A reader of changes goes on by its token; what it has taken in adds up to what is there."""
+        file = self.reader.with_suffix(f".{name}")
+        saved = json.loads(file.read_text()) if file.exists() else [None, []]
         token, state = saved[0], Counter({tuple(row): count for row, count in saved[1]})
-        with self.db.subscribe(FOLLOWED, after=token, timeout=0.0) as changes:
+        with self.db.subscribe(name, after=token, timeout=0.0) as changes:
             for out in changes:
                 for *row, _, operation in out.rows():
                     state[tuple(row)] += 1 if operation == "+" else -1
                 token = out.token
-        now = Counter(self.db.sql(f"SELECT * FROM {FOLLOWED}").rows())
+        now = Counter(self.db.sql(f"SELECT * FROM {name}").rows())
         told = Counter({row: count for row, count in state.items() if count})
-        assert told == now, f"{told} told, {now} there"
-        fresh = self.reader.with_suffix(".new")
+        assert told == now, f"of {name}: {told} told, {now} there"
+        fresh = file.with_name(f"{file.name}.new")
         fresh.write_text(json.dumps([token, [[list(row), count] for row, count in told.items()]]))
-        fresh.replace(self.reader)
+        fresh.replace(file)
 
     def check(self, exact: bool) -> None:
         """Every view holds what was acknowledged, and at most one operation more; all the same one."""
@@ -213,7 +218,7 @@ class Child:
             if batch % 16 == 5:
                 self.check(exact=True)
             if batch % 8 == 0:
-                self.follow()
+                self.follow(FOLLOWED[batch // 8 % len(FOLLOWED)])
 
     def meddle(self, stop: threading.Event) -> None:
         """Views are replaced, made, dropped and given their static tables again meanwhile."""
@@ -234,7 +239,8 @@ def main(folder: str, log: str) -> None:
     for turn in range(3):
         child.db.sql(f"DROP VIEW IF EXISTS temporary{turn}")
     child.check(exact=False)
-    child.follow()
+    for name in FOLLOWED:
+        child.follow(name)
     stop, failure = threading.Event(), []
 
     def meddle() -> None:

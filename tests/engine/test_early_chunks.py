@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from headwater.engine.early_chunks import EarlyChunks
+from headwater.engine.early_chunks import LEAST_OF_FIRST, EarlyChunks
 
 Response = Callable[[int], float]  # of m, in seconds
 
@@ -59,7 +59,7 @@ def test_it_may_start_with_several_chunks() -> None:
     assert set(run(chunks, model(0.001, 0.0, 0.01), 20)) == {16, 32}
     assert chunks.m == 16
     run(chunks, model(0.001, 1.0, 0.0), 40, rows=100_000)
-    assert chunks.m == 64
+    assert chunks.m == 512
     with pytest.raises(ValueError, match="at least 1"):
         EarlyChunks(most=8, start=16)
 
@@ -181,6 +181,20 @@ def test_rows_are_due_by_the_chunk() -> None:
     for _ in range(2):
         chunks.observe(0.5, 1000)
     assert (chunks.m, chunks.due(249), chunks.due(250)) == (4, False, True)
+
+
+def test_of_the_first_pane_an_mth_is_left() -> None:
+    """It is as large as what has come of it: chunks grow with it, few of them, and none is tiny."""
+    chunks = EarlyChunks(start=16)
+    folded = waiting = folds = 0
+    for _ in range(150_000):
+        waiting += 1
+        if chunks.due(waiting, folded):
+            assert waiting >= LEAST_OF_FIRST
+            folded, waiting, folds = folded + waiting, 0, folds + 1
+    assert waiting <= 150_000 / 16
+    assert folds <= 60
+    assert not EarlyChunks().due(1 << 40, 1 << 40)
 
 
 def test_the_expected_rows_are_a_moving_average() -> None:

@@ -15,6 +15,8 @@ from hypothesis import given, settings
 
 from headwater.engine import result_changes, sequence_diff
 from headwater.engine.result_changes import (
+    BagChanges,
+    KnownChanges,
     PlacedChanges,
     applied,
     decode_changes,
@@ -103,6 +105,7 @@ def check(before: pa.Table, after: pa.Table, at: int) -> PlacedChanges | None:
     if found is None:
         return None
     for changes in (found, decode_changes(encode_changes(found), after.schema, time)):
+        assert isinstance(changes, PlacedChanges)
         for made in (applied(before, [changes], time), spliced(before, changes, time)):
             assert rows_of(made) == rows_of(after)
             assert made.schema == after.schema
@@ -310,3 +313,28 @@ def test_results_of_many_pieces_are_put_together(monkeypatch: pytest.MonkeyPatch
         assert rows_of(last) == rows_of(now)
         pieces.append(last.column(0).num_chunks)
     assert 3 <= max(pieces) <= 9
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(ROW, max_size=8), st.lists(st.tuples(st.lists(ROW, max_size=3), st.randoms())))
+def test_changes_of_a_bag(rows: list[Row], steps: list[tuple[list[Row], Any]]) -> None:
+    """The same rows in the same order, one after the other and all at once, also as bytes."""
+    first = now = result(rows, 0, SCHEMA)
+    made, time = list[KnownChanges](), time_of(0, SCHEMA)
+    for at, (added, random) in enumerate(steps, 1):
+        time = time_of(at, SCHEMA)
+        places = random.sample(range(now.num_rows), random.randint(0, min(now.num_rows, 3)))
+        gone = now.take(pa.array(places, pa.int64()))
+        kept = [row for place, row in enumerate(rows_of(now)) if place not in places]
+        step = BagChanges(gone, result(added, at, SCHEMA), len(kept) + len(added))
+        made.append(decode_changes(encode_changes(step), SCHEMA, time))
+        now = applied(now, [step], time)
+        wanted = [row[:-1] for row in [*kept, *rows_of(step.added)]]
+        assert sorted(map(repr, (row[:-1] for row in rows_of(now)))) == sorted(map(repr, wanted))
+    assert rows_of(applied(first, made, time)) == rows_of(now)
+
+
+def test_changes_of_another_bag_are_refused() -> None:
+    step = BagChanges(result([(2, 0.0)], 2), result([], 2), 0)
+    with pytest.raises(ValueError, match="not of this result"):
+        applied(result([(1, 0.0)], 1), [step], time_of(2))

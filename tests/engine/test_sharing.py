@@ -20,6 +20,7 @@ from headwater.engine.query import ContinuousQuery
 from headwater.engine.sampling import Sampling
 from headwater.engine.sharing import Member, Sharing
 from headwater.storage.streaming.fresh import fresh_rows
+from tests.harness.patience import until
 
 TABLE = (
     "CREATE STREAMING TABLE t (k INT, x BIGINT, y DOUBLE, at BIGINT NOT NULL) "
@@ -36,8 +37,13 @@ SELECTS = (
     "sum(x) AS a, min(y) AS b FROM t {window}",
     "count(*) AS a FROM t {window}",
 )
-WINDOWS = ("[INTERVAL 7 SECONDS]", "[INTERVAL 4 SECONDS BEFORE]")
-SAMPLES = ("SAMPLE INTERVAL 2 SECONDS", "SAMPLE INTERVAL 5 SECONDS", "SAMPLE REALTIME")
+WINDOWS = ("[INTERVAL 7 SECONDS]", "[INTERVAL 4 SECONDS BEFORE]", "[INTERVAL 20 SECONDS]")
+SAMPLES = (
+    "SAMPLE INTERVAL 2 SECONDS",
+    "SAMPLE INTERVAL 4 SECONDS",
+    "SAMPLE INTERVAL 5 SECONDS",
+    "SAMPLE REALTIME",
+)
 
 
 def query_of(db: headwater.Database, name: str) -> ContinuousQuery:
@@ -87,6 +93,10 @@ OTHER = (
 )
 
 
+LONG = "k, max(y) AS a FROM t [INTERVAL 24 SECONDS] GROUP BY k SAMPLE INTERVAL 4 SECONDS"
+BEFORE = "k, count(*) AS a FROM t [INTERVAL 5 SECONDS BEFORE] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
+
+
 @pytest.fixture
 def table(db: headwater.Database) -> headwater.Database:
     """A database with a table t."""
@@ -102,6 +112,11 @@ def runs(db: headwater.Database) -> int:
     return sum(query.counters.in_line_runs for query in db._context.engine.all())
 
 
+def folded(db: headwater.Database) -> int:
+    """How many rows went through a stream pipeline, of all queries."""
+    return sum(query.counters.rows_in_line for query in db._context.engine.all())
+
+
 @pytest.mark.here
 def test_rows_go_through_equal_pipelines_once(table: headwater.Database) -> None:
     """Three queries with equal filters and keys fold a slide's rows once, whatever they aggregate."""
@@ -113,6 +128,121 @@ def test_rows_go_through_equal_pipelines_once(table: headwater.Database) -> None
     fill(table, 8, 14)
     assert runs(table) - before == 3
     assert results(table, "b") == results(table, "judge")
+
+
+@pytest.mark.here
+def test_windows_of_other_lengths_stand_on_the_same_panes(table: headwater.Database) -> None:
+    """Closed or not, long or short, with slides that are multiples: a slide's rows are folded once."""
+    windows = {"a": SUM, "b": LONG, "c": BEFORE}
+    for name, select in windows.items():
+        create(table, name, select)
+        create(table, f"{name}_judge", select, mode="reevaluate")
+    fill(table, 0, 40)
+    before = folded(table)
+    fill(table, 40, 48)
+    assert folded(table) - before == 8
+    for name in windows:
+        assert results(table, name) == results(table, f"{name}_judge")
+
+
+@pytest.mark.here
+def test_two_windows_of_one_query_stand_on_the_same_panes(table: headwater.Database) -> None:
+    """A short mean beside a long one: the rows are folded once for both."""
+    mean = "(SELECT k, avg(x) AS m FROM t [INTERVAL {} SECONDS] GROUP BY k)"
+    select = f"a.k, a.m - b.m AS d FROM {mean.format(4)} a JOIN {mean.format(20)} b USING (k)"
+    select += " SAMPLE INTERVAL 2 SECONDS"
+    create(table, "both", select)
+    create(table, "judge", select, mode="reevaluate")
+    fill(table, 0, 12)
+    before = folded(table)
+    fill(table, 12, 18)
+    assert folded(table) - before == 6
+    assert "  panes: of 2 windows, " in plan_lines(table, "both")
+    assert results(table, "both") == results(table, "judge")
+
+
+def test_panes_are_told_once(table: headwater.Database) -> None:
+    """EXPLAIN says how many windows there are; of the queries the one with the longest tells the size."""
+    for name, select in (("a", SUM), ("b", LONG), ("c", BEFORE)):
+        create(table, name, select)
+    fill(table, 0, 50)
+    assert "  panes: of 3 windows, " in plan_lines(table, "a")
+    assert "  shared with: b, c" in plan_lines(table, "a")
+    rows = table.sql("SELECT name, state_size, shared_with FROM headwater.queries").rows()
+    told = {name: (size, others) for name, size, others in rows}
+    assert {name: others for name, (_, others) in told.items()} == {
+        "a": ["b", "c"], "b": ["a", "c"], "c": ["a", "b"]}  # fmt: skip
+    sizes = {name: size for name, (size, _) in told.items()}
+    assert sizes["a"] == sizes["c"] == 0
+    assert sizes["b"] >= 24 // 2
+
+
+def test_panes_are_shared_again_after_a_restart(
+    connect: Callable[..., headwater.Database], folder: Path
+) -> None:
+    """And in whichever host: the queries are placed together, their panes made of stored rows."""
+    windows = {"a": SUM, "b": LONG}
+    db = connect(folder)
+    db.sql(TABLE.format(watermark=0))
+    for name, select in windows.items():
+        create(db, name, select)
+        create(db, f"{name}_judge", select, mode="reevaluate")
+    fill(db, 0, 30)
+    db.close()
+    db = connect(folder)
+    fill(db, 30, 60)
+    assert "  shared with: b" in plan_lines(db, "a")
+    for name in windows:
+        assert results(db, name) == results(db, f"{name}_judge")
+
+
+@pytest.mark.here
+def test_slides_that_are_no_multiples_have_panes_of_their_own(table: headwater.Database) -> None:
+    """Panes of one second would be many for slides of two and of five; slides of ten fit both."""
+    slides = {"a": 2, "b": 5, "c": 10, "d": 4}
+    for name, slide in slides.items():
+        sample = f"SAMPLE INTERVAL {slide} SECONDS"
+        create(table, name, SUM.replace("SAMPLE INTERVAL 2 SECONDS", sample))
+    fill(table, 0, 40)
+    shared = {name: query_of(table, name).folds.with_whom(0) for name in slides}
+    assert shared == {"a": ["c", "d"], "b": [], "c": ["a", "d"], "d": ["a", "c"]}
+
+
+@pytest.mark.here
+def test_a_long_window_that_comes_and_goes(table: headwater.Database) -> None:
+    """The panes are made again for it from stored rows, and go on without it."""
+    create(table, "a", SUM)
+    create(table, "b", MAX)
+    fill(table, 0, 40)
+    create(table, "long", LONG)
+    create(table, "judge", LONG, mode="reevaluate")
+    fill(table, 40, 60)
+    assert query_of(table, "long").folds.with_whom(0) == ["a", "b"]
+    assert results(table, "long") == results(table, "judge")
+    table.sql("DROP QUERY long")
+    before = folded(table)
+    fill(table, 60, 64)
+    assert folded(table) - before == 4
+    assert query_of(table, "a").folds.with_whom(0) == ["b"]
+
+
+@pytest.mark.here
+def test_shared_epochs_are_folded_before_they_end(table: headwater.Database) -> None:
+    """Rows of epochs that several queries have in common go into panes as they come (EQ7)."""
+    for name, keep in (("a", 1), ("b", 3)):
+        create(table, name, f"k, sum(x) AS s FROM t CUT ON at BY INTERVAL 100 SECONDS"
+               f" KEEP {keep} CHUNKS GROUP BY k")  # fmt: skip
+        create(table, f"{name}_judge", f"k, sum(x) AS s FROM t CUT ON at BY INTERVAL 100 SECONDS"
+               f" KEEP {keep} CHUNKS GROUP BY k", "reevaluate")  # fmt: skip
+    for at in range(10, 395, 10):
+        table.insert("t", [(n % 3, n % 7, 0.0, at + n % 10) for n in range(200)])
+        table.flush()
+    assert query_of(table, "a").folds.with_whom(0) == ["b"]
+    running = query_of(table, "a").folds._members[0].shared.running
+    until(lambda: running.reader.untaken <= 1800 / 8)
+    for name in "ab":
+        assert len(results(table, name)) == 3
+        assert results(table, name) == results(table, f"{name}_judge")
 
 
 def test_explain_names_the_others(table: headwater.Database) -> None:
@@ -250,19 +380,19 @@ def by_key(found: dict[str, list[Any]]) -> dict[str, list[int]]:
 def test_who_comes_later_finds_what_was_folded(two: Two) -> None:
     """An instant is folded once; its relation is kept until every member has taken it."""
     two.ask(two.max, 2, 4, 6)
-    assert list(two.sum.shared._kept) == [2, 4, 6]
-    run = two.sum.shared.run
+    assert list(two.sum.window.kept) == [2, 4, 6]
+    run = two.sum.shared.running
     found = two.ask(two.sum, 2, 4)
     assert {i: by_key(t) for i, t in found.items()} == {i: model(i) for i in (2, 4)}
-    assert list(two.sum.shared._kept) == [6]
-    assert two.sum.shared.run is run
+    assert list(two.sum.window.kept) == [6]
+    assert two.sum.shared.running is run
 
 
 def test_what_is_kept_is_bounded(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """A member further behind than the bound gets its own relations, and goes on alone."""
     monkeypatch.setattr(sharing_module, "MOST_KEPT", 2)
     two.ask(two.max, 2, 4, 6, 8)
-    assert list(two.sum.shared._kept) == [6, 8]
+    assert list(two.sum.window.kept) == [6, 8]
     found = two.ask(two.sum, 2, 4, 6)
     assert {i: by_key(t) for i, t in found.items()} == {i: model(i) for i in (2, 4, 6)}
     assert two.sum.mark is None
@@ -272,11 +402,30 @@ def test_what_is_kept_is_bounded(two: Two, monkeypatch: pytest.MonkeyPatch) -> N
     assert by_key(two.ask(two.sum, 10)[10]) == model(10)
 
 
+def test_panes_that_wait_are_bounded(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A window whose member never asks is let go; it is right when it comes back."""
+    monkeypatch.setattr(sharing_module, "MOST_WAITING", 4)
+    create(two.db, "c", LONG)
+    query = query_of(two.db, "c")
+    sampling = Sampling("interval", 4, after=0)
+    (long,) = two.sharing.add("c", query.specs, query.tables, sampling, query.world).values()
+    two.ask(two.sum, 2, 4)
+    assert long.mark == 0
+    assert len(two.sum.shared.running.windows) == 2
+    two.ask(two.sum, 6, 8, 10, 12)
+    assert long.mark is None
+    assert len(two.sum.shared.running.windows) == 1
+    assert not long.enter(4, 12)
+    assert long.enter(16, 16)
+    found = two.ask(long, 16)[16]
+    assert dict(zip(found["_k0"], found["_a0"], strict=True)) == {0: 1.5, 1: 1.5, 2: 1.25}
+
+
 def test_kept_rows_are_bounded(two: Two, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large relations are dropped before there are many of them."""
     monkeypatch.setattr(sharing_module, "MOST_KEPT_ROWS", 7)
     two.ask(two.max, 4, 6, 8)
-    assert list(two.sum.shared._kept) == [6, 8]
+    assert list(two.sum.window.kept) == [6, 8]
 
 
 def test_instants_that_nobody_asked_for_are_folded_for_who_does(two: Two) -> None:
@@ -305,10 +454,10 @@ def test_a_new_member_brings_its_aggregates(two: Two) -> None:
     """The fold is built again with the union, and shrinks when most of it is not needed."""
     two.ask(two.max, 2)
     two.ask(two.sum, 2)
-    assert len(two.sum.shared.run.spec.plan.aggregates) == 3
+    assert len(two.sum.shared.running.fold.spec.plan.aggregates) == 3
     two.sharing.remove({0: two.max})
     two.ask(two.sum, 4)
-    assert len(two.sum.shared.run.spec.plan.aggregates) == 1
+    assert len(two.sum.shared.running.fold.spec.plan.aggregates) == 1
 
 
 def test_a_fold_that_is_never_shared(table: headwater.Database) -> None:
@@ -469,8 +618,8 @@ def test_shared_results_are_those_of_queries_alone(
     with tempfile.TemporaryDirectory() as folder:
         world = World(Path(folder) / "data", watermark)
         try:
-            for select in SELECTS[:2]:
-                world.create(select, window, sample, False)
+            for select, own in zip(SELECTS[:2], (window, WINDOWS[-1]), strict=True):
+                world.create(select, own, sample, False)
             for action, *arguments in actions:
                 getattr(world, action)(*arguments)
             world.insert([(0, 5, 1), (1, 5, 5)])

@@ -13,7 +13,7 @@ import pytest
 
 from headwater.engine import results, stored_results, subscription
 from headwater.engine.emit import emitted, instant_scalar
-from headwater.engine.result_changes import find_changes
+from headwater.engine.result_changes import BagChanges, find_changes
 from headwater.engine.results import NewResult, ResultLog, ResultSet, definition
 from headwater.engine.stored_results import RESULT_BYTES, STORED, ResultChanges
 from headwater.engine.subscription import Subscription
@@ -135,6 +135,67 @@ def test_every_kept_result_comes_back(
                 log.read(log.first - 1)
             begins = images(table)
             assert 1 < len(set(begins)) < len(begins)  # some are images, some are not
+
+
+@pytest.mark.parametrize("crash", [True, False])
+def test_changes_of_a_bag_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, crash: bool
+) -> None:
+    """Results given as changes alone: each is read whole, in one order however it is read."""
+    monkeypatch.setattr(results, "RECENT_RESULTS", 5)
+    monkeypatch.setattr(results, "LEAST_STEPS", 30)
+    monkeypatch.setattr(stored_results, "MOST_CHANGES", 9)
+    bag, given = Bag(), list[tuple[int, str]]()
+    for life in range(4):
+        with process(tmp_path / "data", crash) as opened:
+            log = log_of(opened.table("q") if life else create(opened), keep=25)
+            for _ in range(20):
+                log.append([bag.next()])
+                given.append((bag.instant, text(bag.whole())))
+                last = log.last()
+                assert last is not None
+                assert (last.instant, text(last.rows)) == given[-1]
+            for position in range(log.first, log.next):
+                one = log.read(position)
+                assert one is not None
+                assert (one.instant, text(one.rows)) == given[position]
+            changed = [told for p in range(log.first, log.next) for told in log.read_changes(p)[:1]]
+            assert all(isinstance(told, ResultChanges) for told in changed[1:])
+
+
+class Bag:
+    """A bag of rows; what comes stands last, and of equal rows the first one goes."""
+
+    def __init__(self) -> None:
+        self.random, self.rows, self.instant = np.random.default_rng(3), list[Any](), 0
+
+    def next(self) -> NewResult:
+        """Whole the first time, then changes alone; one in which most changed now and then."""
+        first, many = not self.rows, self.random.random() < 0.1
+        self.instant += 10
+        gone = []
+        for _ in range(0 if first else int(self.random.integers(0, 30 if many else 3))):
+            if self.rows:
+                row = self.rows[int(self.random.integers(0, len(self.rows)))]
+                self.rows.remove(row)  # the first that is equal
+                gone.append(row)
+        count = 300 if first else int(self.random.integers(0, 3)) + (len(gone) if many else 0)
+        added = [self.row() for _ in range(count)]
+        self.rows += added
+        changes = BagChanges(self.table(gone), self.table(added), len(self.rows))
+        return NewResult(self.instant, self.whole() if first else None, changes=changes)
+
+    def row(self) -> tuple[int, float, str | None]:
+        key = int(self.random.integers(0, 9))
+        return key, float(self.random.choice([-0.5, 0.0, 1.5])), f"g{key}" if key % 3 else None
+
+    def whole(self) -> pa.Table:
+        return self.table(self.rows)
+
+    def table(self, rows: list[Any]) -> pa.Table:
+        columns = [*(zip(*rows, strict=True) if rows else [[]] * 3), [self.instant] * len(rows)]
+        arrays = [pa.array(list(c), f.type) for c, f in zip(columns, SCHEMA, strict=True)]
+        return pa.Table.from_arrays(arrays, schema=SCHEMA)
 
 
 def test_rows_whose_image_is_gone_are_passed_over(

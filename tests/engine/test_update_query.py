@@ -136,17 +136,18 @@ def test_rows_beyond_the_bound_wait_in_the_basket() -> None:
         assert db.sql(text).rows() == [(5000, 5000), (5000, 5000)]
 
 
-def test_windows_that_hold_too_many_rows_stop_the_query() -> None:
+@pytest.mark.parametrize("kind", ["LAZY", "EAGER"])
+def test_windows_that_hold_too_many_rows_stop_the_query(kind: str) -> None:
     """A window that cannot close is refused beyond the bound, with what to do."""
     with headwater.connect(settings={**INLINE, "update_queue_rows": 1000}) as db:
         db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts UPDATE KEY (k)")
         text = "SELECT k, count(*) AS n FROM s [INTERVAL 1 HOUR] GROUP BY k SAMPLE INTERVAL 1 HOUR"
-        db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES")
+        db.sql(f"CREATE CONTINUOUS QUERY q AS {text} WITH UPDATES WINDOWS {kind}")
         db.insert("s", [(1, n) for n in range(3000)])
+        until(lambda: db.sql("SELECT state FROM headwater.queries").rows() == [("failed",)])
         with pytest.raises(headwater.Error, match="query q has failed"):
             db.flush()
-        state, error = db.sql("SELECT state, error FROM headwater.queries").rows()[0]
-        assert state == "failed"
+        ((error,),) = db.sql("SELECT error FROM headwater.queries").rows()
         assert "hold too many rows" in error
 
 

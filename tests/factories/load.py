@@ -8,7 +8,9 @@ factories, which got the same batches.
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from tests.harness.patience import PATIENCE_S, until
 
 DISORDER = 2
 KEYS_AT_ONCE = 16  # in one insert
-PACE_S = 0.03  # rows come all the time, and whatever was killed has processor time to come back
+PACE_S = 0.06  # rows come all the time, and whatever was killed has processor time to come back
 TABLES = {
     "a": "CREATE STREAMING TABLE IF NOT EXISTS a (ts INT, k STRING, v INT) TIMESTAMP BY ts",
     "b": "CREATE STREAM IF NOT EXISTS b (ts INT, k STRING, w INT) TIMESTAMP BY ts"
@@ -34,7 +36,7 @@ QUERIES = {
     " SAMPLE INTERVAL 3 SECONDS",
 }
 STORED = (
-    "CREATE MATERIALIZED VIEW IF NOT EXISTS stored AS SELECT k, count(*) n, sum(v) s"
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS stored UPDATE KEY (k) AS SELECT k, count(*) n, sum(v) s"
     " FROM a [INTERVAL 4 SECONDS] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
 )
 VIEWS = {
@@ -48,6 +50,9 @@ OPTIONS = {"halves": "WITH (parts = 2)", "thirds": "WITH (parts = 3)"}  # of vie
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
     "every": "SELECT k, ts, v FROM p WITH APPEND",
+    "eager": "SELECT k, count(*) n, sum(v) s FROM p [INTERVAL 4 SECONDS BEFORE] GROUP BY k"
+    " SAMPLE INTERVAL 4 SECONDS WITH UPDATES WINDOWS EAGER",
+    "of_stored": "SELECT k, n, s FROM stored WITH UPDATES",
 }
 NAMES = [*QUERIES, "stored", *VIEWS, *UPDATES]
 SETTINGS: dict[str, Any] = {
@@ -154,9 +159,13 @@ class Feeder:
 
 
 class Witness:
-    """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3)."""
+    """Inserts row after row and reads views over them: each read sees every row inserted before it (ST3).
+
+    Others follow a view and a select: what they are told adds up to it.
+    """
 
     VIEWS = ("seen_rows", "seen_keys", "seen_together")
+    FOLLOWED = ("SELECT * FROM seen_keys", "SELECT ts, k FROM seen WHERE k > 0")
 
     def __init__(self, db: headwater.Database) -> None:
         self._db = db
@@ -164,6 +173,8 @@ class Witness:
         self.error: BaseException | None = None
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="witness")
+        self._told = [Counter[tuple[Any, ...]]() for _ in self.FOLLOWED]
+        self._readers: list[Any] = []
 
     def __enter__(self) -> Witness:
         self._db.sql("CREATE STREAMING TABLE seen (ts INT, k INT) TIMESTAMP BY ts")
@@ -173,8 +184,15 @@ class Witness:
         self._db.sql(
             "CREATE VIEW seen_together WITH (parts = 2) AS SELECT k, count(*) n FROM together GROUP BY k"
         )
+        for target, told in zip(("seen_keys", self.FOLLOWED[1]), self._told, strict=True):
+            self._readers.append(self._db.subscribe(target, callback=partial(self._take, told)))
         self._thread.start()
         return self
+
+    def _take(self, told: Counter[tuple[Any, ...]], out: Any) -> None:
+        for row in out.rows():
+            told[row[:-2]] += 1 if row[-1] == "+" else -1
+            assert told[row[:-2]] >= 0, row
 
     def _run(self) -> None:
         try:
@@ -197,6 +215,11 @@ class Witness:
         if self.error is not None:
             raise self.error
         assert not self._thread.is_alive(), "a read hangs"
+        for query, told, reader in zip(self.FOLLOWED, self._told, self._readers, strict=True):
+            wanted = Counter(self._db.sql(query).rows())
+            until(lambda told=told, wanted=wanted: +told == wanted, f"not what was told: {query}")
+            assert reader.error is None, reader.error
+            reader.close()
 
 
 def results_of(db: headwater.Database, name: str) -> Results:
@@ -277,6 +300,16 @@ def _check_updates(db: headwater.Database, end: int) -> None:
     newest = {k: (k, ts, v, ts) for ts, k, v in rows}
     shown = {row[0]: row for row in db.sql("SELECT * FROM newest").rows()}
     assert shown == {key: row for key, row in newest.items() if row[2] > 0}
+    windows: set[tuple[str, int]] = set()
+    for out in db.subscribe("eager", after="earliest", timeout=0.01):
+        for key, count, total, time in out.rows():
+            own = [v for ts, k, v in rows if k == key and time - 4 <= ts < time]
+            assert (count, total) == (len(own), sum(own)), (key, time)
+            assert (key, time) not in windows, "a window comes twice"
+            windows.add((key, time))
+    assert windows
+    kept = {row[0]: row for row in db.sql("SELECT k, n, s, _t FROM stored ORDER BY _t").rows()}
+    assert {row[0]: row for row in db.sql("SELECT * FROM of_stored").rows()} == kept
 
 
 def hosts(db: headwater.Database) -> dict[str, str]:

@@ -1,9 +1,9 @@
 """A process that changes its queries, views and tables while rows come: what moves between hosts stays exact.
 
-    python -m tests.factories.moves COUNT SEED        random statements
-    python -m tests.factories.moves cycles COUNT      queries and views come and go, nothing grows
+    python -m tests.factories.moves SEED COUNT CYCLES
 
-The last line of its output is JSON. A process of its own has a Spark of its own.
+First so many random statements, then, in another database, so many times queries and views come and go, and
+nothing grows. The last line of its output is JSON. A process of its own has a Spark of its own.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ RANGED = (
     "CREATE STREAMING TABLE r (ts INT, k STRING, v INT) TIMESTAMP BY ts RANGE INTERVAL 50 SECONDS"
 )
 RANGED_VIEW = "SELECT k, count(*) n, sum(v) s FROM r GROUP BY k"
+PACE_S = 0.03  # so that rows are old enough to be deleted before the last statement
 KEPT_SECONDS = 60  # rows that no window reaches any more are deleted
 CYCLES_BEFORE = 10  # until caches are filled
 SECONDS_BEFORE = 60
@@ -120,7 +121,7 @@ def moved(folder: Path, count: int, choose: random.Random) -> dict[str, object]:
         db.sql(RANGED)
         db.sql(f"CREATE VIEW ranged AS {RANGED_VIEW}")
         settled(db)
-        with load.Feeder(db) as feeder:
+        with load.Feeder(db, pace_s=PACE_S) as feeder:
             mover = Mover(db, feeder, choose)
             for number in range(count):
                 mover.move()
@@ -158,7 +159,7 @@ def cycles(folder: Path, count: int) -> dict[str, object]:
         until(lambda: _fits(first, sizes(db)), f"from {first} to {sizes(db)}")
         load.finish(db, SECONDS_BEFORE)
         found, last = load.compare(db, SECONDS_BEFORE), sizes(db)
-    return {"cycles": count, "first": first, "last": last, "results": found}
+    return {"cycles": count, "first": first, "last": last, "cycle_results": found}
 
 
 def _fits(first: tuple[int, ...], last: tuple[int, ...]) -> bool:
@@ -175,13 +176,12 @@ def sizes(db: headwater.Database) -> tuple[int, ...]:
     return tuple(found)
 
 
-def main(first: str, second: str) -> None:
-    """One of the two."""
+def main(seed: str, count: str, cycle_count: str) -> None:
+    """Both, and a look at what is left of each."""
     with nothing_left(), tempfile.TemporaryDirectory() as folder:
-        if first == "cycles":
-            found = cycles(Path(folder), int(second))
-        else:
-            found = moved(Path(folder), int(first), random.Random(int(second)))
+        found = moved(Path(folder), int(count), random.Random(int(seed)))
+    with nothing_left(), tempfile.TemporaryDirectory() as folder:
+        found |= cycles(Path(folder), int(cycle_count))
     print(json.dumps(found))
 
 

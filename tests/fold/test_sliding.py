@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import random
 import time
 from collections.abc import Callable
@@ -328,3 +329,41 @@ def test_two_level_merges_few_panes_in_its_worst_slide(monkeypatch):
             if pane > 1024:
                 worst = max(worst, merged[0])
         assert bound / 2 < worst <= bound, name
+
+
+def arrays_in(state):
+    """The vectors of a state, each once."""
+    if isinstance(state, dict):
+        state = list(state.values())
+    if isinstance(state, list | tuple):
+        return {name: array for inner in state for name, array in arrays_in(inner).items()}
+    return {id(state): state} if isinstance(state, np.ndarray) else {}
+
+
+@pytest.mark.parametrize("name", STRUCTURES)
+def test_a_snapshot_takes_no_second_copy_of_the_panes(name):
+    """What is held for a snapshot is the running merge; it stays as it was while the window slides on."""
+    names = ("sum", "count") if name == "subtract" else ("sum", "max", "count")
+    window = window_with(name, aggregation_of(pa.int64(), names), 64)
+    rng = np.random.default_rng(5)
+
+    def slide(pane):
+        chunk = numbers(rng, 400, 1000)
+        window.evict(pane - 63)
+        window.push(pane, window.fold([chunk[0]], [chunk[1]]))
+
+    for pane in range(150):
+        slide(pane)
+    state = window.state()
+    held = snapshot.detached(state)
+    there = arrays_in(state)
+    own = [array for key, array in arrays_in(held).items() if key not in there]
+    assert sum(a.nbytes for a in own) < sum(a.nbytes for a in there.values()) / 5
+    before = io.BytesIO()
+    snapshot.write(before, held)
+    for pane in range(150, 260):
+        slide(pane)
+        window.result()
+    after = io.BytesIO()
+    snapshot.write(after, held)
+    assert after.getvalue() == before.getvalue()

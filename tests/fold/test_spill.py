@@ -11,8 +11,8 @@ import pytest
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import Column
-from headwater.fold.hashing import partitions_of
-from headwater.fold.spill import StateColumns
+from headwater.fold.hashing import hashes_of, partitions_of
+from headwater.fold.spill import HASH, StateColumns
 from headwater.fold.state import GroupState
 from tests.fold.brute import ALL_TYPES, check, functions_for, grouped, random_array
 
@@ -58,9 +58,48 @@ def check_spills_change_nothing(seed: int) -> None:
             runs.append(dict(columns.tables(state, PARTITIONS)))
             state = GroupState(aggregation, tracked=False)
         start = end
+    if keys:
+        check_each_key(columns, runs, state, never)
     found = united(columns, runs, state)
     check(found, len(keys), grouped(aggregates, keys, list(range(count)), [column]))
     check(never.result(), len(keys), grouped(aggregates, keys, list(range(count)), [column]))
+
+
+def check_each_key(
+    columns: StateColumns, runs: list[dict[int, pa.Table]], state: GroupState, never: GroupState
+) -> None:
+    """A group that is found alone is the one that the whole state has."""
+    whole = never.result()
+    places = range(0, whole.num_rows, 7)
+    asked = whole.select(range(len(columns.aggregation.keys)))
+    for place in places:
+        keys = [column.combine_chunks() for column in asked.slice(place, 1).columns]
+        (part,) = partitions_of(keys, 1, PARTITIONS).tolist()
+        tables = [run[part] for run in runs if part in run]
+        found = columns.found(tables, state, keys).get(keys)
+        assert rounded(found) == rounded(whole.slice(place, 1))
+
+
+def rounded(rows: pa.Table) -> list[list[object]]:
+    """Rows for comparison; floats are equal within rounding."""
+    values = (row.values() for row in rows.to_pylist())
+    return [[f"{v:.9g}" if isinstance(v, float) else v for v in row] for row in values]
+
+
+def test_rows_stand_in_the_order_of_their_hashes() -> None:
+    """In a run and in what runs are merged into; the hash is the key's."""
+    aggregation = Aggregation([pa.field("k", pa.int64())], [Aggregate("sum", 0, pa.int64(), "s")])
+    columns, runs = columns_of(aggregation), []
+    for start in (0, 500):
+        state, numbers = GroupState(aggregation), pa.array(np.arange(start, start + 1000))
+        state.fold([numbers], [Column(numbers)])
+        runs.append(dict(columns.tables(state, PARTITIONS)))
+    for part in range(PARTITIONS):
+        for table in (runs[0][part], runs[1][part], columns.merged([r[part] for r in runs])):
+            hashes = table.column(HASH).to_numpy()
+            assert (np.diff(hashes.astype(object)) > 0).all()
+            keys = table.column("key 0").combine_chunks()
+            assert (hashes == hashes_of([keys], len(keys))).all()
 
 
 @pytest.mark.parametrize("first", range(0, 60, 20))

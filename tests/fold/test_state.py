@@ -61,6 +61,51 @@ def test_state_equals_all_rows_evaluated(first):
         check_state_equals_all_rows_evaluated(seed)
 
 
+def check_rows_are_taken_back(seed: int) -> None:
+    rng = random.Random(seed)
+    type_, key_types = rng.choice(ALL_TYPES), rng.choices(ALL_TYPES, k=rng.choice([0, 1, 2]))
+    names = rng.choice([functions_for(type_), rng.sample(functions_for(type_), 1)])
+    aggregates = [Aggregate(f, 0, type_, f) for f in names]
+    aggregation = Aggregation([pa.field(f"k{i}", t) for i, t in enumerate(key_types)], aggregates)
+    count, state = rng.choice([30, 200]), GroupState(aggregation)
+    keys = [random_array(rng, t, count, 0.1) for t in key_types]
+    column, left = random_array(rng, type_, count, rng.choice([0, 0.3])), list(range(count))
+
+    def fold(target: GroupState, numbers: list[int]) -> None:
+        rows = pa.array(numbers, pa.int64())
+        order = (rows.to_numpy() * 0, rows.to_numpy())
+        target.fold([k.take(rows) for k in keys], [Column(column.take(rows))], order, len(numbers))
+
+    fold(state, left)
+    while left:
+        state.changed()
+        gone, others = GroupState(aggregation), GroupState(aggregation)
+        going = rng.sample(left, min(len(left), rng.choice([1, 3, 20])))
+        left = [number for number in left if number not in going]
+        fold(gone, sorted(going))
+        wrong = state.take_back(gone)
+        fold(others, left)
+        state.exchange(wrong, others)
+        check(state.result(), len(keys), grouped(aggregates, keys, left, [column]))
+        if keys:
+            assert state.changed().num_rows <= gone.result().num_rows
+
+
+@pytest.mark.parametrize("first", range(0, 30, 5))
+def test_rows_are_taken_back(first):
+    """Those that can are subtracted, and the groups of others are named, to be made again."""
+    for seed in range(first, first + 5):
+        check_rows_are_taken_back(seed)
+
+
+def test_an_extreme_outlasts_values_that_are_none():
+    state, gone = GroupState(summing()), GroupState(summing())
+    state.fold([pa.array([1, 1, 2])], [Column(pa.array([5, 9, 3]))])
+    gone.fold([pa.array([1, 2])], [Column(pa.array([5, 3]))])
+    assert state.lookup.keys(state.take_back(gone))[0].to_pylist() == [2]
+    assert state.get([pa.array([1])]).to_pylist() == [{"k": 1, "sum": 9, "count": 1, "max": 9}]
+
+
 def summing() -> Aggregation:
     aggregates = [Aggregate(name, 0, pa.int64(), name) for name in ("sum", "count", "max")]
     return Aggregation([pa.field("k", pa.int64())], aggregates)

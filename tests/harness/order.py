@@ -1,4 +1,4 @@
-"""Which files of tests come first where two processes share them: those that take longest.
+"""Which files of tests come first where several processes share them: those that take longest.
 
 A file is the unit that a process takes. If a long one were among the last, one process would end long before
 the other. Owns the figures; `tests/conftest.py` sorts by them. Must never: decide which tests run.
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 # Files that take longer than the number of their tests tells: seconds on a quiet machine, roughly. Those that
-# wait for processes of their own are early too: beside them the other process has both cores.
+# wait for processes of their own are early too: beside them the others have the cores.
 LONG_S = {
     "tests/test_cases.py": 100,
     "tests/factories/test_kills.py": 80,
@@ -19,8 +19,8 @@ LONG_S = {
     "tests/semantics/test_views_oracle.py": 55,
     "tests/kernel/test_work_when_spark_ends.py": 50,
     "tests/crash/test_damage.py": 48,
-    "tests/factories/test_moves.py": 47,
     "tests/semantics/test_constructs.py": 47,
+    "tests/factories/test_moves.py": 40,
     "tests/semantics/test_time_and_zones.py": 40,
     "tests/execute/test_disk_failures.py": 39,
     "tests/crash/test_query_crashes.py": 38,
@@ -32,14 +32,13 @@ LONG_S = {
     "tests/storage/streaming/test_followed.py": 23,
     "tests/semantics/test_tiers_and_modes.py": 22,
     "tests/kernel/test_spark_ends.py": 20,
-    "tests/crash/test_view_crashes.py": 19,
     "tests/semantics/test_functions_with_state.py": 19,
     "tests/semantics/test_kept_views.py": 19,
     "tests/kernel/test_exit.py": 18,
     "tests/execute/test_indexed_scan.py": 17,
-    "tests/semantics/test_circuits_oracle.py": 16,
     "tests/crash/test_stream_crashes.py": 15,
     "tests/server/console/test_browser.py": 15,
+    "tests/crash/test_view_crashes.py": 13,
     "tests/factories/test_on_spark.py": 13,
     "tests/semantics/test_continuous_queries.py": 13,
     "tests/semantics/test_epoch_paper_queries.py": 13,
@@ -49,6 +48,7 @@ LONG_S = {
     "tests/sources/test_stream.py": 12,
     "tests/test_docs.py": 12,
     "tests/expression/test_random.py": 11,
+    "tests/semantics/test_circuits_oracle.py": 11,
     "tests/semantics/test_update_queries.py": 11,
     "tests/engine/test_update_query.py": 10,
     "tests/examples/linearroad/test_demo.py": 10,

@@ -95,6 +95,20 @@ def test_a_context_that_somebody_stopped_is_an_end(tmp_path: Path) -> None:
         assert process.status.last_end == "its context was stopped"
 
 
+def test_without_a_database_it_is_not_started_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with living(tmp_path) as (process, _):
+        session, life = process.wait(PATIENCE_S)
+        thread = next(t for t in threading.enumerate() if _is_of(t, process))
+        process.remove_listener(process._listeners[0])  # as closing a database does
+        session.sparkContext._jsc = None  # spark.stop(), at the end of a program
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+        assert (process.gateway, process.life, process.status.restarts) == (None, life, 0)
+        assert caplog.text == ""
+
+
 def test_without_restarts_it_is_gone(tmp_path: Path) -> None:
     with living(tmp_path, spark_restarts=0) as (process, wait):
         kill(process)

@@ -41,6 +41,8 @@ found["insert"] = db.sql(f"INSERT INTO t {slow.replace('count(*)', '100 + count(
 found["rows"] = db.sql("SELECT count(*), max(a) FROM t").rows()
 found["restarts"] = db.sql("SELECT state, restarts FROM headwater.spark").rows()
 db.close()
+spark._process.session.stop()  # by a program that has no database open: nobody needs another
+until(lambda: spark._process is None)
 print(json.dumps(found))
 """
 

@@ -339,6 +339,9 @@ SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 SUMS = [GroupAggregate("count", (), "c"), GroupAggregate("sum", ("v",), "s")]
 
 
+TEXTS = pa.schema([("x", pa.string())])
+
+
 def test_approximate_percentiles_of_spark() -> None:
     """Up to an error of 1 / accuracy the least value is the answer, from 1 less it the greatest."""
     floats = pa.schema([("x", pa.float64())])
@@ -356,8 +359,29 @@ def test_approximate_percentiles_of_spark() -> None:
     assert tuples(group.apply(changes_of(rows, [], schema)).rows)[-1] == tuple(
         a for _, _, a in given
     )
+    group = GroupRows(floats, [], [GroupAggregate("approx_percentile", ("x",), "a")], False)
+    group.begin()
+    assert tuples(group.apply(changes_of([(0.5,), (2.5,)], [], floats)).rows)[-1] == (0.5,)
     with pytest.raises(NotSupportedError):
-        GroupRows(floats, [], [GroupAggregate("approx_percentile", ("x",), "a")], False)
+        GroupRows(TEXTS, [], [GroupAggregate("approx_percentile", ("x",), "a")], False)
+
+
+def test_first_and_last_go_by_an_order() -> None:
+    """Whatever came first; a row that goes is followed by the next one."""
+    schema = pa.schema([("k", pa.int32()), ("v", pa.int32()), ("t", pa.int32())])
+    order = (OrderColumn("t"),)
+    names = ("first", "last", "first_ignore_nulls", "any_value", "collect_list")
+    aggregates = [GroupAggregate(name, ("v",), name, order=order) for name in names]
+    group = GroupRows(schema, ["k"], aggregates, True)
+    rows = [(1, 20, 2), (1, None, 1), (1, 30, 3), (2, 5, 9)]
+    out = group.apply(changes_of(rows, [], schema))
+    assert sorted(tuples(out.rows)) == [
+        (1, None, 30, 20, None, [20, 30]),
+        (2, 5, 5, 5, 5, [5]),
+    ]
+    out = group.apply(changes_of([(1, 7, 0)], [(1, 30, 3), (2, 5, 9)], schema))
+    came = [row for row, sign in zip(tuples(out.rows), out.signs.tolist(), strict=True) if sign > 0]
+    assert came == [(1, 7, 20, 7, 7, [7, 20])]
 
 
 def test_without_keys_the_one_group_is_always_there() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import headwater
 from headwater.execute import subscriptions
+from headwater.kernel.kernel import Kernel
 from headwater.sinks import runner
 from tests.harness.patience import PATIENCE_S, until
 
@@ -311,6 +312,25 @@ def test_rows_that_time_takes_away_are_told(db: headwater.Database) -> None:
         db.insert("a", [(1,)])
         changes = [row[-1] for out in (next(reader), next(reader)) for row in out.rows()]
         assert changes == ["+", "-"]
+
+
+@pytest.mark.here
+def test_opening_asks_spark_nothing(
+    db: headwater.Database, folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was followed goes on by the columns that the catalog has."""
+    db.sql("CREATE VIEW sounds AS SELECT soundex(c) AS c FROM t")  # only Spark has that
+    with db.subscribe("sounds", timeout=PATIENCE_S) as reader:
+        token = next(reader).token
+    db.close()
+    asked: list[object] = []
+    with monkeypatch.context() as patch:
+        patch.setattr(Kernel, "analyse", lambda *work: asked.append(work) or [])
+        db = connect(folder)
+    assert asked == []
+    db.sql("INSERT INTO t VALUES (2, 'two')")
+    with db.subscribe("sounds", after=token, timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", "T000")])
 
 
 def test_an_advance_is_a_change_of_what_goes_by_the_clock(db: headwater.Database) -> None:

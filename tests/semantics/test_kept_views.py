@@ -43,6 +43,25 @@ VIEWS = {
     "whole_left": "SELECT s.* FROM s JOIN r USING (k)",
     "whole_right": "SELECT r.*, v FROM s LEFT JOIN r USING (k, ts)",
     "whole_semi": "SELECT * FROM s LEFT SEMI JOIN r USING (k)",
+    "texts": (
+        "SELECT k, listagg(CAST(v AS STRING), '-') WITHIN GROUP (ORDER BY v DESC, ts) AS l, "
+        "size(collect_list(v)) AS n, size(collect_set(v)) AS d, any_value(k) AS a FROM s GROUP BY k"
+    ),
+    "percentiles": (
+        "SELECT k, percentile_approx(v, array(0.3, 0.9)) AS p, approx_percentile(v + 0.5D, 0.5) AS d, "
+        "percentile_cont(0.25) WITHIN GROUP (ORDER BY v DESC) AS c, skewness(v) AS s, "
+        "mode() WITHIN GROUP (ORDER BY v DESC) AS m FROM s GROUP BY k"
+    ),
+    "places": (
+        "SELECT k, ts, ntile(3) OVER (PARTITION BY k ORDER BY ts, v) AS n, "
+        "percent_rank() OVER (PARTITION BY k ORDER BY ts) AS p, cume_dist() OVER (ORDER BY ts) AS c FROM s"
+    ),
+    "edges": (
+        "SELECT k, first_value(v) OVER (PARTITION BY k ORDER BY ts, v) AS f, "
+        "last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY ts, v ROWS 1 PRECEDING) AS l, "
+        "nth_value(v, 2) OVER (PARTITION BY k ORDER BY ts, v) AS t, "
+        "lag(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY ts, v) AS g FROM s"
+    ),
     "near": "SELECT k, sum(v) OVER (PARTITION BY k ORDER BY ts DESC RANGE 2 PRECEDING) AS z FROM s",
     "near_in_time": (
         "SELECT k, count(v) OVER (ORDER BY timestamp_seconds(v) "

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterable
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from headwater.engine import windows
 from headwater.engine.query import ContinuousQuery
 from tests.harness import large_epoch
 from tests.harness.large_epoch import EPOCHS, PAD, QUERIES, ROWS, memory_bytes
-from tests.harness.patience import PATIENCE_S
+from tests.harness.patience import PATIENCE_S, until
 
 INLINE = {"eager_spark": False, "basket_mb": 1}
 MEBIBYTE = 1 << 20
@@ -73,6 +74,38 @@ def test_a_full_basket_is_folded_before_the_epoch_ends(cut: str, joined: bool) -
         assert not any(aside)
         first = next(iter(db.subscribe("q", after="earliest", timeout=PATIENCE_S)))
         assert first.rows()[0][:3] == (4000, 4000 * 3999 // 2, "x" * 1000)
+
+
+FIRST = {
+    "FROM s CUT ON ts BY INTERVAL '1000' SECOND": "a time cut",
+    "FROM s CUT BY 40000 ROWS": "a row cut",
+    "FROM s CUT ON g": "a cut by values",
+    "FROM s [INTERVAL '1000' SECOND BEFORE] SAMPLE INTERVAL '1000' SECOND": "a tumbling window",
+}
+
+
+@pytest.mark.here
+@pytest.mark.parametrize("cut", FIRST, ids=FIRST.values())
+def test_the_first_epoch_is_folded_before_it_ends(cut: str, tmp_path: Path) -> None:
+    """Also the first after a restart: an eighth of its rows waits for the cut at most (EQ7)."""
+    select = f"SELECT count(*) AS n, sum(k) AS t {cut}"
+    with headwater.connect(tmp_path, settings={"eager_spark": False}) as db:
+        db.sql("CREATE STREAM s (ts INT, g INT, k INT) TIMESTAMP BY ts")
+        db.sql(f"CREATE CONTINUOUS QUERY q WITH (mode = 'fold') AS {select}")
+        for number in range(20):
+            db.insert("s", [(1 + number, 1, 1000 * number + n) for n in range(1000)])
+            db.flush()
+        until(lambda: query_of(db, "q").readers[0].untaken <= 20_000 / 8)
+    with headwater.connect(tmp_path, settings={"eager_spark": False}) as db:
+        for number in range(20, 40):
+            db.insert("s", [(1 + number, 1, 1000 * number + n) for n in range(1000)])
+            db.flush()
+        until(lambda: query_of(db, "q").readers[0].untaken <= 40_000 / 8)
+        db.insert("s", [(1001, 2, 0)])
+        db.advance("s", 1001)
+        db.flush()
+        first = next(iter(db.subscribe("q", after="earliest", timeout=PATIENCE_S)))
+        assert first.rows()[0][:2] == (40_000, 40_000 * 39_999 // 2)
 
 
 def test_rows_that_cannot_be_folded_are_set_aside() -> None:

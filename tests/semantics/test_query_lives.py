@@ -9,7 +9,7 @@ import pytest
 
 import headwater
 from headwater.errors import StorageError
-from tests.harness.patience import PATIENCE_S
+from tests.harness.patience import PATIENCE_S, until
 
 INLINE = {"eager_spark": False}
 COUNT = "SELECT count(*) AS n, sum(v) AS t FROM s [INTERVAL 10 SECONDS] SAMPLE INTERVAL 10 SECONDS"
@@ -159,7 +159,7 @@ def test_early_rows_of_a_row_count_survive_a_rebuild() -> None:
         assert query is not None
         _feed(db, 0, 35)
         db.flush()
-        assert query.readers[0].early > 0
+        until(lambda: query.readers[0].early > 0)
         db.sql("INSERT INTO names VALUES (2, 2)")
         _feed(db, 35, 60)
         db.flush()

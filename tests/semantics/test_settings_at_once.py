@@ -147,6 +147,7 @@ def pause_after_an_end(db: Database) -> float | None:
     process: Any = object.__new__(SparkProcess)
     process.owned, process.settings, process._restarts = True, db._context.settings, Restarts()
     process.stopping, process._changed = True, threading.Condition()
+    process._listeners = [print]  # a database is open
     process._say_ended = lambda _why, pause: pauses.append(pause)
     process._clear = process._settle = lambda *_: None
     process._ended("a test")

@@ -110,6 +110,31 @@ def test_windows_without_a_key_go_on_after_a_restart(kind: str, tmp_path: Path) 
         assert _results(db, "q") == [(2, 3, 5), (2, 13, 10)]
 
 
+@pytest.mark.parametrize("only_spark", [False, True], ids=["in line", "Spark"])
+def test_what_was_folded_of_a_window_is_there_after_a_restart(
+    only_spark: bool, tmp_path: Path
+) -> None:
+    """EAGER partials, in line or made by Spark, are those of all rows of the window, each once."""
+    settings = {"spark_sql_only": only_spark}
+    with headwater.connect(tmp_path, settings=settings) as db:
+        db.sql(TABLE.format("s"))
+        columns = "count(*) AS n, sum(v) AS t, count(DISTINCT v) AS d, first(v) AS f, last(v) AS l"
+        text = f"SELECT k, {columns} FROM s [INTERVAL 10 SECONDS BEFORE] WHERE v <> 9 GROUP BY k"
+        text += " SAMPLE INTERVAL 10 SECONDS WITH UPDATES WINDOWS EAGER"
+        db.sql(f"CREATE CONTINUOUS QUERY q AS {text}")
+        for row in [(1, "a", 5), (2, "a", 5), (3, "b", 9)]:
+            db.insert("s", [row])
+            db.flush()
+    with headwater.connect(tmp_path, settings=settings) as db:
+        for row in [(4, "a", 7), (5, "b", 2), (6, "a", 9)]:
+            db.insert("s", [row])
+            db.flush()
+        assert _results(db, "q") == []
+        db.advance("s", 10)
+        db.flush()
+        assert sorted(_results(db, "q")) == [("a", 3, 17, 2, 5, 7, 10), ("b", 1, 2, 1, 2, 2, 10)]
+
+
 @pytest.mark.parametrize("kind", ["LAZY", "EAGER"])
 def test_no_window_closes_before_its_rows_that_wait_in_the_basket(kind: str) -> None:
     """More rows than the queue may hold: each result is still what the append query gives."""

@@ -12,6 +12,7 @@ import pytest
 import headwater
 from headwater.engine import view
 from headwater.engine.view import ContinuousView
+from headwater.kernel import state_merge
 
 Connect = Callable[..., headwater.Database]
 
@@ -73,6 +74,7 @@ def test_what_is_found_is_what_the_view_has(
     folder: Path, connect: Connect, state_mb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "FEW_ROWS", 0)
+    monkeypatch.setattr(state_merge, "ROWS_TOGETHER", 2)
     random = Random(3)
     db = connect(folder, settings={"view_state_mb": state_mb})
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, name STRING, x INT, d DOUBLE) TIMESTAMP BY ts")
@@ -93,8 +95,12 @@ def test_what_is_found_is_what_the_view_has(
 
 
 @pytest.mark.here
-def test_other_rows_are_not_made(db: headwater.Database, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("state_mb", [64, 0], ids=["in memory", "on disk"])
+def test_other_rows_are_not_made(
+    db: headwater.Database, state_mb: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(view, "FEW_ROWS", 0)
+    db.sql(f"SET view_state_mb = {state_mb}")
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, name STRING, x INT, d DOUBLE) TIMESTAMP BY ts")
     for name, (query, _, _) in VIEWS.items():
         db.sql(f"CREATE VIEW {name} AS {query}")

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pytest
 
-from headwater.errors import Error
+from headwater.errors import Error, SqlSyntaxError
 from headwater.sql.duration import Duration
 from headwater.sql.literals import Literal
 from headwater.sql.masking import masked
@@ -271,7 +271,15 @@ def test_create_views() -> None:
         CreateMaterializedView, f"CREATE MATERIALIZED VIEW m RANGE INTERVAL '5' MINUTE AS {SELECT}"
     )
     assert kept.range == Duration(300_000_000)
-    assert read(CreateMaterializedView, f"CREATE MATERIALIZED VIEW m AS {SELECT}").range is None
+    plain = read(CreateMaterializedView, f"CREATE MATERIALIZED VIEW m AS {SELECT}")
+    assert plain.range is plain.update_key is None
+    for clause, key in (("UPDATE KEY (a, b)", ("a", "b")), ("UPDATE KEY ()", ())):
+        text = f"CREATE MATERIALIZED VIEW m RANGE FOREVER {clause} WITH (priority = 1) AS {SELECT}"
+        assert read(CreateMaterializedView, text).update_key == key
+    text = f"CREATE MATERIALIZED VIEW m UPDATE KEY (a) FROM BEGINNING RANGE FOREVER AS {SELECT}"
+    assert read(CreateMaterializedView, text).from_beginning
+    with pytest.raises(SqlSyntaxError, match="RANGE occurs twice"):
+        parse(f"CREATE MATERIALIZED VIEW m RANGE FOREVER RANGE FOREVER AS {SELECT}")
     view = read(CreateView, "CREATE OR REPLACE VIEW v FROM NOW WITH (maintenance = 'split', volatile = 'at insert') AS SELECT 1")  # fmt: skip
     assert (view.or_replace, view.from_now) == (True, True)
     assert view.options == {"maintenance": "split", "volatile": "at insert"}
@@ -286,6 +294,9 @@ def test_subscribe() -> None:
         False,
         ("k",),
     )
+    bare = read(Subscribe, f"SUBSCRIBE TO {SELECT}")
+    assert isinstance(bare.target, Query)
+    assert bare.target.text == SELECT
     full = read(Subscribe, f"SUBSCRIBE ({SELECT}) EARLIEST")
     assert isinstance(full.target, Query)
     assert full.target.text == SELECT

@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
+from headwater.expression.binder import called
 from headwater.plan.relational.expressions import refuse
-from headwater.plan.relational.trees import check_arguments
+from headwater.plan.relational.trees import check_arguments, ordinal
 
 PLAIN: dict[type[exp.Expr], str] = {
     exp.Sum: "sum",
@@ -23,7 +24,20 @@ PLAIN: dict[type[exp.Expr], str] = {
     exp.LogicalOr: "bool_or",
     exp.Median: "median",
     exp.Mode: "mode",
+    exp.Skewness: "skewness",
+    exp.Kurtosis: "kurtosis",
+    exp.ArrayAgg: "collect_list",
+    exp.ArrayUniqueAgg: "collect_set",
 }
+# They go by an order; where rows have one by themselves, by that.
+EDGES: dict[type[exp.Expr], str] = {
+    exp.First: "first",
+    exp.FirstValue: "first",
+    exp.AnyValue: "first",
+    exp.Last: "last",
+    exp.LastValue: "last",
+}
+BY_ORDER = ("first", "first_ignore_nulls", "last", "last_ignore_nulls", "collect_list", "listagg")
 PAIRS: dict[type[exp.Expr], str] = {
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
@@ -31,7 +45,7 @@ PAIRS: dict[type[exp.Expr], str] = {
     exp.CovarPop: "covar_pop",
     exp.CovarSamp: "covar_samp",
 }
-DISTINCT = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or")
+DISTINCT = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_set", "listagg")
 
 
 @dataclass(frozen=True)
@@ -41,13 +55,22 @@ class AggregateTree:
     function: str
     arguments: tuple[exp.Expr, ...]
     distinct: bool = False
-    percentage: float = 0.5
+    order: tuple[exp.Ordered, ...] = ()
+    delimiter: str = ""
+    percentages: float | tuple[float, ...] = 0.5
+    descending: bool = False
+    accuracy: int = 10_000
 
 
 def is_aggregate(node: exp.Expr) -> bool:
     """Whether a node calls an aggregate (also one that is not known here); a window function does not."""
-    if isinstance(node.parent, exp.Window):
+    outer = node.parent
+    while isinstance(outer, exp.IgnoreNulls | exp.RespectNulls | exp.Filter):
+        outer = outer.parent
+    if isinstance(outer, exp.Window):
         return False
+    if isinstance(node, exp.IgnoreNulls):
+        return is_aggregate(node.this)
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
 
 
@@ -62,13 +85,23 @@ def aggregate_of(node: exp.Expr) -> AggregateTree:
         return AggregateTree("count", (_when(node.this, exp.Literal.number(1)),))
     if isinstance(node, exp.Quantile):
         return _quantile(node)
+    if isinstance(node, exp.GroupConcat):
+        return _listagg(node)
+    if isinstance(node, exp.WithinGroup):
+        return _within(node)
+    if isinstance(node, exp.IgnoreNulls) and type(node.this) in EDGES:
+        inner = aggregate_of(node.this)
+        return replace(inner, function=f"{inner.function}_ignore_nulls")
+    if type(node) in EDGES:
+        check_arguments(node, "this")
+        return AggregateTree(EDGES[type(node)], (node.this,))
     if type(node) in PAIRS:
         check_arguments(node, "this expression")
         return AggregateTree(PAIRS[type(node)], (node.this, node.expression))
     if type(node) in PLAIN:
-        check_arguments(node, "this")
+        check_arguments(node, "this nulls_excluded")
         return _maybe_distinct(PLAIN[type(node)], node)
-    raise refuse(f"aggregate {node.key} has no operator", node)
+    raise refuse(f"aggregate {called(node)} has no operator", node)
 
 
 def _count(node: exp.Count) -> AggregateTree:
@@ -92,18 +125,69 @@ def _maybe_distinct(function: str, node: exp.Expr) -> AggregateTree:
 
 
 def _quantile(node: exp.Quantile) -> AggregateTree:
-    check_arguments(node, "this quantile")
-    share = node.args.get("quantile")
-    if not isinstance(share, exp.Literal) or share.is_string:
-        raise refuse("a percentile that is no constant", node)
-    return AggregateTree("percentile", (node.this,), percentage=float(share.name))
+    check_arguments(node, "this quantile accuracy")
+    shares, accuracy = _shares(node.args.get("quantile"), node), node.args.get("accuracy")
+    if not isinstance(node, exp.ApproxQuantile):
+        if accuracy is not None:
+            raise refuse("a percentile with frequencies", node)
+        return AggregateTree("percentile", (node.this,), percentages=shares)
+    place = 9_999 if accuracy is None else ordinal(accuracy)
+    if place is None:
+        raise refuse("an accuracy that is no constant", node)
+    found = AggregateTree("percentile_approx", (node.this,), percentages=shares)
+    return replace(found, accuracy=place + 1)
+
+
+def _shares(node: exp.Expr | None, call: exp.Expr) -> float | tuple[float, ...]:
+    """One percentage, or several."""
+    if isinstance(node, exp.Array):
+        return tuple(_share(one, call) for one in node.expressions)
+    return _share(node, call)
+
+
+def _share(node: exp.Expr | None, call: exp.Expr) -> float:
+    if not isinstance(node, exp.Literal) or node.is_string:
+        raise refuse("a percentile that is no constant", call)
+    return float(node.name)
+
+
+def _listagg(node: exp.GroupConcat) -> AggregateTree:
+    """listagg(x, ','), with WITHIN GROUP (ORDER BY …) as sqlglot has it: the order is of the argument."""
+    check_arguments(node, "this separator")
+    value, order = node.this, ()
+    if isinstance(value, exp.Order):
+        check_arguments(value, "this expressions")
+        value, order = value.this, tuple(value.expressions)
+    delimiter = node.args.get("separator")
+    if delimiter is not None and not (isinstance(delimiter, exp.Literal) and delimiter.is_string):
+        raise refuse("a delimiter that is no text", node)
+    text = "" if delimiter is None else delimiter.name
+    found = _maybe_distinct("listagg", exp.GroupConcat(this=value))
+    return replace(found, order=order, delimiter=text)
+
+
+def _within(node: exp.WithinGroup) -> AggregateTree:
+    """An aggregate over the values that its WITHIN GROUP orders by."""
+    check_arguments(node, "this expression")
+    call, order = node.this, node.expression.expressions
+    names = {exp.PercentileCont: "percentile", exp.PercentileDisc: "percentile_disc"}
+    if len(order) != 1 or (type(call) not in names and not isinstance(call, exp.Mode)):
+        raise refuse(f"{called(call)} within such a group", node)
+    check_arguments(order[0], "this desc nulls_first")
+    by, descending = order[0].this, bool(order[0].args.get("desc"))
+    if isinstance(call, exp.Mode):
+        check_arguments(call, "")
+        return AggregateTree("mode", (by,), descending=descending)
+    check_arguments(call, "this")
+    shares = _shares(call.this, node)
+    return AggregateTree(names[type(call)], (by,), percentages=shares, descending=descending)
 
 
 def _filtered(node: exp.Filter) -> AggregateTree:
     """FILTER (WHERE c): what does not pass is NULL, which these aggregates leave out."""
     check_arguments(node, "this expression")
     inner, condition = aggregate_of(node.this), node.expression.this
-    if inner.function in ("max_by", "min_by", "mode"):
+    if inner.function in ("max_by", "min_by", "mode", "first", "last"):
         raise refuse(f"{inner.function} with FILTER", node)
     first = inner.arguments[0] if inner.arguments else exp.Literal.number(1)
     return replace(inner, arguments=(_when(condition, first), *inner.arguments[1:]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
+
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
     DistinctNode,
@@ -13,6 +15,7 @@ from headwater.plan.relational.nodes import (
     GroupNode,
     JoinNode,
     Node,
+    OverCall,
     OverNode,
     ProjectNode,
     ScanNode,
@@ -85,8 +88,19 @@ def line_of(node: Node) -> str:
     if isinstance(node, SessionNode):
         of = _names(node.partition) or "all rows"
         return f"sessions of {of} by {_short(node.time)}, {_length(node.gap)} apart"
-    calls = [f"{call.function}({_names(call.arguments)})" for call in node.calls]
-    return f"{', '.join(calls)} over {_partition(node)}"
+    return f"{', '.join(_over(call, node) for call in node.calls)} over {_partition(node)}"
+
+
+def _over(call: OverCall, node: OverNode) -> str:
+    """A window function, with its frame where that is not the usual one."""
+    text = f"{call.function}({_names(call.arguments)})"
+    if call.frame == "partition" and node.order:
+        return f"{text} of all"
+    if call.frame not in ("rows", "range"):
+        return text
+    times = call.frame == "range" and pa.types.is_timestamp(dict(node.columns)[node.order[0].name])
+    before, after = ("all" if n is None else _length(n) if times and n else n for n in call.rows)
+    return f"{text} of {call.frame} {before} before to {after} after"
 
 
 def _call(call: GroupCall) -> str:

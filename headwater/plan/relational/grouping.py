@@ -5,20 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+import pyarrow as pa
 from sqlglot import exp
 
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
-from headwater.plan.relational.aggregates import AggregateTree, aggregate_of, is_aggregate
+from headwater.plan.relational.aggregates import (
+    BY_ORDER,
+    AggregateTree,
+    aggregate_of,
+    is_aggregate,
+)
 from headwater.plan.relational.expressions import refuse, stand_in
 from headwater.plan.relational.group_keys import GroupKeys, aggregates_in
 from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.natural import natural_order
 from headwater.plan.relational.nodes import (
     GroupCall,
     GroupNode,
     Node,
     ProjectNode,
+    SortColumn,
     UnionNode,
 )
+from headwater.plan.relational.trees import check_arguments, sort_column
 from headwater.sql.types import SIMPLE
 
 INT = SIMPLE["INT"]
@@ -52,6 +61,7 @@ class Grouping:
         self._keys = [expressions.bound(key) for key in [*named, *keys]]
         self._names = [self._building.fresh_for(key, "key") for key in self._keys]
         self._calls: list[tuple[AggregateTree, tuple[Bound, ...], GroupCall]] = []
+        self._ordered: list[tuple[str, Bound]] = []  # columns that aggregates go by
         having, order = select.args.get("having"), select.args.get("order")
         qualify = select.args.get("qualify")
         for part in [*items, having, qualify, order]:
@@ -70,6 +80,7 @@ class Grouping:
         type_ = self._building.aggregate_type(tree.function, [one.type for one in bound])
         if type_ is None:
             raise refuse(f"aggregate {tree.function} of these types has no operator", node)
+        type_ = pa.list_(type_) if isinstance(tree.percentages, tuple) else type_
         names = tuple(self._building.fresh_for(one, "argument") for one in bound)
         call = GroupCall(
             tree.function,
@@ -77,10 +88,28 @@ class Grouping:
             self._building.fresh(tree.function),
             type_,
             tree.distinct,
-            tree.percentage,
+            self._order(tree),
+            tree.delimiter,
+            tree.percentages,
+            tree.descending,
+            tree.accuracy,
         )
         self._calls.append((tree, bound, call))
         return call
+
+    def _order(self, tree: AggregateTree) -> tuple[SortColumn, ...]:
+        """The order that an aggregate goes by: its own, or that of the rows."""
+        if tree.function not in BY_ORDER:
+            return ()
+        for item in tree.order:
+            check_arguments(item, "this desc nulls_first")
+        own = [self._expressions.bound(item.this) for item in tree.order]
+        bound = own or natural_order(self._building, self._below)
+        names = [self._building.fresh_for(one, "order") for one in bound]
+        self._ordered += zip(names, bound, strict=True)
+        if not own:
+            return tuple(SortColumn(name) for name in names)
+        return tuple(sort_column(n, item) for n, item in zip(names, tree.order, strict=True))
 
     # Nodes
 
@@ -88,6 +117,7 @@ class Grouping:
         outputs: list[tuple[str, Bound]] = list(zip(self._names, self._keys, strict=True))
         for _, bound, call in self._calls:
             outputs += zip(call.arguments, bound, strict=True)
+        outputs += self._ordered
         calls = tuple(call for _, _, call in self._calls)
         if sets is None:
             below = ProjectNode(self._below, tuple(outputs)) if outputs else self._below

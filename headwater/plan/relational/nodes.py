@@ -115,7 +115,11 @@ class GroupCall:
     name: str
     type: pa.DataType
     distinct: bool = False
-    percentage: float = 0.5  # of percentiles
+    order: tuple[SortColumn, ...] = ()  # of aggregates that go by an order
+    delimiter: str = ""  # of listagg
+    percentages: float | tuple[float, ...] = 0.5  # of percentiles; several give an array
+    descending: bool = False  # of percentiles and mode
+    accuracy: int = 10_000  # of approximate percentiles
 
 
 @dataclass(frozen=True)
@@ -209,9 +213,10 @@ class OverCall:
     arguments: tuple[str, ...]
     name: str
     type: pa.DataType
-    number: int = 1  # of lag and lead
+    number: int = 1  # of lag, lead, nth_value and ntile
     frame: Frame = "running"
     rows: tuple[int | None, int | None] = (None, 0)
+    ignore_nulls: bool = False
 
 
 @dataclass(frozen=True)

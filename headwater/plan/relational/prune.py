@@ -104,7 +104,9 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
     if isinstance(node, FilterNode):
         return [(below, needed | columns_of(node.condition))]
     if isinstance(node, GroupNode):
-        arguments = {name for call in node.calls if call.name in needed for name in call.arguments}
+        calls = [call for call in node.calls if call.name in needed]
+        arguments = {name for call in calls for name in call.arguments}
+        arguments |= {sort.name for call in calls for sort in call.order}
         return [(below, frozenset(node.keys) | arguments)]
     if isinstance(node, DistinctNode):
         return [(below, _all(below))]

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from headwater.expression.nodes import Bound, BoundColumn
+from headwater.expression.nodes import Bound
+from headwater.plan.relational.aliases import columns_first, items_first, lateral
 from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.explode import with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
@@ -19,16 +20,13 @@ from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.members import is_member_test, with_member
 from headwater.plan.relational.names import KnownColumn, Names
+from headwater.plan.relational.natural import natural_order
 from headwater.plan.relational.nodes import (
     DistinctNode,
-    FilterNode,
     Node,
     ProjectNode,
-    ScanNode,
     SortColumn,
     TopNode,
-    is_linear,
-    scans_of,
 )
 from headwater.plan.relational.scalars import with_scalars
 from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
@@ -42,7 +40,6 @@ from headwater.plan.relational.trees import (
 )
 from headwater.plan.relational.windows import OverClauses
 
-SEQUENCE = "_seq"
 CLAUSES = (
     "expressions from_ joins laterals where group having order limit offset distinct qualify with_"
 )
@@ -78,13 +75,12 @@ class SelectBuilder:
             select, items = window.without(select), [window.named(item) for item in items]
         layer = self._grouped(layer, select, items, window)
         order, qualify = ordered_items(select), select.args.get("qualify")
-        windowed = [*items, *(item.this for item in order)]
-        windowed += [] if qualify is None else [qualify.this]
-        over = OverClauses(layer, windowed)
+        kept = [] if qualify is None else [columns_first(qualify.this, items, names)]
+        over = OverClauses(layer, [*items, *(item.this for item in order), *kept])
         if over.are_there:
             layer = layer.above(over.node, over.replace)
-        if qualify is not None:
-            layer = layer.filtered(qualify.this)
+        for condition in kept:
+            layer = layer.filtered(condition)
         return self._finished(select, items, order, layer)
 
     def _asked(self, layer: Layer, condition: exp.Expr) -> Layer:
@@ -111,9 +107,13 @@ class SelectBuilder:
             layer = layer.over(window.rows(layer, keys if sets is None else None))
         grouping = Grouping(layer, select, items)
         layer = layer.above(grouping.node, grouping.replace)
-        parts = [*items, *([] if having is None else [having.this])]
-        layer = with_scalars(layer, self._known, parts)
-        return layer if having is None else layer.filtered(having.this)
+        kept = (
+            [] if having is None else [columns_first(having.this, items, layer.expressions.names)]
+        )
+        layer = with_scalars(layer, self._known, [*items, *kept])
+        for condition in kept:
+            layer = layer.filtered(condition)
+        return layer
 
     def _items(self, select: exp.Select, names: Names) -> list[exp.Expr]:
         """The select list with `*` written out."""
@@ -128,7 +128,7 @@ class SelectBuilder:
             for column in names.star(of):
                 reference = stand_in(column.name, column.type)
                 found.append(exp.Alias(this=reference, alias=exp.to_identifier(column.shown)))
-        return found
+        return lateral(found, names)
 
     def _finished(
         self,
@@ -150,7 +150,7 @@ class SelectBuilder:
             check_arguments(distinct, "")
         sorts: list[SortColumn] = []
         for one in order:
-            name = self._sorted_by(one, shown, outputs, layer, distinct is not None)
+            name = self._sorted_by(one, items, shown, outputs, layer, distinct is not None)
             sorts.append(sort_column(name, one))
         limit, offset = limits_of(select)
         natural = not sorts and distinct is None
@@ -168,6 +168,7 @@ class SelectBuilder:
     def _sorted_by(
         self,
         item: exp.Ordered,
+        items: Sequence[exp.Expr],
         shown: Sequence[KnownColumn],
         outputs: list[tuple[str, Bound]],
         layer: Layer,
@@ -184,7 +185,7 @@ class SelectBuilder:
             named = [column for column in shown if column.shown.casefold() == wanted]
             if len(named) == 1:
                 return named[0].name
-        bound = layer.bound(self._with_aliases(item.this, shown, layer))
+        bound = layer.bound(items_first(item.this, items))
         for name, known in outputs:
             if known == bound:
                 return name
@@ -194,46 +195,11 @@ class SelectBuilder:
         outputs.append((name, bound))
         return name
 
-    def _with_aliases(self, node: exp.Expr, shown: Sequence[KnownColumn], layer: Layer) -> exp.Expr:
-        """Names of the select list inside an expression are left to Spark, where they are not columns."""
-        for column in node.find_all(exp.Column):
-            named = [c for c in shown if c.shown.casefold() == column.name.casefold()]
-            if named and not column.table and layer.expressions.names.find(column) is None:
-                raise refuse("ORDER BY an expression over an alias", node)
-        return node
-
     def _natural_order(self, node: Node, outputs: list[tuple[str, Bound]]) -> list[SortColumn]:
         """The order of filters and projections over one streaming table: by time, then as rows came."""
-        if not is_linear(node):
-            return []
-        scan = scans_of(node)[0]
-        time = self._time_of(scan)
-        if time is None:
-            return []
         found = []
-        for stored in (time, SEQUENCE):
-            bound = _traced(node, scan, stored)
-            if bound is None:
-                return []
+        for bound in natural_order(self._building, node):
             name = self._building.fresh("order")
             outputs.append((name, bound))
             found.append(SortColumn(name))
         return found
-
-    def _time_of(self, scan: ScanNode) -> str | None:
-        stream = self._building.tables.stream(scan.table)
-        return None if stream is None else stream.time
-
-
-def _traced(node: Node, scan: ScanNode, stored: str) -> Bound | None:
-    """A column of a table as it is called at a node above it."""
-    if stored not in scan.stored:
-        return None
-    if isinstance(node, ScanNode):
-        return BoundColumn(*scan.columns[scan.stored.index(stored)])
-    if isinstance(node, FilterNode):
-        return _traced(node.below, scan, stored)
-    assert isinstance(node, ProjectNode)
-    below = _traced(node.below, scan, stored)
-    names = [name for name, bound in node.outputs if bound == below]
-    return BoundColumn(names[0], below.type) if names and below is not None else None

@@ -23,9 +23,20 @@ NUMBERS: dict[type[exp.Expr], str] = {
     exp.RowNumber: "row_number",
     exp.Rank: "rank",
     exp.DenseRank: "dense_rank",
+    exp.Ntile: "ntile",
+    exp.PercentRank: "percent_rank",
+    exp.CumeDist: "cume_dist",
+}
+SHARES = ("percent_rank", "cume_dist")
+PICKS: dict[type[exp.Expr], str] = {
+    exp.FirstValue: "first_value",
+    exp.First: "first_value",
+    exp.LastValue: "last_value",
+    exp.Last: "last_value",
+    exp.NthValue: "nth_value",
 }
 SHIFTS: dict[type[exp.Expr], str] = {exp.Lag: "lag", exp.Lead: "lead"}
-OVER_FUNCTIONS = ("sum", "avg", "min", "max", "count")
+OVER_FUNCTIONS = ("sum", "avg", "min", "max", "count", "bool_and", "bool_or")
 Frame = OneOf["partition", "running", "rows", "range"]
 
 
@@ -89,14 +100,20 @@ class OverClauses:
         function, spec, ordered = window.this, window.args.get("spec"), bool(order)
         name = self._layer.building.fresh("over")
         if type(function) in NUMBERS:
-            check_arguments(function, "")
-            if not ordered:
-                raise refuse("a row's number without ORDER BY", window)
-            return OverCall(NUMBERS[type(function)], (), name, pa.int32())
+            return self._number(window, name, ordered)
+        ignore_nulls = isinstance(function, exp.IgnoreNulls)
+        function = function.this if ignore_nulls else function
         if type(function) in SHIFTS:
-            return self._shift(window, name, ordered)
+            return self._shift(window, function, name, ordered, ignore_nulls)
         types = [type_ for one in order for n, type_ in self.node.columns if n == one.name]
         frame, rows = _frame(spec, types, window)
+        if type(function) in PICKS:
+            check_arguments(function, "this offset")
+            number = _count_of(function.args.get("offset"), window)
+            arguments = self._columns([function.this])
+            type_ = dict(self.node.columns)[arguments[0]]
+            known = (PICKS[type(function)], arguments, name, type_)
+            return OverCall(*known, number, frame, rows, ignore_nulls)
         tree = aggregate_of(function)
         if tree.function not in OVER_FUNCTIONS:
             raise refuse(f"{tree.function} as a window function", window)
@@ -107,22 +124,44 @@ class OverClauses:
             raise refuse(f"{tree.function} of these types as a window function", window)
         return OverCall(tree.function, arguments, name, type_, 1, frame, rows)
 
-    def _shift(self, window: exp.Window, name: str, ordered: bool) -> OverCall:
+    def _number(self, window: exp.Window, name: str, ordered: bool) -> OverCall:
+        """What looks at the order alone."""
         function = window.this
+        check_arguments(function, "this" if isinstance(function, exp.Ntile) else "")
+        if not ordered:
+            raise refuse("a row's number without ORDER BY", window)
+        known = NUMBERS[type(function)]
+        type_ = pa.float64() if known in SHARES else pa.int32()
+        return OverCall(known, (), name, type_, _count_of(function.args.get("this"), window))
+
+    def _shift(
+        self,
+        window: exp.Window,
+        function: exp.Expr,
+        name: str,
+        ordered: bool,
+        ignore_nulls: bool,
+    ) -> OverCall:
         check_arguments(function, "this offset default")
         if not ordered or window.args.get("spec") is not None:
             raise refuse("lag or lead without ORDER BY", window)
-        steps = function.args.get("offset")
-        place = 0 if steps is None else ordinal(steps)
-        if place is None:
-            raise refuse("lag or lead by an expression", window)
+        number = _count_of(function.args.get("offset"), window)
         given = function.args.get("default")
         arguments = self._columns([function.this, *([] if given is None else [given])])
         types = dict(self.node.columns)
         type_ = types[arguments[0]]
         if any(types[argument] != type_ for argument in arguments):
             raise refuse("a default of another type", window)
-        return OverCall(SHIFTS[type(function)], arguments, name, type_, place + 1)
+        known = (SHIFTS[type(function)], arguments, name, type_)
+        return OverCall(*known, number, ignore_nulls=ignore_nulls)
+
+
+def _count_of(node: exp.Expr | None, window: exp.Window) -> int:
+    """A whole number that a function is given; 1 if it is given none."""
+    place = 0 if node is None else ordinal(node)
+    if place is None:
+        raise refuse("a window function by an expression", window)
+    return place + 1
 
 
 def _frame(

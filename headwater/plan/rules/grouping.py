@@ -150,7 +150,12 @@ class _Grouped:
         for call in self.bound.calls_in(item.expression):
             if name is None and call.span == item.expression:
                 name = self._shown(call)
-        return Output(self.piece(item.expression, by_alias=False), name)
+        return Output(self._item(item), name)
+
+    def _item(self, item: Item) -> Piece:
+        """Its expression; names that items before it have mean what they mean."""
+        before = self.block.items[: self.block.items.index(item)]
+        return self.piece(item.expression, False, self._named(item.expression, before))
 
     def _shown(self, call: SqlCall) -> str | None:
         """What Spark calls the column of an aggregate without an alias; None if it is not a plain one."""
@@ -169,18 +174,18 @@ class _Grouped:
 
     def having(self, span: Span) -> Piece:
         """HAVING over keys and aggregates: it becomes a WHERE, where an alias means nothing."""
+        return self.piece(span, by_alias=False, aliases=self._named(span, self.block.items))
+
+    def _named(self, span: Span, items: Sequence[Item]) -> list[Stand]:
+        """Names of the select list inside an expression, and what takes their places."""
         edits: list[Stand] = []
         for use in self.bound.own_uses(self.block, span):
             item = self.aliases.get(use.name.casefold()) if use.table is None else None
-            if item is None or self.scope.resolve(use) is not None:
+            if item is None or item not in items or self.scope.resolve(use) is not None:
                 continue
-            below = self.bound.own_uses(self.block, item.expression)
-            if any(self.scope.resolve(other) is None for other in below):
-                raise Unfit("HAVING over an alias of an alias")
-            piece = self.piece(item.expression, by_alias=False)
-            shown = piece if piece.is_name else in_parentheses(piece)
-            edits.append(Stand.of(use.span, shown))
-        return self.piece(span, by_alias=False, aliases=edits)
+            piece = self._item(item)
+            edits.append(Stand.of(use.span, piece if piece.is_name else in_parentheses(piece)))
+        return edits
 
     def piece(self, span: Span, by_alias: bool, aliases: Sequence[Stand] = ()) -> Piece:
         """A piece of the block over keys and aggregates; Unfit if anything else is left in it."""

@@ -117,7 +117,7 @@ export function objectPage(page, kind, name) {
         h("section", { class: "panel grow" }, h("div", { class: "bar" }, h("h2", {}, "Newest rows"), note), table)),
       h("div", { class: "stack" }, panel("Numbers", facts), panel("Plan", plan), panel("Statement", text))));
   const fail = (message) => { error.textContent = message; error.hidden = !message; };
-  const passing = /^\(subscription \d+\)$/.test(name); // a select that somebody subscribed to
+  const passing = /^\(subscription\/\d+\)$/.test(name); // a select that somebody subscribed to
   const explain = () => (passing ? plan.replaceChildren("A reader's own select: it ends with its reader, who alone is given its results.") : sql(`EXPLAIN ANALYZE ${kind.toUpperCase()} ${quoted(name)}`)
     .then((answer) => plan.replaceChildren(...planLines(answer.rows)), (e) => { plan.textContent = e.message; }));
   explain();

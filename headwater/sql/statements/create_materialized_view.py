@@ -1,9 +1,12 @@
-"""`CREATE MATERIALIZED VIEW m [RANGE …] [WITH (…)] AS continuous-select`."""
+"""`CREATE MATERIALIZED VIEW m [RANGE …] [UPDATE KEY (…)] [WITH (…)] AS continuous-select`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from headwater.errors import SqlSyntaxError
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import Duration
 from headwater.sql.statements.base import (
@@ -13,7 +16,7 @@ from headwater.sql.statements.base import (
     parse_with_options,
     refuse_replace,
 )
-from headwater.sql.statements.create_streaming_table import parse_range
+from headwater.sql.statements.create_streaming_table import parse_range, parse_update_key
 from headwater.sql.statements.query import Query, take_query
 from headwater.sql.text import Name
 
@@ -28,6 +31,7 @@ class CreateMaterializedView(Statement):
     from_beginning: bool
     options: Options
     if_not_exists: bool
+    update_key: tuple[Name, ...] | None = None  # None: no clause; (): UPDATE KEY ()
 
 
 def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
@@ -35,10 +39,33 @@ def parse(cursor: Cursor, replace: bool) -> CreateMaterializedView:
     refuse_replace(cursor, replace, "materialized view")
     unless = if_not_exists(cursor)
     name = cursor.new_name("the name of a view")
-    from_beginning = cursor.accept("FROM", "BEGINNING")
-    range_ = parse_range(cursor) if cursor.at("RANGE") else None
-    from_beginning = from_beginning or cursor.accept("FROM", "BEGINNING")
+    clauses = _clauses(cursor)
     options = parse_with_options(cursor)
     cursor.expect("AS")
     query = take_query(cursor)
-    return CreateMaterializedView(cursor.text, name, query, range_, from_beginning, options, unless)
+    return CreateMaterializedView(
+        cursor.text,
+        name,
+        query,
+        clauses.get("RANGE"),
+        "FROM" in clauses,
+        options,
+        unless,
+        clauses.get("UPDATE"),
+    )
+
+
+def _clauses(cursor: Cursor) -> dict[str, Any]:
+    """The clauses before AS by their first words, in any order, each once."""
+    parsers: dict[str, Callable[[], object]] = {
+        "FROM": lambda: cursor.expect("FROM", "BEGINNING"),
+        "RANGE": lambda: parse_range(cursor),
+        "UPDATE": lambda: parse_update_key(cursor),
+    }
+    found: dict[str, Any] = {}
+    while cursor.at_any(parsers):
+        token = cursor.peek()
+        if token.upper in found:
+            raise SqlSyntaxError(f"{token.upper} occurs twice", place=token.span.place(cursor.text))
+        found[token.upper] = parsers[token.upper]()
+    return found

@@ -149,14 +149,20 @@ def _late(cursor: Cursor) -> Late:
     return cast(Late, cursor.choice("KEEP", "DROP", "REJECT").lower())
 
 
-def _update_key(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> tuple[Name, ...]:
+def parse_update_key(cursor: Cursor) -> tuple[Name, ...]:
+    """`UPDATE KEY (a, b)` or `UPDATE KEY ()`."""
     cursor.expect("UPDATE", "KEY")
     if cursor.accept("(", ")"):
         return ()
     names = cursor.names("a column")
+    check_distinct(cursor, names)
+    return names
+
+
+def _update_key(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> tuple[Name, ...]:
+    names = parse_update_key(cursor)
     for name in names:
         _column(cursor, columns, name)
-    check_distinct(cursor, names)
     return names
 
 

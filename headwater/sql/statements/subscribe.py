@@ -1,4 +1,4 @@
-"""`SUBSCRIBE q | (continuous-select) [EMIT …] [AFTER 'token' | EARLIEST] [CONFLATE BY key, …]`."""
+"""`SUBSCRIBE q | (select) [EMIT …] [AFTER 'token' | EARLIEST] [CONFLATE BY key, …]`, or TO select."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from headwater.sql.cursor import Cursor
 from headwater.sql.extensions import Emit
 from headwater.sql.lexer import Kind
 from headwater.sql.statements.base import Statement
-from headwater.sql.statements.query import Query, at_query, take_parenthesised_query
+from headwater.sql.statements.query import Query, at_query, take_parenthesised_query, take_query
 from headwater.sql.statements.query import parse as parse_query
 from headwater.sql.text import Name
 
 
 @dataclass(frozen=True)
 class Subscribe(Statement):
-    """The results of a continuous query, as they come."""
+    """The results of a continuous query, or the changes of something else, as they come."""
 
     target: Name | Query
     emit: Emit | None  # None: the query's own
@@ -35,6 +35,8 @@ def parse(cursor: Cursor) -> Subscribe:
     target: Name | Query
     if cursor.at("("):
         target = take_parenthesised_query(cursor)
+    elif at_query(cursor):
+        target = take_query(cursor)
     else:
         target = cursor.path("the name of a query or a query in parentheses")
     found: dict[str, object] = {}

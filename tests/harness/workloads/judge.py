@@ -71,6 +71,29 @@ def _text(query: WorkloadQuery) -> str:
     return text
 
 
+def check_views(
+    db: headwater.Database,
+    judge: Judge,
+    queries: Sequence[WorkloadQuery],
+    chunks: Iterable[Mapping[str, Sequence[Row]]],
+) -> None:
+    """Each query as a view is kept without Spark, and right after each chunk."""
+    made = {one.name: db.sql(f"CREATE VIEW {one.name} AS {one.text}").notice for one in queries}
+    assert {name: notice for name, notice in made.items() if notice is not None} == {}
+    answers: dict[str, list[Row]] = {}
+    for chunk in chunks:
+        for name, rows in chunk.items():
+            db.insert(name, rows)
+            judge.add(name, rows)
+        answers = judge.answers(queries)
+        assert wrong_views(db, queries, answers) == []
+    assert [name for name, rows in answers.items() if not rows] == []  # each query gives rows
+    by_spark = (
+        "SELECT name FROM headwater.views WHERE maintenance = 're-evaluated' OR tier <> 'in line'"
+    )
+    assert db.sql(by_spark).rows() == []
+
+
 def _difference(mine: list[Row], right: list[Row]) -> str | None:
     if len(mine) != len(right):
         return f"{len(mine)} rows, not {len(right)}"

@@ -126,5 +126,15 @@ inner join on z = key
     as in line 2
 ± k STRING
 
-SELECT k, collect_list(v) FROM s GROUP BY k;
-Spark: aggregate arrayagg has no operator
+SELECT k, collect_list(v) AS l, any_value(w) AS w, listagg(k, ',') WITHIN GROUP (ORDER BY v DESC) AS t FROM s GROUP BY k;
+group by k: collect_list(v), first(w), listagg(k)
+  s: ts, k, v, w, _seq
+± k STRING, l INT, w DOUBLE, t STRING
+
+SELECT percentile_approx(v, array(0.5, 0.9), 100) AS p, percentile_cont(0.5) WITHIN GROUP (ORDER BY v DESC) AS c FROM s;
+group by nothing: percentile_approx(v), percentile(v)
+  s: v
+± p ARRAY<INT>, c DOUBLE
+
+SELECT k, approx_count_distinct(v) AS n FROM s GROUP BY k;
+Spark: aggregate approx_distinct has no operator

@@ -36,7 +36,7 @@ lag(v), sum(v) over k ordered by ts
 ± k STRING, before INT, total INT
 
 SELECT k, avg(w) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) FROM s;
-avg(w) over k ordered by ts
+avg(w) of rows 2 before to 1 after over k ordered by ts
   s: ts, k, w
 ± k STRING, _ DOUBLE
 
@@ -53,12 +53,12 @@ rank() over all rows ordered by count desc
 ± k STRING, n BIGINT, r INT
 
 SELECT k, sum(v) OVER (ORDER BY v RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM s;
-sum(v) over all rows ordered by v
+sum(v) of range 1 before to 0 after over all rows ordered by v
   s: k, v
 ± k STRING, _ INT
 
 SELECT max(v) OVER (PARTITION BY k ORDER BY ts DESC RANGE BETWEEN INTERVAL 10 SECONDS PRECEDING AND INTERVAL '1' MINUTE FOLLOWING) AS m FROM s;
-max(v) over k ordered by ts desc
+max(v) of range 10 seconds before to 1 minute after over k ordered by ts desc
   s: ts, k, v
 ± m INT
 
@@ -70,3 +70,46 @@ Spark: this frame
 
 SELECT sum(v) OVER (ORDER BY ts RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) FROM s;
 Spark: this frame
+
+SELECT k, ntile(4) OVER (PARTITION BY k ORDER BY v) AS n, last_value(v) IGNORE NULLS OVER (PARTITION BY k ORDER BY v ROWS 1 PRECEDING) AS l FROM s;
+ntile(), last_value(v) of rows 1 before to 0 after over k ordered by v
+  s: k, v
+± k STRING, n INT, l INT
+
+SELECT first(v) OVER (ORDER BY ts) AS f, nth_value(v, 2) OVER (ORDER BY ts) AS t, cume_dist() OVER (ORDER BY ts) AS c FROM s;
+first_value(v), nth_value(v), cume_dist() over all rows ordered by ts
+  s: ts, v
+± f INT, t INT, c DOUBLE
+
+SELECT nth_value(v, v) OVER (ORDER BY ts) AS t FROM s;
+Spark: a window function by an expression
+
+-- Names that the select list gives.
+
+SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v DESC) AS n FROM s QUALIFY n <= 2;
+filter (over <= 2)
+  first 2 of k ordered by v desc
+    s: k, v
+± k STRING, v INT, n INT
+
+SELECT v + 1 AS a, a * 2 AS b, b + v AS c FROM s;
+compute (v + 1), ((v + 1) * 2), (((v + 1) * 2) + v)
+  s: ts, v, _seq
++ a INT, b INT, c INT
+
+SELECT k, max_by(v, ts) AS m, count(*) AS n FROM s GROUP BY k HAVING n > 1 AND m > 2 ORDER BY m + n LIMIT 3;
+first 3 of all rows ordered by order
+  compute (max_by + count)
+    filter ((count > 1) and (max_by > 2))
+      group by k: max_by(v, ts), count()
+        s: ts, k, v
+± k STRING, m INT, n BIGINT
+
+SELECT k, -v AS v FROM s ORDER BY v + 0 LIMIT 3;
+first 3 of all rows ordered by order
+  compute negative(v), (negative(v) + 0)
+    s: k, v
+± k STRING, v INT
+
+SELECT k, -v AS v, row_number() OVER (ORDER BY v) AS n FROM s QUALIFY n = 1 AND v < 0;
+Spark: v, which is a column and an alias
