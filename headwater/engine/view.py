@@ -275,9 +275,11 @@ class ContinuousView(Hosted):
                 elsewhere.wait_gone()
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
-        if self.cut is ViewCut.STORED or self.pipelines[0].groups <= FEW_ROWS:
+        if self.cut is ViewCut.STORED:
             return None
         self.catch_up()
+        if self.pipelines[0].groups <= FEW_ROWS:
+            return None
         columns = [column.combine_chunks() for column in keys.columns]
         merged = self.pipelines[0].find(self.specs[0], columns)
         if merged is None:
