@@ -25,9 +25,10 @@ from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
 from headwater.engine.followed_groups import FollowedGroups
 from headwater.engine.hosted import Hosted
+from headwater.engine.pipelines import Pipelines
 from headwater.engine.sampling import Instant
 from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
-from headwater.engine.view_pipeline import Pipelines, Start, ViewPipeline
+from headwater.engine.view_pipeline import Start, ViewPipeline
 from headwater.engine.view_versions import Version, Versions
 from headwater.fold.columns import Slots
 from headwater.kernel.relation import HeldTables
@@ -283,9 +284,11 @@ class ContinuousView(Hosted):
         return FEW_ROWS
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
-        if self.cut is ViewCut.STORED or self.pipelines[0].groups <= self._few:
+        if self.cut is ViewCut.STORED:
             return None
         self.catch_up()
+        if self.pipelines[0].groups <= self._few:
+            return None
         columns = [column.combine_chunks() for column in keys.columns]
         merged = self.pipelines[0].find(self.specs[0], columns)
         if merged is None:

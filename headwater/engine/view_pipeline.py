@@ -25,7 +25,7 @@ from headwater.engine.merges import LandmarkMerge, SomeGroupsMerge, Ticks
 from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.state_runs import StateRuns
-from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
+from headwater.engine.united import AggregateKey, aggregate_keys, united
 from headwater.engine.world import World
 from headwater.errors import Error, StorageError
 from headwater.fold.columns import Slots
@@ -68,23 +68,6 @@ class PipelinePlace:
     )
     time_zone: str = "UTC"  # in which the views' texts are read
     share: Share | None = None  # of parts of views: the groups that they have
-
-
-def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
-    """What folds must have in common to be one pipeline; what may fail is part of it."""
-    plan = spec.plan
-    files = tuple(sorted((n, r.files) for n, r in place.static.relations.items()))
-    return (
-        place.table.definition.id,
-        place.start,
-        place.at_insert,
-        place.owner,
-        place.time_zone,
-        place.share,
-        pipeline_signature(spec),
-        frozenset(piece for piece in spec.argument_pieces if not piece.is_name),
-        files if plan.statics or plan.where else (),
-    )
 
 
 def part_keys(spec: FoldSpec) -> tuple[list[PartKey], list[str]]:
@@ -657,56 +640,6 @@ class _Kept:
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the content."""
         self.content = state
-
-
-class Pipelines:
-    """All pipelines of a database, by what they compute."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._found: dict[str, ViewPipeline] = {}
-
-    def join(
-        self, member: str, spec: FoldSpec, place: PipelinePlace, make: Callable[[], ViewPipeline]
-    ) -> ViewPipeline:
-        """The pipeline for a fold: one that is there, or a new one."""
-        with self._lock:
-            wanted = signature(spec, place)
-            for known in self._found.values():
-                if known.is_lent:
-                    continue  # its groups are not here
-                if signature(known.spec, known.place) == wanted and known.join(member, spec):
-                    return known
-            made = make()
-            made.join(member, spec)
-            self._found[made.number] = made
-            return made
-
-    def find(self, number: str) -> ViewPipeline | None:
-        """The pipeline of that number."""
-        with self._lock:
-            return self._found.get(number)
-
-    def add(self, pipeline: ViewPipeline) -> None:
-        """A pipeline that was taken up."""
-        with self._lock:
-            self._found[pipeline.number] = pipeline
-
-    def drop(self, pipeline: ViewPipeline) -> None:
-        """A pipeline that another host goes on with; its snapshot stays."""
-        with self._lock:
-            pipeline.place.table.folded_by.pop(pipeline.number, None)
-            self._found.pop(pipeline.number, None)
-        pipeline.place.table.made_room()
-
-    def leave(self, member: str, pipeline: ViewPipeline) -> None:
-        """A fold takes part no more; a pipeline without members goes, with its snapshot."""
-        with self._lock:
-            pipeline.leave(member)
-            if not pipeline.members:
-                pipeline.place.table.folded_by.pop(pipeline.number, None)
-                self._found.pop(pipeline.number, None)
-                pipeline.remove()
 
 
 def _renamed(

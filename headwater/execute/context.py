@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from headwater.engine.engine import Engine
+from headwater.engine.pipelines import Pipelines
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view import ContinuousView
-from headwater.engine.view_pipeline import Pipelines
 from headwater.errors import BindError, NotSupportedError
 from headwater.execute.answers import Answers, SharedRows
 from headwater.execute.staged_views import StagedViews
