@@ -154,9 +154,7 @@ class ContinuousView(Hosted):
         for pipeline in self.pipelines:
             pipeline.catch_up()
         if self.cut is ViewCut.RESULT:
-            made = (
-                self._read_here()
-            )  # while it moves, the next host waits for the end of this firing
+            made = self._read_here()  # the host that it moves to waits for the end of this firing
             if made is not None:
                 self.on_version(made)
         return 0

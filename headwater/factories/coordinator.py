@@ -69,9 +69,7 @@ class Factories:
         self._stay_until: dict[str, float] = {}  # those that could not go
         self._loads = Loads()
         self._measured = self._balanced = time.monotonic()
-        self._heavy: list[
-            str
-        ] = []  # the view that was too much for its factory, once for each look
+        self._heavy: list[str] = []  # the view that was too much, once for each look
         self._stay_whole: set[str] = set()  # views that were too heavy and could not be split
         self._rows_seen: dict[str, tuple[float, int]] = {}  # when, and how many, by view
         self._threads: list[threading.Thread] = []
