@@ -23,6 +23,7 @@ class NeverDone:
     def __init__(self, name: str, firings: int) -> None:
         self.name, self._firings = name, firings
         self.tables: tuple[Any, ...] = ()
+        self.parts: tuple[Any, ...] = ()
         self.priority, self.max_wait_s, self.state = 0, None, "running"
         self.error: BaseException | None = None
         self.careful, self.wall_due, self.wants_early = False, None, False

@@ -20,6 +20,7 @@ class Hosted:
     def __init__(self, name: str, spark: threading.Event | None, error: Exception) -> None:
         self.name, self._spark, self._error = name, spark, error
         self.tables: tuple[Any, ...] = ()
+        self.parts: tuple[Any, ...] = ()
         self.priority, self.max_wait_s, self.state = 0, None, "running"
         self.error: BaseException | None = None
         self.once, self.careful, self.wall_due, self.wants_early = False, False, None, False
