@@ -160,7 +160,7 @@ class FoldRun:
 
     @property
     def tier(self) -> str:
-        """Where the next small chunk is folded."""
+        """Where the next chunk is folded."""
         if self.spec.plan.kind == "ring":
             return "in line"
         if self.spec.plan.kind == "join":

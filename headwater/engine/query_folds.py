@@ -169,7 +169,7 @@ class QueryFolds:
 
     @property
     def all_in_line(self) -> bool:
-        """Whether no fold goes to Spark for a small chunk."""
+        """Whether no fold goes to Spark."""
         return all(fold.tier != "Spark" for fold in self.own)
 
     # Snapshots

@@ -14,13 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
 from headwater.engine.change_record import FollowedChanges
-from headwater.engine.elsewhere import HostGone
+from headwater.engine.elsewhere import Elsewhere, HostGone
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.fold_run import Counters
 from headwater.engine.followed_groups import FollowedGroups
@@ -37,6 +37,8 @@ from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.seen import Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
+Answer = TypeVar("Answer")
+
 
 class ViewCut(IntEnum):
     """How much of a view's circuit is done at the commit; the rest is done at the read."""
@@ -48,9 +50,7 @@ class ViewCut(IntEnum):
 
 
 FEW_ROWS = 10_000  # of a view that is read whole also for one of them
-FEW_ORDERED = (
-    1_000  # of a view that ends in ORDER BY … LIMIT, so that readers of all have the order
-)
+FEW_ORDERED = 1_000  # rows of an ORDER BY … LIMIT: who follows them all has the order, too
 STRATEGIES = {
     "split": ViewCut.GROUPS,
     "eager": ViewCut.RESULT,
@@ -264,22 +264,35 @@ class ContinuousView(Hosted):
         known = self.versions.last
         if known is not None and known.rows.num_rows <= FEW_ROWS:
             return None
+        (found,) = self._answered(
+            lambda: self._find_unmoved(keys), lambda host: (host.find_in_view(self, keys),)
+        )
+        return found
+
+    def _answered(
+        self, here: Callable[[], Answer | None], there: Callable[[Elsewhere], Answer]
+    ) -> Answer:
+        """What the host that has it answers; `here` gives None when it has just moved."""
         while True:
-            elsewhere = self.elsewhere
-            if elsewhere is None:
-                with self.world.held(self.plan.identifiers) as held, self.pipelines[0].lock:
-                    if not self.pipelines[0].is_lent:  # else it has just moved
-                        return self._find_here(keys, held)
+            host = self.elsewhere
+            if host is None:
+                found = here()
+                if found is not None:
+                    return found
                 continue
-            elsewhere.wait_there()
+            host.wait_there()
             try:
-                return elsewhere.find_in_view(self, keys)
+                return there(host)
             except HostGone:
-                elsewhere.wait_gone()
+                host.wait_gone()
 
     @property
     def _few(self) -> int:
         return FEW_ROWS
+
+    def _find_unmoved(self, keys: pa.Table) -> tuple[pa.Table | None] | None:
+        with self.world.held(self.plan.identifiers) as held, self.pipelines[0].lock:
+            return None if self.pipelines[0].is_lent else (self._find_here(keys, held),)
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
         if self.cut is ViewCut.STORED:
@@ -298,18 +311,9 @@ class ContinuousView(Hosted):
 
     def follow(self, mark: str | None) -> FollowedChanges:
         """What has changed since a mark, every acknowledged insert in it; all rows where nobody knows."""
-        while True:
-            elsewhere = self.elsewhere
-            if elsewhere is None:
-                found = self._follow_here(mark)
-                if found is not None:  # else it has just moved
-                    return found
-                continue
-            elsewhere.wait_there()
-            try:
-                return elsewhere.follow_view(self, mark)
-            except HostGone:
-                elsewhere.wait_gone()
+        return self._answered(
+            lambda: self._follow_here(mark), lambda host: host.follow_view(self, mark)
+        )
 
     def _follow_here(self, mark: str | None) -> FollowedChanges | None:
         with self.world.held(self.plan.identifiers) as held:

@@ -316,7 +316,7 @@ def _merge_lines(query: ContinuousQuery, number: int, run: FoldRun) -> list[str]
 
 
 def _tier(spec: FoldSpec, inline: bool) -> str:
-    """Where a small chunk of a fold would run."""
+    """Where a chunk of a fold would run."""
     if spec.plan.kind == "ring":
         return "in line"
     return spec.tier if inline else "Spark"
