@@ -50,6 +50,7 @@ from headwater.sql.extensions import Emit
 from headwater.sql.kinds import command_of
 from headwater.sql.masking import masked
 from headwater.sql.mistakes import hinted
+from headwater.sql.parameters import Parameters, bind, bind_values, unbound, value_text
 from headwater.sql.permissions import judgement_of, permitted, text_refusal
 from headwater.sql.scripts import Asked
 from headwater.sql.statements.base import Statement
@@ -69,6 +70,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
+# What completion offers of a database.
+FOR_PROGRAMS = (
+    "advance", "cancel", "catalog_names", "close", "create_function", "execute", "flush", "insert", "script",
+    "seal", "spark_ready", "spark_status", "sql", "subscribe",
+)  # fmt: skip
 
 
 def connect(
@@ -147,10 +153,41 @@ class Database:
         self._closed = False
         atexit.register(close_at_exit, weakref.ref(self))
 
-    def sql(self, text: str) -> Result:
-        """Runs a statement (or several, separated by `;`); the result of the last one."""
-        results = list(self.script(text))
-        return results[-1] if results else Result("EMPTY")
+    def sql(self, text: str, parameters: Parameters | None = None) -> Result:
+        """Runs a statement (or several, separated by `;`); the result of the last one.
+
+        `parameters`: values for `?` or `$1`, `$2`, …, in their order, or for `$name`, by name.
+        """
+        if parameters is None:
+            results = list(self.script(text))
+            return results[-1] if results else Result("EMPTY")
+        edited = bind_values(text, parameters)
+        try:
+            return self._scanned(text, parameters) or self.sql(edited.text)
+        except Error as error:
+            raise unbound(error, edited) from None
+
+    def _scanned(self, text: str, parameters: Parameters) -> Result | None:
+        """The rows of a plain scan, which is read once for all values; None if it is more than that."""
+        if isinstance(parameters, Mapping):
+            return None
+        slots = bind(text, [f"${number}" for number in range(1, len(parameters) + 1)])
+        script = scripts.read(slots.text)
+        if len(script) != 1 or not self._is_query(script[0]):
+            return None
+        values = tuple(value_text(value) for value in parameters)
+        return self.scan_with_values(script[0], values, Cancellation(), Caller("admin"))
+
+    def _is_query(self, asked: Asked) -> bool:
+        """Whether a statement is a query even without values for its parameters."""
+        try:
+            return isinstance(self.parsed(asked), Query)
+        except Error:  # with values it may be one
+            return False
+
+    def execute(self, text: str, parameters: Parameters | None = None) -> Result:
+        """The same as `sql`, under the name that other databases have for it."""
+        return self.sql(text, parameters)
 
     def script(self, text: str, *, follow: bool = False) -> Iterator[Result]:
         """Runs statements one by one; stops at the first error, which is placed in the whole text.
@@ -553,6 +590,10 @@ class Database:
     def _check_open(self) -> None:
         if self._closed:
             raise ClosedError("the database is closed", hint="connect again")
+
+    def __dir__(self) -> list[str]:
+        """What programs use; servers know the rest."""
+        return sorted(FOR_PROGRAMS)
 
     def __enter__(self) -> Database:
         return self

@@ -341,3 +341,56 @@ def test_rows_that_go_with_their_folder_are_not_sealed_at_the_end(
             db.insert("s", [(1,)])
             streams = db._context.streams
         assert sealed == ([] if place == ":memory:" else [streams])
+
+
+def test_values_go_in_beside_the_text(no_spark: None, connect: Connect) -> None:
+    """As a list or by name, in any statement; a text in them is never code."""
+    db = connect()
+    db.sql("CREATE STREAMING TABLE t (a INT, s STRING)")
+    wicked = "x'); DROP TABLE t; --"
+    assert db.execute("INSERT INTO t VALUES (?, ?), ($1, $2)", [1, wicked]).row_count == 2
+    db.sql("INSERT INTO t VALUES ($a, $s)", {"a": 2, "s": None})
+    assert db.sql("SELECT s FROM t WHERE a = ?", [1]).rows() == [(wicked,)] * 2
+    assert db.sql("SELECT a FROM t WHERE a > $low ORDER BY a", {"low": 1}).rows() == [(2,)]
+    assert (
+        db.sql("SELECT a FROM t WHERE a IN (?, ?) AND s = ?", [1, 2, wicked]).rows() == [(1,)] * 2
+    )
+    with pytest.raises(headwater.Error) as raised:
+        db.sql("SELECT ? AS a FROM tt", ["long text"])
+    assert str(raised.value.place).count("long text") == 0
+    assert raised.value.place is not None
+    assert raised.value.place.column == 20
+
+
+def test_a_result_in_every_form(connect: Connect) -> None:
+    """Rows one by one, frames, Arrow's stream, and HTML that shows a text as it is."""
+    db = connect()
+    db.sql("CREATE TABLE t (a INT, s STRING)")
+    db.insert("t", [(1, "<b>"), (2, None), (3, "c")])
+    result = db.sql("SELECT a, s FROM t ORDER BY a")
+    assert result.columns == ["a", "s"]
+    assert (result.fetchone(), result.fetchmany(1)) == ((1, "<b>"), [(2, None)])
+    assert (result.fetchall(), result.fetchone()) == ([(3, "c")], None)
+    assert len(result.rows()) == 3
+    assert result.df()["a"].tolist() == [1, 2, 3]
+    assert result.polars().equals(
+        pl.DataFrame({"a": [1, 2, 3], "s": ["<b>", None, "c"]}).cast({"a": pl.Int32})
+    )
+    assert pa.table(result) == result.arrow()
+    shown = result._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert ("NULL" in shown, "STRING" in shown, "more rows" in shown) == (True, True, False)
+    db.insert("t", [(n, "x") for n in range(100)])
+    assert "63 more rows" in db.sql("SELECT * FROM t")._repr_html_()
+    assert (
+        db.sql("CREATE TABLE u (a INT)")._repr_html_() == "<code>&lt;Result CREATE TABLE&gt;</code>"
+    )
+
+
+def test_completion_offers_what_programs_use(connect: Connect) -> None:
+    """`dir` of the package and of a database; everything in it is there."""
+    assert "connect" in dir(headwater)
+    db = connect()
+    assert {"sql", "insert", "subscribe", "close"} <= set(dir(db))
+    assert not [name for name in dir(db) if not hasattr(db, name) or name.startswith("_")]

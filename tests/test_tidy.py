@@ -109,6 +109,8 @@ def test_a_public_class_has_a_name_of_its_own() -> None:
     """One word, one class (docs/internals/glossary.md)."""
     owners: dict[str, list[str]] = {}
     for path in PRODUCT:
+        if name_of(path) == "headwater/dbapi.py":
+            continue  # PEP 249 names its classes
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 owners.setdefault(node.name, []).append(name_of(path))

@@ -78,7 +78,7 @@ _PATTERN = re.compile(
   | (?P<string>'(?:[^'\\]|\\.|'')*'|"(?:[^"\\]|\\.|"")*")
   | (?P<quoted>`(?:[^`]|``)*`)
   | (?P<dollar>\$(?P<tag>[A-Za-z_]*)\$.*?\$(?P=tag)\$)
-  | (?P<parameter>\$\d+|\?)
+  | (?P<parameter>\$\w+|\?)
   | (?P<symbol><=>|<>|!=|==|<=|>=|\|\||\|>|->|=>|::|:=|\S)
   )""",
     re.VERBOSE | re.DOTALL,

@@ -12,7 +12,7 @@ import re
 import struct
 from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
 from decimal import Decimal
-from math import isinf
+from math import isfinite, isinf
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -289,3 +289,25 @@ def sql_text(value: LiteralValue) -> str:
     if isinstance(value, date):
         return f"DATE '{value.isoformat()}'"
     return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def number_text(value: int) -> str:
+    """An integer; a blank before the sign keeps it from joining another one to a comment."""
+    return str(value) if value >= 0 else f" {value}"
+
+
+def float_text(value: float, type_: str = "DOUBLE") -> str:
+    """A number with a fraction, of that type."""
+    if not isfinite(value):
+        return f"CAST('{value}' AS {type_})"
+    text = repr(value)
+    body = f"{text}{type_[0]}"
+    return f" {body}" if text.startswith("-") else body
+
+
+def decimal_text(value: Decimal) -> str:
+    """An exact number, of as many digits as it has; ValueError if it is not finite."""
+    if not value.is_finite():
+        raise ValueError("a decimal is finite")
+    text = format(value, "f")
+    return f" {text}BD" if text.startswith("-") else f"{text}BD"

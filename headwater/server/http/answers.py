@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from headwater.database import Database, moved
 from headwater.errors import BindError, ClosedError, Error
@@ -16,13 +16,9 @@ from headwater.server.http.failure import HttpError
 from headwater.server.http.request import Identity, json_of_body, positive
 from headwater.server.http.rows_in import read_rows
 from headwater.server.http.rows_out import ARROW, JSON, LINES, compact, encoded
-from headwater.server.wire.parameters import number_text
 from headwater.sql import scripts
-from headwater.sql.literals import sql_text
-from headwater.sql.masking import masked
-from headwater.sql.parameters import bind, parameter_count
+from headwater.sql.parameters import Parameters, bind_values, unbound
 from headwater.sql.scripts import Asked
-from headwater.sql.text import Span
 
 if TYPE_CHECKING:
     from headwater.server.http.connection import HttpConnection
@@ -71,7 +67,7 @@ def _beginning(parts: Iterator[bytes]) -> tuple[bytes, Iterator[bytes] | None]:
     return first, None
 
 
-def _asked(content_type: str, data: bytes) -> tuple[str, Sequence[Any], float | None]:
+def _asked(content_type: str, data: bytes) -> tuple[str, Parameters, float | None]:
     """The statement, its parameters and its limit of time."""
     if content_type in PLAIN_SQL:
         try:
@@ -90,8 +86,10 @@ def _asked(content_type: str, data: bytes) -> tuple[str, Sequence[Any], float | 
         raise HttpError(400, 'the body is {"sql": "…", "parameters": […]}', sqlstate="22023")
     unknown = found.keys() - {"sql", "parameters", "timeout_s"}
     parameters = found.get("parameters", [])
-    if unknown or not isinstance(parameters, list):
-        what = f"there is no {sorted(unknown)[0]}" if unknown else "parameters are a list"
+    if unknown or not isinstance(parameters, list | dict):
+        what = (
+            f"there is no {sorted(unknown)[0]}" if unknown else "parameters are a list or an object"
+        )
         raise HttpError(400, what, sqlstate="22023", hint="sql, parameters and timeout_s")
     limit = found.get("timeout_s")
     return found["sql"], parameters, None if limit is None else positive(limit, "timeout_s")
@@ -101,18 +99,15 @@ def run_script(
     database: Database,
     identity: Identity,
     text: str,
-    parameters: Sequence[Any],
+    parameters: Parameters,
     cancellation: Cancellation,
 ) -> Result:
     """Runs statements one by one as a role; the result of the last one."""
     script = scripts.read(text)
     if parameters and len(script) > 1:
         raise BindError("parameters go with one statement", sqlstate="42601")
-    wanted = parameter_count(text)
-    if wanted != len(parameters):
-        raise BindError(
-            f"the statement has {wanted} parameters, {len(parameters)} came", sqlstate="08P01"
-        )
+    if not parameters:
+        bind_values(text, ())  # it has none
     result = Result("EMPTY")
     for asked in script:
         try:
@@ -135,36 +130,15 @@ def _run_bound(
     database: Database,
     identity: Identity,
     text: str,
-    parameters: Sequence[Any],
+    parameters: Parameters,
     cancellation: Cancellation,
 ) -> Result:
     """Runs a statement with values in place of its parameters; errors stand in the text that came."""
-    edited = bind(text, [literal(value) for value in parameters])
+    edited = bind_values(text, parameters)
     try:
         return _run(database, identity, edited.text, cancellation)
     except Error as error:
-        place = error.place
-        if place is not None and place.text in (edited.text, masked(edited.text)):
-            at = edited.original_position
-            error.place = Span(at(place.start), at(place.end)).place(masked(text))
-        raise
-
-
-def literal(value: Any) -> str:
-    """A JSON value as SQL; a text can never become code."""
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
-        return number_text(value)
-    if isinstance(value, float):
-        return f"{value!r}D" if value >= 0 else f" {value!r}D"
-    if isinstance(value, str):
-        return sql_text(value)
-    if isinstance(value, list):
-        return f"array({', '.join(map(literal, value))})"
-    raise HttpError(400, "a parameter is a value or a list of values", sqlstate="22023")
+        raise unbound(error, edited) from None
 
 
 async def insert(server: HttpServer, exchange: HttpConnection) -> None:

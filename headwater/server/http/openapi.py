@@ -34,7 +34,7 @@ STATEMENT = {
     "required": ["sql"],
     "properties": {
         "sql": {"type": "string"},
-        "parameters": {"type": "array", "items": {}},
+        "parameters": {"oneOf": [{"type": "array", "items": {}}, {"type": "object"}]},
         "timeout_s": {"type": "number", "exclusiveMinimum": 0},
     },
     "additionalProperties": False,

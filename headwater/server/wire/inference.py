@@ -66,7 +66,9 @@ def cast_types(written: str, given: Sequence[int]) -> tuple[int, ...]:
 def _numbers(tokens: Sequence[Token]) -> dict[int, int]:
     """The number of each parameter by its place; one beyond all that a client can send is none."""
     marked = [(i, t.text[1:]) for i, t in enumerate(tokens) if t.kind is Kind.PARAMETER]
-    found = {index: int(text) for index, text in marked if text and len(text) <= MOST_DIGITS}
+    found = {
+        index: int(text) for index, text in marked if text.isdecimal() and len(text) <= MOST_DIGITS
+    }
     return {index: number for index, number in found.items() if 0 < number <= MOST_PARAMETERS}
 
 

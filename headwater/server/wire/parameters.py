@@ -11,12 +11,11 @@ import struct
 from collections.abc import Callable
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal, InvalidOperation
-from math import isfinite
 from uuid import UUID
 
 from headwater.errors import DataError
 from headwater.server.wire import types, values
-from headwater.sql.literals import sql_text
+from headwater.sql.literals import decimal_text, float_text, number_text, sql_text
 from headwater.storage.door import names_far_year
 
 BINARY = 1
@@ -24,6 +23,7 @@ EPOCH = datetime(2000, 1, 1)
 INTEGERS = {"int2": "!h", "int4": "!i", "int8": "!q", "oid": "!I", "regclass": "!I"}
 TIMES = frozenset({"date", "timestamp", "timestamptz"})
 FLOATS = {"float4": "!f", "float8": "!d"}
+FLOAT_NAMES = {"float4": "FLOAT", "float8": "DOUBLE"}
 _WORDS = {"t": True, "true": True, "1": True, "on": True, "yes": True, "y": True}
 _WORDS |= {"f": False, "false": False, "0": False, "off": False, "no": False, "n": False}
 # What a parameter looks like when only the columns of a statement are asked for.
@@ -80,11 +80,11 @@ def _from_binary(name: str, data: bytes) -> str:
     if name in INTEGERS:
         return number_text(int(struct.unpack(INTEGERS[name], data)[0]))
     if name in FLOATS:
-        return _float_text(float(struct.unpack(FLOATS[name], data)[0]), name)
+        return float_text(float(struct.unpack(FLOATS[name], data)[0]), FLOAT_NAMES[name])
     if name == "bool":
         return "TRUE" if struct.unpack("!?", data)[0] else "FALSE"
     if name == "numeric":
-        return _decimal_text(values.numeric_from_binary(data))
+        return decimal_text(values.numeric_from_binary(data))
     if name == "bytea":
         return sql_text(data)
     if name == "date":
@@ -108,27 +108,6 @@ def _from_binary(name: str, data: bytes) -> str:
 def _from_text(name: str, text: str) -> str:
     convert = TEXTS.get(name)
     return sql_text(text) if convert is None else convert(text.strip())
-
-
-def number_text(value: int) -> str:
-    """An integer; a blank before the sign keeps it from joining another one to a comment."""
-    return str(value) if value >= 0 else f" {value}"
-
-
-def _float_text(value: float, name: str = "float8") -> str:
-    type_ = "FLOAT" if name == "float4" else "DOUBLE"
-    if not isfinite(value):
-        return f"CAST('{value}' AS {type_})"
-    text = repr(value)
-    body = f"{text}{type_[0]}"
-    return f" {body}" if text.startswith("-") else body
-
-
-def _decimal_text(value: Decimal) -> str:
-    if not value.is_finite():
-        raise ValueError("a decimal is finite")
-    text = format(value, "f")
-    return f" {text}BD" if text.startswith("-") else f"{text}BD"
 
 
 def _bool(text: str) -> str:
@@ -204,9 +183,9 @@ TEXTS: dict[str, Callable[[str], str]] = {
     "int4": lambda text: number_text(int(text)),
     "int8": lambda text: number_text(int(text)),
     "oid": lambda text: number_text(int(text)),
-    "float4": lambda text: _float_text(float(text), "float4"),
-    "float8": lambda text: _float_text(float(text)),
-    "numeric": lambda text: _decimal_text(Decimal(text)),
+    "float4": lambda text: float_text(float(text), "FLOAT"),
+    "float8": lambda text: float_text(float(text)),
+    "numeric": lambda text: decimal_text(Decimal(text)),
     "date": lambda text: sql_text(date.fromisoformat(text)),
     "time": lambda text: f"TIME '{time.fromisoformat(text).isoformat()}'",
     "timestamp": _timestamp,
