@@ -103,3 +103,20 @@ def test_psycopg2_runs_the_script(live: LiveServer) -> None:
         cursor.execute("SELECT a FROM t ORDER BY a DESC LIMIT 1")
         assert cursor.fetchall() == [(3,)]
     client.close()
+
+
+def test_what_clients_of_postgresql_write(live: LiveServer) -> None:
+    """The schema before a name, arrays, membership in them, also as a parameter."""
+    import psycopg
+
+    with psycopg.connect(live.dsn, autocommit=True) as session:
+        session.execute("CREATE STREAMING TABLE public.t (id INT, name STRING)")
+        session.execute("INSERT INTO public.t VALUES (1, 'a'), (2, 'b'), (3, 'c')")
+        found = session.execute('SELECT "t"."id" FROM "public"."t" ORDER BY id').fetchall()
+        assert found == [(1,), (2,), (3,)]
+        for text in ("id = ANY(%s)", "public.t.id = ANY(%s::int[])", "id <> ALL(ARRAY[2])"):
+            values = [[1, 3]] if "%s" in text else None
+            found = session.execute(f"SELECT id FROM t WHERE {text} ORDER BY id", values).fetchall()  # type: ignore[arg-type]
+            assert found == [(1,), (3,)]
+        text = "SELECT count(*) FROM t WHERE NOT id = ANY(%s) AND id <> ALL(%s)"
+        assert session.execute(text, [[], []]).fetchall() == [(3,)]

@@ -1,4 +1,5 @@
-"""What clients of PostgreSQL write differently: `"name"`, `E'…'`, `x::int8`, `extract(epoch from x)`.
+"""What clients of PostgreSQL write differently: `"name"`, `public.name`, `E'…'`, `x::int8`,
+`extract(epoch from x)`, `ARRAY[1, 2]`, `x = ANY(ARRAY[1, 2])`, `x ~ 'pattern'`.
 
 Headwater reads Spark's SQL, where double quotes hold a string and types have other names. Owns the
 translation. A cast of a literal to the type that it has already is taken out, so that rows which drivers send
@@ -13,11 +14,14 @@ from itertools import pairwise
 
 from headwater.errors import Error
 from headwater.server.wire import types
-from headwater.server.wire.parameters import TEXTS
+from headwater.server.wire.parameters import TEXTS, array_elements
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.literals import sql_text, string_value
 from headwater.sql.text import EditedText
 
-_DIFFERENT = re.compile(r"""["]|\b[eE]'|::|(?i:\bextract\s*\(\s*epoch\b)""")
+_DIFFERENT = re.compile(
+    r"""["]|\b[eE]'|::|~|(?i:\bextract\s*\(\s*epoch\b|\bpublic\b|\barray\b|\bany\b|\ball\b)"""
+)
 _HEX = re.compile(r"'\\{1,2}x((?:[0-9a-fA-F]{2})*)'")  # the backslash may be escaped
 _LONG_TYPES = (
     ("TIMESTAMP", "WITH", "TIME", "ZONE"),
@@ -52,6 +56,11 @@ _STAYS = frozenset(
     {"timestamp", "float", "double", "string", "binary", "tinyint", "decimal", "numeric", "time"}
 )
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "char", "json", "jsonb", "uuid", "string"})
+_NOTHING = "SELECT NULL WHERE FALSE"  # Spark has no empty list
+_OF_ALL = frozenset({"ANY", "SOME", "ALL"})
+_MEMBERS = frozenset({("=", "ANY"), ("=", "SOME"), ("<>", "ALL"), ("!=", "ALL")})
+_BEFORE_A_NUMBER = frozenset("(,+-*/%=<>|&^") | {"<=", ">=", "<>", "!=", "||"}
+_WORDS = frozenset({"SELECT", "WHERE", "AND", "OR", "NOT", "WHEN", "THEN", "ELSE", "BY", "ON"})
 _INTEGERS = frozenset({"int2", "int4", "int8", "oid"})
 _MOMENTS = frozenset({"timestamptz", "timestamp", "date"})
 
@@ -66,8 +75,11 @@ def spelled(text: str) -> EditedText:
     except Error:  # the parser says it better
         return edited
     casts: list[int] = []
+    done: set[int] = set()  # arrays that became the list of an IN, and their casts
     for index, (token, after) in enumerate(pairwise(tokens)):
-        if token.kind is Kind.STRING and token.text.startswith('"'):
+        if _is_schema(tokens, index):
+            edited.replace(token.start, after.end, "")
+        elif token.kind is Kind.STRING and token.text.startswith('"'):
             name = token.text[1:-1].replace('""', '"').replace("`", "``")
             edited.replace(token.start, token.end, f"`{name}`")
         elif token.upper == "E" and after.kind is Kind.STRING and after.start == token.end:
@@ -76,8 +88,14 @@ def spelled(text: str) -> EditedText:
             casts.append(index)
         elif token.upper == "EPOCH" and after.upper == "FROM":
             _epoch(edited, tokens, index)
+        elif token.upper in _OF_ALL and after.text == "(":
+            done.update(_among(edited, tokens, index))
+        elif token.upper == "ARRAY" and after.text == "[" and index not in done:
+            _array(edited, tokens, index)
+        elif token.text == "~":
+            _pattern(edited, tokens, index)
     inserts = tokens[0].upper == "INSERT"
-    for index in casts:
+    for index in sorted(set(casts) - done):
         _cast(edited, tokens, index, inserts)
     return edited
 
@@ -95,12 +113,99 @@ def _epoch(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
             return
 
 
+def _is_schema(tokens: Sequence[Token], index: int) -> bool:
+    """`public.` before a name: everything is in that schema."""
+    text = tokens[index].text
+    named = text.lower() == "public" or text == '"public"'
+    return named and tokens[index + 1].text == "." and (not index or tokens[index - 1].text != ".")
+
+
+def _array(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
+    """`ARRAY[a, b]`; the inner lists of `ARRAY[[1], [2]]` are arrays, too."""
+    close = _closing(tokens, index + 1)
+    for place in range(index + 1, close + 1):
+        token, before = tokens[place], tokens[place - 1]
+        outermost = place == index + 1
+        if token.text == "[" and (outermost or before.text in ("[", ",")):
+            end = _closing(tokens, place)
+            edited.replace(token.start, token.end, "(" if outermost else "array(")
+            edited.replace(tokens[end].start, tokens[end].end, ")")
+
+
+def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int, ...]:
+    """`= ANY(array of values)` is IN, `<> ALL(array of values)` is NOT IN; the places it has taken."""
+    comparison, opening = tokens[index - 1], index + 2
+    if (comparison.text, tokens[index].upper) not in _MEMBERS or not index:
+        return ()
+    if tokens[opening].kind is Kind.STRING:
+        _among_texts(edited, tokens, index)
+        return ()
+    is_array = tokens[opening].upper == "ARRAY" and tokens[opening + 1].text in ("[", "(")
+    last = _closing(tokens, opening + 1) if is_array else 0
+    close = last + 1
+    if tokens[close].text == "::":
+        close += 1 + len(type_words(tokens, close + 1))
+        close += 2 * ([token.text for token in tokens[close : close + 2]] == ["[", "]"])
+    if not last or tokens[close].text != ")":
+        return ()
+    word = "IN" if comparison.text == "=" else "NOT IN"
+    nothing = _NOTHING if last == opening + 2 else ""
+    edited.replace(comparison.start, tokens[opening + 1].end, f"{word} ({nothing}")
+    edited.replace(tokens[last].start, tokens[close].end, ")")
+    return opening, last + 1
+
+
+def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
+    """`= ANY('{1,2}')`: an array as PostgreSQL writes it."""
+    comparison, array, close = tokens[index - 1], tokens[index + 2], tokens[index + 3]
+    text = string_value(array.text)
+    if text is None or close.text != ")":
+        return
+    try:
+        elements = [sql_text(element) for element in array_elements(text)]
+    except ValueError:  # Spark says what is wrong with it
+        return
+    word = "IN" if comparison.text == "=" else "NOT IN"
+    edited.replace(comparison.start, close.end, f"{word} ({', '.join(elements) or _NOTHING})")
+
+
+def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
+    """`x ~ 'p'`, `x !~ 'p'`, and with `*` without regard to case."""
+    token, before, after = tokens[index], tokens[index - 1], tokens[index + 1]
+    if not index or before.text in _BEFORE_A_NUMBER or before.upper in _WORDS:
+        return  # ~x is a number
+    negated = before.text == "!" and before.end == token.start
+    start = before.start if negated else token.start
+    loose = after.text == "*" and after.start == token.end
+    pattern = tokens[index + 2] if loose else after
+    if pattern.kind is not Kind.STRING:
+        return
+    edited.replace(start, after.end if loose else token.end, "NOT RLIKE" if negated else "RLIKE")
+    if loose:
+        edited.replace(pattern.start, pattern.start + 1, f"{pattern.text[0]}(?i)")
+
+
+def _closing(tokens: Sequence[Token], index: int) -> int:
+    """Where the bracket that opens at a place is closed; 0 if it is not."""
+    depth = 0
+    for place in range(index, len(tokens)):
+        depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(tokens[place].text, 0)
+        if not depth:
+            return place
+    return 0
+
+
 def _cast(edited: EditedText, tokens: Sequence[Token], index: int, inserts: bool) -> None:
     """`x::type`, with PostgreSQL's name of the type."""
     words = type_words(tokens, index + 1)
     end = tokens[index + len(words)].end if words else tokens[index].end
     found = types.spelled(" ".join(words)) if words else None
-    if found is None or tokens[index + len(words) + 1].text in ("[", "("):
+    after = [token.text for token in tokens[index + len(words) + 1 :][:2]]
+    if found is not None and after == ["[", "]"]:
+        name = SPARK.get(found.name, words[0])
+        edited.replace(tokens[index].start, tokens[index + len(words) + 2].end, f"::ARRAY<{name}>")
+        return
+    if found is None or after[0] in ("[", "("):
         return
     if _literal(edited, tokens, index, found.name, inserts):
         edited.replace(tokens[index].start, end, "")
