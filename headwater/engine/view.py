@@ -164,7 +164,7 @@ class ContinuousView(Hosted):
         for number, pipeline in enumerate(self.pipelines):
             self.registry.leave(member_name(self.incarnation, number), pipeline)
         if self.circuit is not None:
-            self.circuit.keeper.forget()
+            self.circuit.remove()
 
     def needs(self, table: SeenTable) -> Needs:
         """Rows that no snapshot holds, by their numbers; of a stream none that is closed."""

@@ -12,7 +12,7 @@ import pytest
 import headwater
 from headwater.engine import view
 from headwater.engine.view import ContinuousView
-from headwater.kernel import state_merge
+from headwater.kernel import run_parts
 
 Connect = Callable[..., headwater.Database]
 
@@ -74,7 +74,7 @@ def test_what_is_found_is_what_the_view_has(
     folder: Path, connect: Connect, state_mb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "FEW_ROWS", 0)
-    monkeypatch.setattr(state_merge, "ROWS_TOGETHER", 2)
+    monkeypatch.setattr(run_parts, "ROWS_TOGETHER", 2)
     random = Random(3)
     db = connect(folder, settings={"view_state_mb": state_mb})
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, name STRING, x INT, d DOUBLE) TIMESTAMP BY ts")
