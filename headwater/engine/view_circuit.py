@@ -325,6 +325,21 @@ class ViewCircuit:
         """The view's rows as they are now, the columns of its select list."""
         return self._shown(self.kept.table())
 
+    @property
+    def key(self) -> list[int] | None:
+        """The places in the select list of the columns by which a row is found without the others."""
+        names = [column.name for column in self.spec.shown]
+        key = self.spec.key
+        if key is None or not set(key) <= set(names):
+            return None
+        return [names.index(name) for name in key]
+
+    def find(self, keys: pa.Table) -> pa.Table:
+        """The view's rows of some keys as they are now; the caller holds the lock."""
+        rows = self._shown(self.kept.find(keys))
+        self._spill_if_large()
+        return rows
+
     def _shown(self, rows: pa.Table) -> pa.Table:
         return rows.select([column.name for column in self.spec.shown])
 

@@ -55,9 +55,9 @@ class KeptRows:
         self._forget_order()
 
     def find(self, keys: pa.Table) -> pa.Table:
-        """The rows of some keys, the columns of `keys` as it has them, in any order."""
+        """The rows of some keys, in order if there is one."""
         slots = self._kept.find(keys.columns, keys.num_rows)
-        return self._kept.rows.take(self._kept.of_slots(slots))
+        return self._sorted_rows(self._kept.rows.take(self._kept.of_slots(slots)))
 
     @property
     def nbytes(self) -> int:
@@ -88,12 +88,15 @@ class KeptRows:
         return self._read
 
     def _with_disk(self) -> pa.Table:
-        rows = self._kept.every_row()
+        rows = self._sorted_rows(self._kept.every_row())
+        self._read = rows if self._order else None
+        return rows
+
+    def _sorted_rows(self, rows: pa.Table) -> pa.Table:
         if not self._order:
             return rows
         rows = rows.combine_chunks()
-        self._read = rows.take(pa.array(np.lexsort(tuple(reversed(self._ranks(rows))))))
-        return self._read
+        return rows.take(pa.array(np.lexsort(tuple(reversed(self._ranks(rows))))))
 
     def _came_in_order(self) -> bool:
         """Whether the new rows go on where those before them end."""

@@ -1,0 +1,145 @@
+"""Views kept by circuits whose states are on disk: they have the rows of those that are in memory."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+import headwater
+from headwater.engine import arrangement_runs
+from headwater.engine.view_circuit import ViewCircuit
+from headwater.kernel import run_parts
+from tests.semantics.test_kept_views import TABLES, VIEWS
+
+Connect = Callable[..., headwater.Database]
+IN_MEMORY, ON_DISK = {"view_state_mb": 1024}, {"view_state_mb": 0}
+
+
+def circuit_of(db: headwater.Database, name: str) -> ViewCircuit:
+    """The circuit of a view in this process."""
+    view = db._context.engine.find_view(name)
+    assert view is not None
+    assert view.circuit is not None
+    return view.circuit
+
+
+def contents(db: headwater.Database) -> dict[str, list[str]]:
+    """The rows of every view."""
+    return {name: sorted(map(repr, db.sql(f"SELECT * FROM {name}").rows())) for name in VIEWS}
+
+
+def made(db: headwater.Database) -> None:
+    """The tables and views."""
+    for statement in TABLES:
+        db.sql(statement)
+    for name, query in VIEWS.items():
+        assert db.sql(f"CREATE VIEW {name} AS {query}").notice is None, name
+
+
+def some_rows(chance: Random, first: int) -> tuple[list[Any], list[Any]]:
+    """Rows of both streaming tables."""
+
+    def value(most: int) -> int | None:
+        return chance.choice([None, *range(most)])
+
+    mine = [
+        (first + n // 3, value(4), value(9), chance.choice([None, 0.5, -0.0, 2.0]), [value(3)])
+        for n in range(9)
+    ]
+    return mine, [(first + n // 2, value(4), value(9)) for n in range(4)]
+
+
+@pytest.mark.here
+@pytest.mark.timeout(600)
+def test_views_on_disk_equal_those_in_memory(
+    tmp_path: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after rows are deleted and replaced, a restart, and a kill: a copy of the folder stands for it."""
+    monkeypatch.setattr(run_parts, "ROWS_TOGETHER", 4)
+    monkeypatch.setattr(arrangement_runs, "LEAST_MERGED", 6)
+    chance = Random(11)
+    twin, db = (
+        connect(tmp_path / "twin", settings=IN_MEMORY),
+        connect(tmp_path / "0", settings=ON_DISK),
+    )
+    both = [twin, db]
+    for one in both:
+        made(one)
+    for step in range(6):
+        mine, others = some_rows(chance, 3 * step)
+        for one in both:
+            one.insert("s", mine)
+            one.insert("r", others)
+            if step == 1:
+                one.sql("INSERT INTO t VALUES (1, 'one'), (2, 'two'), (2, 'zwei'), (NULL, 'none')")
+            if step == 3:
+                one.sql("UPDATE t SET label = 'eins' WHERE k = 1")
+                one.sql("DELETE FROM s WHERE v = 3")
+                one.sql("UPDATE s SET v = 4 WHERE k = 3")
+        assert contents(db) == contents(twin), step
+        if step == 2:
+            db.close()
+            db = connect(tmp_path / "0", settings=ON_DISK)
+        if step == 4:
+            for name in VIEWS:
+                circuit_of(db, name).put_away()
+            mine, others = some_rows(chance, 3 * step + 2)
+            for one in (twin, db):
+                one.insert("s", mine)
+            contents(db)  # runs that no snapshot names
+            shutil.copytree(tmp_path / "0", tmp_path / "1")
+            (tmp_path / "1" / "lock").unlink(missing_ok=True)
+            db = connect(tmp_path / "1", settings=ON_DISK)
+            assert circuit_of(db, "joined").runs.count
+            assert contents(db) == contents(twin)
+        both = [twin, db]
+    assert db.sql("VERIFY VIEW full_joined").rows() == []
+    spilled = dict(db.sql("SELECT name, spilled_bytes FROM headwater.views").rows())
+    assert {name for name in VIEWS if not spilled[name]} == set()
+    assert not circuit_of(twin, "joined").runs.count
+
+
+@pytest.mark.here
+def test_a_snapshot_names_runs_and_has_only_what_memory_holds(
+    folder: Path, connect: Connect
+) -> None:
+    db = connect(folder, settings={"view_state_mb": 1})
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v STRING) TIMESTAMP BY ts")
+    db.sql("CREATE TABLE t (k INT, label STRING)")
+    db.sql("CREATE VIEW v AS SELECT s.k, v, label FROM s JOIN t ON s.k = t.k")
+    db.sql("INSERT INTO t SELECT id, concat('label ', id) FROM range(60000)")
+    for first in range(0, 60_000, 20_000):
+        db.insert("s", [(n, n, f"value {n}") for n in range(first, first + 20_000)])
+    assert db.sql("SELECT count(*) FROM v").rows() == [(60_000,)]
+    circuit = circuit_of(db, "v")
+    assert circuit.state_bytes < 1 << 20
+    assert circuit.runs.byte_count > 1 << 20
+    circuit.put_away()
+    assert circuit.snapshot._path.stat().st_size < circuit.runs.byte_count
+    db.close()
+    db = connect(folder, settings={"view_state_mb": 1})
+    circuit = circuit_of(db, "v")
+    assert circuit.runs.count  # from the snapshot, before a row is read
+    assert circuit.streams[0].sequence == 60_000
+    db.sql("DELETE FROM t WHERE k >= 10")
+    assert db.sql("SELECT count(*) FROM v").rows() == [(10,)]
+    files = db._context.folder.path / "snapshots"
+    assert list(files.glob("*.runs/*/*"))
+    db.sql("DROP VIEW v")
+    assert list(files.glob("*.runs/*/*")) == []
+
+
+@pytest.mark.here
+def test_what_cannot_go_to_disk_is_not_kept(db: headwater.Database) -> None:
+    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
+    db.sql("SET view_state_mb = 1")
+    db.sql("CREATE VIEW f AS SELECT v, row_number() OVER (ORDER BY v) AS n FROM s")
+    db.insert("s", [(n, n) for n in range(200_000)])
+    assert db.sql("SELECT count(*) FROM f").rows() == [(200_000,)]
+    explained = "\n".join(row[0] for row in db.sql("EXPLAIN VIEW f").rows())
+    assert "view_state_mb" in explained
