@@ -87,11 +87,12 @@ class _TableSource:
     columns: tuple[str, ...]
     schema: pa.Schema
     version: object = None
-    rows: pa.Table | None = None
+    stored: pa.Table | None = None  # as the host's circuits share them
+    rows: pa.Table | None = None  # the same by the circuit's names
 
     def clear(self) -> None:
         """Nothing was read."""
-        self.version = self.rows = None
+        self.version = self.stored = self.rows = None
 
 
 class CircuitStopped(Exception):
@@ -458,9 +459,9 @@ def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | 
         return None
     fields = [relation.schema.field(name) for name in source.columns]
     stored = world.table_rows(replace(relation, schema=pa.schema(fields)))
-    stored = stored.select(list(source.columns))
-    rows = stored.rename_columns(source.schema.names)
+    rows = stored.select(list(source.columns)).rename_columns(source.schema.names)
     before, source.rows, source.version = source.rows, rows, relation
+    source.stored = stored
     return come(rows) if before is None else bag_difference(before, rows)
 
 

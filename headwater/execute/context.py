@@ -232,7 +232,9 @@ class Context:
 
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
-        return scan_rows(relation.files, relation.schema)
+        return self.pipelines.table_rows(
+            relation, lambda: scan_rows(relation.files, relation.schema)
+        )
 
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""

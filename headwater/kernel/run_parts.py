@@ -23,6 +23,7 @@ from headwater.fold.spill import HASH
 from headwater.storage.disk import storage_error
 
 ROWS_TOGETHER = 1 << 13  # of a run's file: what is read for one key
+FEW_PIECES = 4  # are read by one thread
 
 
 @dataclass(frozen=True)
@@ -146,7 +147,11 @@ class RunPart:
             with pq.ParquetFile(
                 self.path, metadata=self.footer, page_checksum_verification=True
             ) as file:
-                return file.read_row_groups(list(places), None if names is None else list(names))
+                columns = None if names is None else list(names)
+                together = (
+                    len(places) > FEW_PIECES
+                )  # else handing work out costs more than it saves
+                return file.read_row_groups(list(places), columns, use_threads=together)
         except OSError as error:
             raise storage_error("read", self.path, error) from error
 

@@ -143,3 +143,27 @@ def test_what_cannot_go_to_disk_is_not_kept(db: headwater.Database) -> None:
     assert db.sql("SELECT count(*) FROM f").rows() == [(200_000,)]
     explained = "\n".join(row[0] for row in db.sql("EXPLAIN VIEW f").rows())
     assert "view_state_mb" in explained
+
+
+@pytest.mark.here
+def test_views_share_the_rows_of_a_table(db: headwater.Database) -> None:
+    """Views that join one table hold its rows once, at each version."""
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE TABLE t (k INT, label STRING)")
+    db.sql("INSERT INTO t VALUES (1, 'one')")
+    db.sql("INSERT INTO t VALUES (2, 'two')")
+    for number in range(3):
+        db.sql(f"CREATE VIEW v{number} AS SELECT ts, label FROM s JOIN t ON s.k = t.k + {number}")
+    for step in range(2):
+        db.insert("s", [(step, 2)])
+        held = []
+        for number in range(3):
+            assert db.sql(f"SELECT * FROM v{number}").rows() is not None
+            rows = circuit_of(db, f"v{number}").statics[0].rows
+            assert rows is not None
+            arrays = [column.chunk(0) for column in rows.columns]
+            held.append([b.address for array in arrays for b in array.buffers() if b])
+        assert held == [held[0]] * 3
+        assert [column.num_chunks for column in rows.columns] == [1, 1]
+        db.sql("UPDATE t SET label = 'zwei' WHERE k = 2")
+    assert sorted(db.sql("SELECT * FROM v0").rows()) == [(0, "zwei"), (1, "zwei")]
