@@ -167,3 +167,38 @@ def test_views_share_the_rows_of_a_table(db: headwater.Database) -> None:
         assert [column.num_chunks for column in rows.columns] == [1, 1]
         db.sql("UPDATE t SET label = 'zwei' WHERE k = 2")
     assert sorted(db.sql("SELECT * FROM v0").rows()) == [(0, "zwei"), (1, "zwei")]
+
+
+@pytest.mark.here
+def test_a_circuit_on_disk_moves_to_another_host_and_back(db: headwater.Database) -> None:
+    """The host that it leaves removes nothing that the other one has written since."""
+    db.sql("SET view_state_mb = 0")
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v AS SELECT s.ts, r.ts AS other FROM s FULL JOIN r ON s.k = r.k")
+
+    def went_through(circuit: ViewCircuit, step: int) -> None:
+        db.insert("s", [(step, step % 3)])
+        db.insert("r", [(step, step % 2)])
+        with db._context.held(frozenset()) as held:
+            circuit.catch_up(held)
+
+    mine = circuit_of(db, "v")
+    arguments = (mine.number, mine.spec, mine.tables, mine.starts, mine.world)
+    other = ViewCircuit(*arguments, mine.snapshot, mine.runs.anew())
+    other.is_lent = True
+    hosts = [mine, other]
+    for step in range(12):
+        went_through(hosts[0], step)
+        if step % 3 == 2:
+            hosts[0].lend()
+            hosts.reverse()
+            hosts[0].take_back()
+            assert hosts[0].runs.count
+            assert [source.sequence for source in hosts[0].streams] == [step + 1] * 2
+    ends = [(a, b) for a in range(12) for b in range(12) if a % 3 == b % 2]
+    alone = [(a, None) for a in range(12) if a % 3 == 2]
+    found = [tuple(row.values()) for row in hosts[0].result().to_pylist()]
+    assert sorted(found, key=repr) == sorted([*ends, *alone], key=repr)
+    assert hosts[0] is mine
+    assert sorted(db.sql("SELECT * FROM v").rows(), key=repr) == sorted(found, key=repr)
