@@ -239,7 +239,7 @@ TABLE: tuple[Setting, ...] = (
     Setting(
         "view_state_mb",
         1024,
-        "groups of a view's pipeline kept in memory; what is more goes to disk",
+        "groups of a view's pipeline, or states of its circuit, kept in memory; what is more goes to disk",
         minimum=0,
     ),
     Setting("view_versions", 8, "results kept per view for VERSION AS OF", minimum=1),

@@ -39,6 +39,7 @@ from headwater.plan.blocks import Tables
 from headwater.plan.relational.build import QueryBuilder
 from headwater.plan.relational.building import Built
 from headwater.plan.relational.describe import described
+from headwater.plan.relational.keys import key_of
 from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import (
     DistinctNode,
@@ -121,7 +122,16 @@ class CircuitSpec:
     def kept(self) -> KeptRows:
         """A result that holds nothing."""
         order = [(one.name, one.descending, one.nulls_first) for one in self.order]
-        return KeptRows(pa.schema(self.root.columns), self.root.changes, order=order)
+        return KeptRows(pa.schema(self.root.columns), self.root.changes, self.key or (), order)
+
+    @cached_property
+    def key(self) -> tuple[str, ...] | None:
+        """The columns by which a row of the result is found, where rows of it go."""
+        found = key_of(self.root)
+        if found is None or not self.root.changes:
+            return None
+        types = dict(self.root.columns)
+        return None if any(pa.types.is_nested(types[name]) for name in found) else found
 
 
 def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> CircuitSpec | NotKept:

@@ -1,13 +1,17 @@
-"""All stream pipelines of views in one host, by what they compute: the registry that owns them."""
+"""What views in one host have in common: stream pipelines, by what they compute, and the rows of tables."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from weakref import WeakValueDictionary
+
+import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec
 from headwater.engine.united import pipeline_signature
 from headwater.engine.view_pipeline import PipelinePlace, ViewPipeline
+from headwater.kernel.relation import Relation
 
 
 def signature(spec: FoldSpec, place: PipelinePlace) -> tuple[object, ...]:
@@ -33,6 +37,17 @@ class Pipelines:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._found: dict[str, ViewPipeline] = {}
+        self._reading = threading.Lock()  # one reads rows, the others wait for them
+        self._rows: WeakValueDictionary[object, pa.Table] = WeakValueDictionary()
+
+    def table_rows(self, relation: Relation, read: Callable[[], pa.Table]) -> pa.Table:
+        """The rows of a standard table at a version: one copy, in one piece, while anybody has it."""
+        wanted = (relation.files, tuple(relation.schema))
+        with self._reading:
+            rows = self._rows.get(wanted)
+            if rows is None:
+                rows = self._rows[wanted] = read().combine_chunks()
+            return rows
 
     def join(
         self, member: str, spec: FoldSpec, place: PipelinePlace, make: Callable[[], ViewPipeline]

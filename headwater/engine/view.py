@@ -164,7 +164,7 @@ class ContinuousView(Hosted):
         for number, pipeline in enumerate(self.pipelines):
             self.registry.leave(member_name(self.incarnation, number), pipeline)
         if self.circuit is not None:
-            self.circuit.keeper.forget()
+            self.circuit.remove()
 
     def needs(self, table: SeenTable) -> Needs:
         """Rows that no snapshot holds, by their numbers; of a stream none that is closed."""
@@ -250,11 +250,20 @@ class ContinuousView(Hosted):
     @cached_property
     def key(self) -> tuple[str, ...] | None:
         """The columns by which a row is found without the others, in the order of its groups' keys."""
+        if self.circuit is not None:
+            return self._circuit_key(self.circuit)
         places = self.specs[0].plan.key_places if self.plan.single and self.specs else None
         if places is None or self.evaluation.upper_tier != "in line":
             return None
         names = self.evaluation.output.schema.names
         return tuple(names[place] for place in places)
+
+    def _circuit_key(self, circuit: ViewCircuit) -> tuple[str, ...] | None:
+        """The same of a view that a circuit keeps, where its columns are as the circuit has them."""
+        schema, shown, places = self.evaluation.output.schema, circuit.spec.shown, circuit.key
+        if places is None or any(schema.field(n).type != shown[n].type for n in places):
+            return None
+        return tuple(schema.names[place] for place in places)
 
     def find(self, keys: pa.Table) -> pa.Table | None:
         """The rows of one key, every acknowledged insert in them; None if the view is to be read whole.
@@ -291,8 +300,28 @@ class ContinuousView(Hosted):
         return FEW_ROWS
 
     def _find_unmoved(self, keys: pa.Table) -> tuple[pa.Table | None] | None:
+        if self.circuit is not None:
+            return self._find_kept(keys)
         with self.world.held(self.plan.identifiers) as held, self.pipelines[0].lock:
             return None if self.pipelines[0].is_lent else (self._find_here(keys, held),)
+
+    def _find_kept(self, keys: pa.Table) -> tuple[pa.Table | None] | None:
+        """By the circuit; a view that it does not keep now is read whole."""
+        circuit = self.kept
+        if circuit is None:
+            return (None,)
+        with self.world.held(self.plan.identifiers) as held, circuit.lock:
+            if circuit.is_lent:
+                return None
+            try:
+                circuit.catch_up(held, ends_of(circuit.tables.values()))
+            except CircuitStopped:
+                return (None,)
+            self._is_well()
+            if circuit.row_count <= self._few:
+                return (None,)
+            rows = circuit.find(keys)
+        return (self.evaluation.output.result(rows, 0),)
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
         if self.cut is ViewCut.STORED:
@@ -352,7 +381,7 @@ class ContinuousView(Hosted):
 
     def _follow_groups(self, held: HeldTables, mark: str | None) -> FollowedChanges | None:
         """By the groups that were touched; None if a group is not a row of its own, or not in memory."""
-        if self.key is None or self.cut is ViewCut.STORED:
+        if not self.specs or self.key is None or self.cut is ViewCut.STORED:
             return None
         pipeline, spec = self.pipelines[0], self.specs[0]
         schema = self.evaluation.output.schema

@@ -5,11 +5,13 @@ the snapshot of all that. Rows come by their sequence numbers, late ones too, as
 views. The first time that stored rows of a streaming table are deleted or replaced it begins anew, with
 operators that take rows back; from then on those rows go through alone, as what changes in a standard table
 does. An expression that raises stops the circuit until rows are deleted or changed: Spark then decides at
-each read whether the query raises. Must never: give a result of a part of the changes.
+each read whether the query raises. A state that memory has no room for goes to disk, operator by operator.
+Must never: give a result of a part of the changes.
 """
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,6 +21,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
+from headwater.engine.arrangement_runs import CircuitRuns, Record
 from headwater.engine.change_record import ChangeRecord
 from headwater.engine.fold_run import Counters
 from headwater.engine.query_parts import Timings
@@ -32,6 +35,7 @@ from headwater.operators.bags import bag_difference
 from headwater.operators.changes import Changes, come, go, together
 from headwater.operators.circuit import Circuit
 from headwater.operators.kept_rows import KeptRows
+from headwater.operators.operator import Operator
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
@@ -39,6 +43,7 @@ from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 PIECE_ROWS = 1 << 16  # that go through the circuit at once
+LEAST_STATE = MEBIBYTE  # what cannot go to disk may take as much in any case
 
 
 @dataclass
@@ -82,11 +87,12 @@ class _TableSource:
     columns: tuple[str, ...]
     schema: pa.Schema
     version: object = None
-    rows: pa.Table | None = None
+    stored: pa.Table | None = None  # as the host's circuits share them
+    rows: pa.Table | None = None  # the same by the circuit's names
 
     def clear(self) -> None:
         """Nothing was read."""
-        self.version = self.rows = None
+        self.version = self.stored = self.rows = None
 
 
 class CircuitStopped(Exception):
@@ -103,6 +109,7 @@ class ViewCircuit:
     starts: Mapping[str, Start]
     world: World
     snapshot: SnapshotFile
+    runs: CircuitRuns
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
     stopped: str | None = None  # why it keeps nothing
@@ -122,6 +129,7 @@ class ViewCircuit:
         self._inputs_then: tuple[object, ...] = ()  # when it stopped
         self._takes_back = False  # stored rows were deleted or replaced since the view was made
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
+        self._writing = threading.Lock()  # one snapshot at a time
         self._record = ChangeRecord()  # for whoever follows
         self._began = False
         self._clear()
@@ -130,6 +138,8 @@ class ViewCircuit:
         spec = self.spec.taking_back if self._takes_back else self.spec
         self.circuit: Circuit = spec.circuit()
         self.kept: KeptRows = spec.kept()
+        self.runs.drop()
+        self._lend_runs()
         self._began = False
         self._record.lose()
         self.keeper.begin_anew()
@@ -137,6 +147,13 @@ class ViewCircuit:
             stream.clear()
         for static in self.statics:
             static.clear()
+
+    def _lend_runs(self) -> None:
+        """Every state that may go to disk knows where."""
+        states: list[Operator | KeptRows] = [*self.circuit.spilling(), self.kept]
+        parts = [part for state in states for part in state.spilled]
+        for number, part in enumerate(parts):
+            part.runs = self.runs.part(number)
 
     # Reading its tables
 
@@ -187,12 +204,15 @@ class ViewCircuit:
                 raise
             if moved:
                 self.timings.add(time.perf_counter() - started, 1)
-            bound = self.world.settings.integer("view_state_mb") * MEBIBYTE
-            if self.state_bytes > bound:
-                self._stop("its state takes more than view_state_mb", held)
+            if self.circuit.staying_bytes > max(self._bound, LEAST_STATE):
+                self._stop("what cannot go to disk takes more than view_state_mb", held)
+
+    @property
+    def _bound(self) -> int:
+        return self.world.settings.integer("view_state_mb") * MEBIBYTE
 
     def _begin_anew(self) -> None:
-        self.keeper.forget()
+        self._forget_snapshot()
         self.stopped = None
         self._clear()
 
@@ -203,7 +223,7 @@ class ViewCircuit:
         return (bound, *(source.table.generation for source in self.streams), *versions)
 
     def _stop(self, reason: str, held: HeldTables) -> None:
-        self.keeper.forget()
+        self._forget_snapshot()
         self._clear()
         self.stopped, self._inputs_then = reason, self._now(held)
         raise CircuitStopped(reason)
@@ -242,6 +262,19 @@ class ViewCircuit:
     def _apply(self, number: int, changes: Changes) -> None:
         self.counters.in_line_runs += 1
         self._give(self.circuit.apply({number: changes}))
+        self._spill_if_large()
+        self.runs.merge_some(len(changes))
+
+    def _spill_if_large(self) -> None:
+        """States go to disk, the largest first, until half of what memory may hold is left."""
+        if self.state_bytes <= self._bound:
+            return
+        states: list[Operator | KeptRows] = [*self.circuit.spilling(), self.kept]
+        for state in sorted(states, key=lambda state: -state.nbytes):
+            if 2 * self.state_bytes <= self._bound:
+                break
+            state.spill()
+        pa.default_memory_pool().release_unused()
 
     def _give(self, changes: Changes) -> None:
         """Changes of the result."""
@@ -293,6 +326,21 @@ class ViewCircuit:
         """The view's rows as they are now, the columns of its select list."""
         return self._shown(self.kept.table())
 
+    @property
+    def key(self) -> list[int] | None:
+        """The places in the select list of the columns by which a row is found without the others."""
+        names = [column.name for column in self.spec.shown]
+        key = self.spec.key
+        if key is None or not set(key) <= set(names):
+            return None
+        return [names.index(name) for name in key]
+
+    def find(self, keys: pa.Table) -> pa.Table:
+        """The view's rows of some keys as they are now; the caller holds the lock."""
+        rows = self._shown(self.kept.find(keys))
+        self._spill_if_large()
+        return rows
+
     def _shown(self, rows: pa.Table) -> pa.Table:
         return rows.select([column.name for column in self.spec.shown])
 
@@ -327,29 +375,40 @@ class ViewCircuit:
         self.kept.restore(state["kept"])
         for source, arrays in zip(self.statics, state["statics"], strict=True):
             source.rows = pa.Table.from_arrays(arrays, schema=source.schema)
+        self._lend_runs()
 
     def put_away(self) -> None:
         """Writes a snapshot with the places that it belongs to; copied under the lock, written without."""
-        with self.lock:
-            position = self._position()
-            may = self._began and not self.is_lent and self.stopped is None and not self.changed
-            if not may or not self.keeper.may_keep or position == self.keeper.kept:
-                return
-            stamp, state = self.keeper.stamp, detached(self.state())
-        self.keeper.keep(state, position, stamp)
+        with self._writing, contextlib.ExitStack() as stack:
+            with self.lock:
+                runs = stack.enter_context(self.runs.held(self.lock))
+                position = self._position(runs)
+                may = self._began and not self.is_lent and self.stopped is None and not self.changed
+                if not may or not self.keeper.may_keep or position == self.keeper.kept:
+                    return
+                stamp, state, mine = self.keeper.stamp, detached(self.state()), self.runs
+            mine.sync(runs)
+            self.keeper.keep(state, position, stamp, placed=lambda: mine.name(runs))
 
-    def _position(self) -> dict[str, Any]:
+    def _position(self, runs: list[Record]) -> dict[str, Any]:
         sequences = [source.sequence for source in self.streams]
-        return {"number": self.number, "sequences": sequences, "form": self.spec.form}
+        known = {"number": self.number, "sequences": sequences, "form": self.spec.form}
+        return {**known, "runs": [[_plain(run) for run in record] for record in runs]}
 
     def take_up(self) -> None:
         """After a restart: from the snapshot, if there is one of the same circuit."""
         with self.lock:
             self._clear()
             position = self.keeper.read(self)
-            if position is None or not self._fits(position):
+            if (
+                position is None
+                or not self._fits(position)
+                or not self.runs.take_up(position.get("runs", ()))
+            ):
+                self.runs.clean()
                 self._clear()  # what was read does not count
                 return
+            self.runs.clean()
             self._began, self.keeper.kept = True, position
             for source, sequence in zip(self.streams, position["sequences"], strict=True):
                 source.sequence, source.generation = sequence, source.table.generation
@@ -366,6 +425,7 @@ class ViewCircuit:
                 self.is_lent = True
                 self.keeper.void()
                 self._clear()
+                self.runs = self.runs.anew()
 
     def take_back(self) -> None:
         """It is held here again: from the snapshot, and the rows since."""
@@ -378,6 +438,18 @@ class ViewCircuit:
         """Before stored rows are deleted or replaced: no snapshot of the old ones any more."""
         with self.lock:
             self.keeper.hold_off(table)
+            self.runs.name(())
+
+    def _forget_snapshot(self) -> None:
+        """What was made of old rows is not to be used again."""
+        self.keeper.forget()
+        self.runs.name(())
+
+    def remove(self) -> None:
+        """Nothing of it is left on disk."""
+        with self.lock:
+            self._forget_snapshot()
+            self.runs.remove()
 
 
 def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | None:
@@ -387,10 +459,15 @@ def _changed(source: _TableSource, held: HeldTables, world: World) -> Changes | 
         return None
     fields = [relation.schema.field(name) for name in source.columns]
     stored = world.table_rows(replace(relation, schema=pa.schema(fields)))
-    stored = stored.select(list(source.columns))
-    rows = stored.rename_columns(source.schema.names)
+    rows = stored.select(list(source.columns)).rename_columns(source.schema.names)
     before, source.rows, source.version = source.rows, rows, relation
+    source.stored = stored
     return come(rows) if before is None else bag_difference(before, rows)
+
+
+def _plain(run: Mapping[str, Any]) -> dict[str, Any]:
+    """A run of a record as a snapshot gives it back."""
+    return {**run, "rows": list(run["rows"]), "sizes": list(run["sizes"])}
 
 
 def _arrays(rows: pa.Table) -> list[pa.Array]:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from headwater.engine.arrangement_runs import CircuitRuns
 from headwater.engine.engine import Engine
 from headwater.engine.pipelines import Pipelines
 from headwater.engine.snapshots import SnapshotFile
@@ -102,6 +103,10 @@ class Context:
     def pipeline_runs(self, number: str) -> StateRuns:
         """Where groups of a pipeline of views are that memory has no room for."""
         return StateRuns(self.folder.path / "snapshots" / f"pipeline-{number}.runs", self)
+
+    def circuit_runs(self, number: str) -> CircuitRuns:
+        """Where states of a view's circuit are that memory has no room for."""
+        return CircuitRuns(self.folder.path / "snapshots" / f"pipeline-{number}.runs")
 
     def forget_pipelines(self, needed: Iterable[str]) -> None:
         """Puts the states of pipelines aside that no view has any more: a crash may have left them."""
@@ -227,7 +232,9 @@ class Context:
 
     def table_rows(self, relation: Relation) -> pa.Table:
         """All rows of a standard table at a version."""
-        return scan_rows(relation.files, relation.schema)
+        return self.pipelines.table_rows(
+            relation, lambda: scan_rows(relation.files, relation.schema)
+        )
 
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""

@@ -222,6 +222,7 @@ def _measured_view(view: ContinuousView) -> list[str]:
             f"rows taken in: {kept.counters.rows_in_line} in {kept.counters.in_line_runs} runs",
             f"rows held: {kept.row_count}",
             f"in memory: {kept.state_bytes} bytes",
+            f"spilled: {kept.runs.byte_count} bytes in {kept.runs.count} runs",
             *_figures(kept),
         ]
     return [

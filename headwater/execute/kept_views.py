@@ -237,6 +237,7 @@ def _circuit(
         dict(zip(names, starts, strict=True)),
         made.world,
         context.pipeline_snapshot(number),
+        context.circuit_runs(number),
     )
     circuit.take_up()
     return circuit

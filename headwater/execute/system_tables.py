@@ -567,7 +567,7 @@ def _kept_row(view: ContinuousView, kept: ViewCircuit) -> dict[str, Any]:
         "waiting_rows": view.waiting,
         "groups": kept.row_count,
         "state_bytes": kept.state_bytes,
-        "spilled_bytes": 0,
+        "spilled_bytes": kept.runs.byte_count,
         "fold_ms": round(1000 * kept.timings.total_s / max(kept.timings.count, 1), 3),
         "recovery_s": None,
     }

@@ -42,19 +42,10 @@ class StateColumns:
             for name, family in zip(parts, aggregation.families, strict=True)
         ]
         self._types = [
-            [self._vector_type(argument, np.dtype(dtype)) for dtype in family.dtypes]
+            [stored_type(aggregation, argument, np.dtype(dtype)) for dtype in family.dtypes]
             for (_, argument), family in zip(aggregation.parts, aggregation.families, strict=True)
         ]
         self._distinct = [f"distinct {name}" for name in distinct]
-
-    def _vector_type(self, argument: int | None, dtype: np.dtype[Any]) -> pa.DataType | None:
-        """How a vector is stored; None for long integers, which are digits."""
-        if dtype != np.object_:
-            return NUMBERS.get(dtype, pa.bool_())
-        assert argument is not None
-        type_ = self.aggregation.types[argument]
-        type_ = type_.value_type if pa.types.is_dictionary(type_) else type_
-        return None if pa.types.is_decimal(type_) else type_
 
     @property
     def names(self) -> list[str]:
@@ -91,7 +82,7 @@ class StateColumns:
         columns = state.lookup.keys(slots)
         for types, vectors in zip(self._types, state.partials(slots), strict=True):
             for type_, vector in zip(types, vectors, strict=True):
-                columns.append(_array(vector, type_))
+                columns.append(stored_vector(vector, type_))
         return pa.table([*columns, *lists], names=self.names)
 
     # In
@@ -142,7 +133,7 @@ class StateColumns:
     def _partial(self, table: pa.Table, slots: Slots) -> Partial:
         vectors = [
             [
-                _vector(table.column(name), np.dtype(dtype), type_)
+                read_vector(table.column(name), np.dtype(dtype), type_)
                 for name, dtype, type_ in zip(names, family.dtypes, types, strict=True)
             ]
             for names, family, types in zip(
@@ -177,13 +168,29 @@ class _ByPlace:
         return pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), values)
 
 
-def _array(vector: Vector, type_: pa.DataType | None) -> pa.Array:
+def stored_type(
+    aggregation: Aggregation, argument: int | None, dtype: np.dtype[Any]
+) -> pa.DataType | None:
+    """How a vector of a partial is stored; None for long integers, which are digits."""
+    if dtype != np.object_:
+        return NUMBERS.get(dtype, pa.bool_())
+    assert argument is not None
+    type_ = aggregation.types[argument]
+    type_ = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return None if pa.types.is_decimal(type_) else type_
+
+
+def stored_vector(vector: Vector, type_: pa.DataType | None) -> pa.Array:
+    """A vector of a partial as a column."""
     if type_ is None:
         return pa.array([None if v is None else str(v) for v in vector.tolist()], pa.string())
     return pa.array(vector, type_, from_pandas=False)
 
 
-def _vector(column: pa.ChunkedArray, dtype: np.dtype[Any], type_: pa.DataType | None) -> Vector:
+def read_vector(
+    column: pa.Array | pa.ChunkedArray, dtype: np.dtype[Any], type_: pa.DataType | None
+) -> Vector:
+    """A vector that was stored."""
     array = Column(column).array
     if type_ is None:
         digits = [None if text is None else int(text) for text in array.to_pylist()]

@@ -1,32 +1,26 @@
 """Merges spilled group states, partition by partition: in this process, or one Spark task each (CV10).
 
-Owns: the Parquet files of one partition, how they are read and written, and the job over all partitions.
+Owns: the job over all partitions.
 Both ways run the same function over the same fold code. Must never: decide what is merged, or remove a file.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from headwater.errors import DataError, StorageError
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.aggregation import Aggregation
-from headwater.fold.spill import HASH, StateColumns
+from headwater.fold.spill import StateColumns
 from headwater.kernel.kernel import Kernel, Work
+from headwater.kernel.run_parts import WrittenPart, read_part, write_part
 from headwater.sql.types import canonical
-from headwater.storage.disk import storage_error
 
-ROWS_TOGETHER = 1 << 13  # of a state's file: what is read for one key
 KEPT, RESULT, FAILED = "kept", "result", "failed"
 OUTCOME = pa.schema(
     [
@@ -77,98 +71,11 @@ class MergeJob:
 
 
 @dataclass(frozen=True)
-class WrittenPart:
-    """A file of a partition."""
-
-    part: int
-    rows: int
-    size: int
-
-
-@dataclass(frozen=True)
 class Merged:
     """What a job has made."""
 
     kept: tuple[WrittenPart, ...]
     results: tuple[WrittenPart, ...] = ()
-
-
-def part_path(prefix: str, part: int) -> str:
-    """The file of a partition."""
-    return f"{prefix}-{part}.parquet"
-
-
-def write_part(table: pa.Table, prefix: str, part: int) -> WrittenPart:
-    """Writes one partition's file, whole or not at all."""
-    path = part_path(prefix, part)
-    by_hash = HASH in table.column_names  # a state, not a result
-    fresh = f"{path}.{uuid.uuid4().hex[:8]}.new"  # a task may be tried twice
-    try:
-        pq.write_table(
-            table,
-            fresh,
-            compression="lz4",
-            use_dictionary=False,
-            row_group_size=ROWS_TOGETHER if by_hash else None,
-            write_statistics=[HASH] if by_hash else False,
-            write_page_checksum=True,
-        )
-        size = os.stat(fresh).st_size
-        os.replace(fresh, path)
-    except OSError as error:
-        Path(fresh).unlink(missing_ok=True)
-        raise storage_error("write", path, error) from error
-    return WrittenPart(part, table.num_rows, size)
-
-
-def read_part(path: str, columns: StateColumns) -> pa.Table:
-    """Reads the columns of a partition's file that a merge needs."""
-    try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return file.read(columns.names)
-    except OSError as error:
-        raise storage_error("read", path, error) from error
-
-
-@dataclass(frozen=True)
-class StatePart:
-    """A partition's file of a state, in which the groups of some keys are found."""
-
-    path: str
-    footer: pq.FileMetaData
-    last: np.ndarray[Any, Any]  # of each row group, the greatest hash
-
-    @staticmethod
-    def opened(path: str) -> StatePart | None:
-        """None for a file whose rows are in no order."""
-        try:
-            footer = pq.read_metadata(path)
-        except OSError as error:
-            raise storage_error("read", path, error) from error
-        if HASH not in footer.schema.names:
-            return None
-        place = footer.schema.names.index(HASH)
-        groups = [footer.row_group(n).column(place) for n in range(footer.num_row_groups)]
-        return StatePart(path, footer, np.array([g.statistics.max for g in groups], np.uint64))
-
-    def read(self, columns: StateColumns, hashes: np.ndarray[Any, Any]) -> pa.Table:
-        """The groups whose keys have some hashes."""
-        places: set[int] = set()
-        for first, last in zip(
-            np.searchsorted(self.last, hashes, "left"),
-            np.searchsorted(self.last, hashes, "right"),
-            strict=True,
-        ):
-            places.update(range(first, min(last + 1, len(self.last))))
-        try:
-            with pq.ParquetFile(
-                self.path, metadata=self.footer, page_checksum_verification=True
-            ) as file:
-                found = file.read_row_groups(sorted(places), [*columns.names, HASH])
-        except OSError as error:
-            raise storage_error("read", self.path, error) from error
-        known = np.isin(found.column(HASH).to_numpy(), hashes)
-        return found.filter(pa.array(known)).drop_columns([HASH])
 
 
 def merge_here(job: MergeJob) -> Merged:
@@ -228,7 +135,7 @@ class _Task:
         if job.result is not None:
             rest = job.rest[part] if job.rest else None
             if rest is not None:
-                tables = [*tables, read_part(rest, columns)]
+                tables = [*tables, read_part(rest, columns.names)]
             rows = columns.result(tables).cast(job.shape.result)
             made.append((RESULT, write_part(rows, job.result, part)))
         return made
@@ -238,7 +145,7 @@ def _merged(
     job: MergeJob, columns: StateColumns, part: int
 ) -> tuple[list[pa.Table], WrittenPart | None]:
     """The tables of one partition; merged into one that is written, if that is to be kept."""
-    tables = [read_part(path, columns) for path in job.sources[part]]
+    tables = [read_part(path, columns.names) for path in job.sources[part]]
     if job.kept is None or not tables:
         return tables, None
     table = columns.merged(tables)

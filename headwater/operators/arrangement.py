@@ -3,8 +3,9 @@
 Owns: the rows, the slot of each key, and which live rows have it. A row that is taken back is found by a hash
 of all its columns and compared bit for bit. Keys are equal as Spark groups them: NULL equals NULL, NaN equals
 NaN, −0.0 equals 0.0; an operator that means otherwise leaves such rows out. Without keys all have one slot.
-A row may bear a mark, a number for its operator to use. Must never: promise an order of the rows of
-a key other than that in which they came.
+A row may bear a mark, a number for its operator to use. Keys may go to disk with their rows: `bring` has them
+back, all of them, and whatever asks by key or takes rows back begins with it. Must never: promise an order of
+the rows of a key other than that in which they came, and that only where they were brought before they came.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from headwater.fold.codes import IntegerCodes
-from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector, size_of
+from headwater.fold.columns import FLOAT, OBJECT, Column, Slots, Vector, decode, size_of
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
+from headwater.fold.spill import HASH
 from headwater.operators.changes import Changes
-from headwater.operators.flat import flat, flat_type
+from headwater.operators.flat import flat, flat_type, whole
 from headwater.operators.index import Index
 from headwater.operators.row_store import RowStore
+from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import Growing, distinct
 
 LEAST_DEAD = 1 << 12  # so many dead rows are left in any case
@@ -59,13 +62,17 @@ class Arrangement:
         marked: bool = False,
         forgets_keys: bool = False,
         hashed: bool = False,
+        spills: bool = True,
     ) -> None:
         """`forgets_keys`: keys that have no rows go when room is made, and slots are numbered anew;
-        `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell."""
+        `hashed`: rows are hashed as they come, not once the first one goes that its key does not tell;
+        `spills`: rows may go to disk, without keys by all their columns: then nobody asks by key."""
         self.schema, self.keys = schema, tuple(keys)
         self._marked, self._forgets_keys, self._hashed = marked, forgets_keys, hashed
         self.generation = 0  # rises when rows get other numbers
         self._beside: list[Growing] = []
+        self._beside_types: list[pa.DataType | None] = []
+        self.spilled = SpilledKeys() if spills else None
         self._clear()
 
     def _clear(self) -> None:
@@ -80,7 +87,13 @@ class Arrangement:
         )  # or made when keys do not tell rows apart
 
     def __len__(self) -> int:
+        """How many rows are in memory."""
         return len(self.rows)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there are no rows, in memory or on disk."""
+        return not len(self.rows) and not self.spilled
 
     @property
     def nbytes(self) -> int:
@@ -88,13 +101,18 @@ class Arrangement:
         hashed = 0 if self._by_hash is None else self._by_hash.nbytes
         index = self._by_key.nbytes + hashed + self._slots.nbytes + self._marks.nbytes
         beside = sum(size_of(vector.values) for vector in self._beside)
-        return self.rows.nbytes + self.lookup.nbytes + index + beside
+        spilled = 0 if self.spilled is None else self.spilled.nbytes
+        return self.rows.nbytes + self.lookup.nbytes + index + beside + spilled
 
-    def beside(self, dtype: Any) -> Growing:
-        """A vector of one value per row number, for its owner to set; a row begins with 0."""
+    def beside(self, dtype: Any, type_: pa.DataType | None = None) -> Growing:
+        """A vector of one value per row number, for its owner to set; a row begins with 0.
+
+        `type_`: what the vector stands for, where it is one of objects.
+        """
         vector = Growing(dtype)
         vector.filled(self.rows.next, 0)
         self._beside.append(vector)
+        self._beside_types.append(type_)
         return vector
 
     @property
@@ -121,6 +139,11 @@ class Arrangement:
 
     def add(self, rows: pa.Table) -> Slots:
         """Rows come; gives their numbers."""
+        if self.spilled:
+            self.spilled.touch(self.hashes_of(rows))
+        return self._append(rows)
+
+    def _append(self, rows: pa.Table) -> Slots:
         numbers = self.rows.append(rows)
         self._place(rows)
         if self._marked:
@@ -152,10 +175,14 @@ class Arrangement:
 
     def remove(self, rows: pa.Table) -> Slots:
         """Rows go; gives their numbers, −1 for those that are not there."""
+        if self.spilled:
+            hashes = self.hashes_of(rows)
+            self._bring(hashes)
+            self.spilled.touch(hashes)
         found = self._found_by_key(rows) if self._by_hash is None else None
         if found is None:
             found = self._found_by_hash(rows)
-        self.kill(found[found >= 0])
+        self.rows.kill(found[found >= 0])
         return found
 
     def _found_by_key(self, rows: pa.Table) -> Slots | None:
@@ -187,7 +214,13 @@ class Arrangement:
 
     def kill(self, numbers: Slots) -> None:
         """Live rows go, by their numbers."""
+        self.touch(numbers)
         self.rows.kill(numbers)
+
+    def touch(self, numbers: Slots) -> None:
+        """Marks of rows, or values beside them, have changed; or rows are about to go."""
+        if self.spilled:
+            self.spilled.touch(self.hashes_of(self.rows.take(numbers)))
 
     def make_room(self) -> None:
         """Dead rows go once they are the most; each batch asks for it first."""
@@ -226,8 +259,11 @@ class Arrangement:
         return new
 
     def find(self, keys: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
-        """The slots of keys, −1 for those that never came."""
-        return self.lookup.find([flat(key, exact=False) for key in keys], row_count)
+        """The slots of keys, −1 for those that never came; all their rows are in memory then."""
+        columns = [flat(key, exact=False) for key in keys]
+        if self.spilled:
+            self._bring(hashes_of([column.array for column in columns], row_count))
+        return self.lookup.find(columns, row_count)
 
     def matches(self, slots: Slots) -> tuple[Slots, Slots]:
         """Pairs of a place among the given slots and the number of a live row that has that key."""
@@ -251,15 +287,76 @@ class Arrangement:
         """The numbers of the live rows that have one of these keys, in the order they came."""
         return np.sort(self.matches(slots)[1])
 
+    # On disk
+
+    def hashes_of(self, rows: pa.Table) -> Vector:
+        """By which rows go to disk."""
+        if not self.keys:
+            return _hashes(rows).view(np.uint64)
+        return hashes_of([column.array for column in _columns(rows, self.keys)], rows.num_rows)
+
+    def bring(self, rows: pa.Table) -> Slots:
+        """All rows of the keys of some rows are in memory then; gives the numbers of those that were not."""
+        return self._bring(self.hashes_of(rows)) if self.spilled else NO_ROWS
+
+    def _bring(self, hashes: Vector) -> Slots:
+        assert self.spilled is not None
+        stored = self.spilled.missing(hashes)
+        return NO_ROWS if stored is None else self._take_in(stored)
+
+    def _take_in(self, stored: pa.Table) -> Slots:
+        """Rows come back from disk."""
+        width = len(self.schema)
+        columns = [whole(column) for column in stored.columns]
+        numbers = self._append(pa.Table.from_arrays(columns[:width], schema=self.schema))
+        if self._marked:
+            self.marks[numbers] = columns[width].to_numpy()
+            width += 1
+        for vector, array in zip(self._beside, columns[width:], strict=False):
+            vector.values[numbers] = Column(array).values
+        return numbers
+
+    def spill(self) -> None:
+        """All rows go to disk, and rows and slots are numbered anew."""
+        assert self.spilled is not None
+        alive = self.rows.alive
+        rows = self.rows.table()
+        columns = [*rows.columns]
+        if self._marked:
+            columns.append(pa.array(self._marks.values[alive]))
+        for vector, type_ in zip(self._beside, self._beside_types, strict=True):
+            values = vector.values[alive]
+            columns.append(pa.array(values) if type_ is None else _objects(values, type_))
+        self.spilled.put(self.hashes_of(rows), columns)
+        self.generation += 1
+        self._clear()
+        for vector in self._beside:
+            vector.keep(NO_ROWS)
+
+    def every_row(self) -> pa.Table:
+        """The rows in memory and on disk, in any order."""
+        if not self.spilled:
+            return self.rows.table()
+        assert self.spilled.runs is not None
+        found = [self.rows.table()]
+        for piece in self.spilled.runs.pieces():
+            here = self.spilled.are_here(piece.column(HASH).to_numpy())
+            rows = piece.filter(pa.array(~here)).columns[: len(self.schema)]
+            found.append(pa.Table.from_arrays(rows, schema=self.schema))
+        return pa.concat_tables(found)
+
     def state(self) -> dict[str, Any]:
-        """What a snapshot needs."""
+        """What a snapshot needs; runs are kept by whoever has them."""
         marks = self._marks.values[self.rows.alive] if self._marked else None
         beside = [vector.values[self.rows.alive] for vector in self._beside]
-        return {"rows": self.rows.state(), "marks": marks, "beside": beside}
+        spilled = None if self.spilled is None else self.spilled.state()
+        return {"rows": self.rows.state(), "marks": marks, "beside": beside, "spilled": spilled}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; rows and slots are numbered anew."""
         self._clear()
+        if self.spilled is not None:
+            self.spilled.restore(state["spilled"])
         self.rows.restore(state["rows"])
         rows, numbers = self.rows.table(), np.arange(len(self.rows))
         self._place(rows)
@@ -301,6 +398,12 @@ class _ByHash:
 
 
 NO_ROWS: Slots = np.empty(0, np.int64)
+
+
+def _objects(values: Vector, type_: pa.DataType) -> pa.Array:
+    """A vector of objects as a column."""
+    there = np.array([value is not None for value in values.tolist()], np.bool_)
+    return decode(values, there, type_)
 
 
 def _columns(rows: pa.Table, names: Sequence[str]) -> list[Column]:

@@ -111,6 +111,15 @@ class Circuit:
         """How much memory the states take."""
         return sum(node.operator.nbytes for node in self.nodes)
 
+    def spilling(self) -> list[Operator]:
+        """The operators whose states may go to disk."""
+        return [node.operator for node in self.nodes if node.operator.spilled]
+
+    @property
+    def staying_bytes(self) -> int:
+        """How much memory those states take that cannot go to disk."""
+        return sum(node.operator.nbytes for node in self.nodes if not node.operator.spilled)
+
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
         return {"nodes": [node.operator.state() for node in self.nodes]}

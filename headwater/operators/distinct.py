@@ -6,6 +6,7 @@ Where rows only come, nothing but the keys is kept. Must never: take a row back 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pyarrow as pa
 from headwater.operators.changes import Changes, come, go, nothing, together
 from headwater.operators.equal_rows import EqualRows
 from headwater.operators.operator import Operator
+from headwater.operators.spilled_keys import SpilledKeys
 
 
 class DistinctRows(Operator):
@@ -31,6 +33,7 @@ class DistinctRows(Operator):
 
     def _first(self, changes: Changes) -> Changes:
         """Rows whose key has not been there: new slots rise in the order of first appearance."""
+        self._equal.bring(changes.rows.columns, len(changes))
         known = len(self._equal.lookup)
         slots = self._equal.slots(changes.rows.columns, len(changes))
         before = np.maximum.accumulate(np.concatenate([[known - 1], slots]))[:-1]
@@ -52,6 +55,13 @@ class DistinctRows(Operator):
     @property
     def nbytes(self) -> int:
         return self._equal.nbytes
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [self._equal.spilled] if len(self.schema) else []
+
+    def spill(self) -> None:
+        self._equal.spill()
 
     def state(self) -> dict[str, Any]:
         return self._equal.state()

@@ -91,6 +91,19 @@ class DistinctPairs:
         owners, *values = self._lookup.keys(live)
         self._load([pa.array(new[Column(owners).values]), *values], self._times.values[live])
 
+    def columns(self) -> tuple[Slots, list[pa.Array]]:
+        """All pairs: the slots of their groups; their values, and how often each is there."""
+        live = np.flatnonzero(self._times.values)
+        owners, *values = self._lookup.keys(live)
+        return Column(owners).values, [*values, pa.array(self._times.values[live])]
+
+    def put(self, slots: Slots, columns: Sequence[pa.Array]) -> None:
+        """Pairs of groups that have none come, as `columns` gave them."""
+        keys = [Column(pa.array(slots)), *(Column(value) for value in columns[:-1])]
+        pairs = self._lookup.slots(keys, len(slots))
+        self._times.filled(len(self._lookup), 0)[pairs] = columns[-1].to_numpy()
+        self._live += len(slots)
+
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
         live = np.flatnonzero(self._times.values)

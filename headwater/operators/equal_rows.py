@@ -2,7 +2,8 @@
 
 Owns: the slots of rows (NULL equals NULL, NaN equals NaN, −0.0 equals 0.0), counts by slot and input, and for
 each slot the row of the first input that came first, until its last equal has gone. Slots that nobody counts
-are forgotten once they are the most. Must never: be asked about slots of an earlier batch.
+are forgotten once they are the most. Slots may go to disk: whoever asks for slots has them back first. Must
+never: be asked about slots of an earlier batch.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.fold.columns import Slots
+from headwater.fold.columns import Column, Slots
+from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes, Signs
-from headwater.operators.flat import flat, flat_type
+from headwater.operators.flat import flat, flat_type, whole
 from headwater.operators.row_store import RowStore
+from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import Growing
 
 LEAST_EMPTY = 1 << 12  # so many slots that nobody counts are left in any case
@@ -40,9 +43,14 @@ class EqualRows:
     def __init__(self, schema: pa.Schema, input_count: int, shows: bool) -> None:
         """`shows`: whether rows are kept to be shown."""
         self.schema, self._shows = schema, shows
-        self.lookup = Lookup([flat_type(field.type) for field in schema])
-        self._counts = [Growing(np.int64) for _ in range(input_count)]  # by slot
-        self._shown = RowStore(schema)
+        self._input_count = input_count
+        self.spilled = SpilledKeys()
+        self._clear()
+
+    def _clear(self) -> None:
+        self.lookup = Lookup([flat_type(field.type) for field in self.schema])
+        self._counts = [Growing(np.int64) for _ in range(self._input_count)]  # by slot
+        self._shown = RowStore(self.schema)
         self._numbers = Growing(np.int64)  # by slot: the row that is shown, −1 if none is
         self._due = LEAST_EMPTY
 
@@ -50,7 +58,8 @@ class EqualRows:
     def nbytes(self) -> int:
         """How much memory is held."""
         counts = sum(count.nbytes for count in self._counts)
-        return self.lookup.nbytes + counts + self._shown.nbytes + self._numbers.nbytes
+        shown = self._shown.nbytes + self._numbers.nbytes
+        return self.lookup.nbytes + counts + shown + self.spilled.nbytes
 
     def make_room(self) -> None:
         """To be called before a batch: slots may be numbered anew."""
@@ -78,11 +87,59 @@ class EqualRows:
 
     def find(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
         """The slots of rows, −1 for those that never came."""
-        return self.lookup.find([flat(column, exact=False) for column in columns], row_count)
+        return self.lookup.find(self._brought(columns, row_count, False), row_count)
 
     def slots(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> Slots:
         """The slots of rows; those that never came get the next ones."""
-        return self.lookup.slots([flat(column, exact=False) for column in columns], row_count)
+        return self.lookup.slots(self._brought(columns, row_count, True), row_count)
+
+    def bring(self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int) -> None:
+        """What is on disk of some rows has its slots."""
+        self._brought(columns, row_count, False)
+
+    def _brought(
+        self, columns: Sequence[pa.Array | pa.ChunkedArray], row_count: int, change: bool
+    ) -> list[Column]:
+        """Columns as the lookup takes them, once what is on disk of these rows is in memory."""
+        keys = [flat(column, exact=False) for column in columns]
+        if self.spilled:
+            hashes = hashes_of([key.array for key in keys], row_count)
+            stored = self.spilled.missing(hashes)
+            if stored is not None:
+                self._take_in([whole(column) for column in stored.columns], stored.num_rows)
+            if change:
+                self.spilled.touch(hashes)
+        return keys
+
+    def _take_in(self, columns: Sequence[pa.Array], row_count: int) -> None:
+        """Slots come back from disk."""
+        width, inputs = len(self.schema), self._input_count
+        slots = self.lookup.slots([Column(key) for key in columns[:width]], row_count)
+        for count, given in zip(self._counts, columns[width:], strict=False):
+            count.filled(len(self.lookup), 0)[slots] = given.to_numpy()
+        if self._shows:
+            there, *shown = columns[width + inputs : width + inputs + 1 + width]
+            numbers = self._numbers.filled(len(self.lookup), -1)
+            rows = pa.Table.from_arrays(shown, schema=self.schema).filter(there)
+            numbers[slots[there.to_numpy(zero_copy_only=False)]] = self._shown.append(rows)
+
+    def spill(self) -> None:
+        """All slots go to disk."""
+        size = len(self.lookup)
+        counts = [count.filled(size, 0) for count in self._counts]
+        slots = np.arange(size)
+        if counts:
+            slots = np.flatnonzero(np.logical_or.reduce([count > 0 for count in counts]))
+        columns = self.lookup.keys(slots)
+        hashes = hashes_of(columns, len(slots))
+        columns += [pa.array(count[slots]) for count in counts]
+        if self._shows:
+            numbers = self._numbers.filled(size, -1)[slots]
+            there = numbers >= 0
+            places = pa.array(np.cumsum(there) - 1, mask=~there)
+            columns += [pa.array(there), *self._shown.take(numbers[there]).take(places).columns]
+        self.spilled.put(hashes, columns)
+        self._clear()
 
     def change(
         self, number: int, columns: Sequence[pa.Array | pa.ChunkedArray], signs: Signs
@@ -125,10 +182,12 @@ class EqualRows:
             "counts": [count.filled(len(self.lookup), 0) for count in self._counts],
             "shown": self._shown.state(),
             "numbers": shown,
+            "spilled": self.spilled.state(),
         }
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
+        self.spilled.restore(state["spilled"])
         self.lookup.restore(state["keys"])
         self._counts = [Growing(np.int64, count) for count in state["counts"]]
         self._shown.restore(state["shown"])

@@ -7,8 +7,9 @@ afresh. Must never: keep rows, or subtract floats.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Chunk, Grouper
 from headwater.fold.columns import Column, Slots, Vector, size_of
 from headwater.fold.families import Family, Vectors, quiet
+from headwater.fold.spill import read_vector, stored_type, stored_vector
 from headwater.operators.moments import MomentFunction
 
 LEAST_GROUPS = 1024
@@ -152,6 +154,30 @@ class FoldedGroups:
             pairs = zip(self._moments, vectors[plain:], strict=True)
             moments = [part.function.finish(own) for part, own in pairs]
         return self.aggregation.finish(vectors[:plain]), moments
+
+    def columns(self, slots: Slots) -> list[pa.Array]:
+        """The partials of some groups as columns."""
+        return [
+            stored_vector(vector[slots], type_)
+            for vectors, types in zip(self._vectors, self._types, strict=True)
+            for vector, type_ in zip(vectors, types, strict=True)
+        ]
+
+    def put(self, slots: Slots, columns: Iterator[pa.Array]) -> None:
+        """Groups have the partials of the first columns of some."""
+        for vectors, types in zip(self._vectors, self._types, strict=True):
+            for vector, type_ in zip(vectors, types, strict=True):
+                vector[slots] = read_vector(next(columns), vector.dtype, type_)
+
+    @cached_property
+    def _types(self) -> list[list[pa.DataType | None]]:
+        """How the vectors of each family are stored."""
+        arguments = [argument for _, argument in self.aggregation.parts]
+        arguments += [None] * len(self._moments)
+        return [
+            [stored_type(self.aggregation, argument, np.dtype(dtype)) for dtype in family.dtypes]
+            for argument, family in zip(arguments, self.families, strict=True)
+        ]
 
     def keep(self, slots: Slots) -> None:
         """Forget all groups but these, which become 0, 1, 2, …"""

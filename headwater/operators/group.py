@@ -9,7 +9,7 @@ later call answers for the groups that are still owed. Must never: look at a gro
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from headwater.fold.aggregates import (
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Grouper
 from headwater.fold.columns import Column, Slots, Vector, columns_of, kind_of
+from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.arrangement import LEAST_DEAD, Arrangement, same_rows
 from headwater.operators.changes import Changes, Signs, come, go, nothing, together
@@ -39,6 +40,7 @@ from headwater.operators.grouped_rows import GroupedRows
 from headwater.operators.last_given import LastGiven
 from headwater.operators.moments import MOMENTS, moments_of
 from headwater.operators.operator import Operator
+from headwater.operators.spilled_keys import SpilledKeys
 
 COUNT_DISTINCT = "count_distinct"
 SAME_IF_DISTINCT = ("min", "max", "bool_and", "bool_or")
@@ -194,7 +196,8 @@ class GroupRows(Operator):
         self._rows: Arrangement | None = None
         if self._keeps_rows:
             kept = dict.fromkeys([*self.keys, *plan.needed])
-            self._rows = Arrangement(pa.schema([schema.field(name) for name in kept]), self.keys)
+            kept_schema = pa.schema([schema.field(name) for name in kept])
+            self._rows = Arrangement(kept_schema, self.keys, spills=bool(self.keys))
             self._lookup = self._rows.lookup
         else:
             self._lookup = Lookup([schema.field(key).type for key in self.keys])
@@ -209,6 +212,8 @@ class GroupRows(Operator):
         self._sequence = 0  # of the rows that came
         self._live = 0  # groups that are there
         self._owed = _Owed(_NO_SLOTS, np.empty(0, np.bool_), self.schema.empty_table())
+        self._groups_spilled = SpilledKeys()
+        self._pairs_spilled = [SpilledKeys() for _ in plan.distinct]
         self._grow()
 
     def _grow(self) -> None:
@@ -222,7 +227,8 @@ class GroupRows(Operator):
         keys = self._lookup.nbytes if self._rows is None else self._rows.nbytes
         pairs = sum(p.pairs.nbytes + p.folded.nbytes for p in self._plan.distinct.values())
         own = self._folded.nbytes + self._given.nbytes + self._grouper.nbytes
-        return keys + pairs + own + self._owed.rows.nbytes
+        spilled = sum(part.nbytes for part in (self._groups_spilled, *self._pairs_spilled))
+        return keys + pairs + own + spilled + self._owed.rows.nbytes
 
     def begin(self) -> Changes:
         """Without keys the one group is there before the first row."""
@@ -240,6 +246,7 @@ class GroupRows(Operator):
         if not len(changes) and not len(self._owed.slots):
             return nothing(self.schema)
         self._make_room()
+        self._bring(changes.rows)
         slots = self._lookup.slots(columns_of(changes.rows, self.keys), len(changes))
         self._grow()
         self._owe(np.sort(self._grouper.distinct(slots, len(self._lookup))))
@@ -385,6 +392,71 @@ class GroupRows(Operator):
             part.folded.grow(len(new))
             part.folded.keep(live)
 
+    # On disk
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        if not self.keys:
+            return []
+        rows = None if self._rows is None else self._rows.spilled
+        parts = [self._groups_spilled, *self._pairs_spilled]
+        return parts if rows is None else [*parts, rows]
+
+    def _bring(self, rows: pa.Table) -> None:
+        """The groups of some rows are in memory, with all that is kept of them."""
+        if not self._groups_spilled:
+            return
+        keys = [column.array for column in columns_of(rows, self.keys)]
+        hashes, width = hashes_of(keys, rows.num_rows), len(self.keys)
+        if self._rows is not None:
+            self._rows.bring(rows)
+        stored = self._groups_spilled.missing(hashes)
+        if stored is not None:
+            columns = [whole(column) for column in stored.columns]
+            slots = self._lookup.slots(columns[:width], stored.num_rows)
+            self._grow()
+            self._put_groups(slots, iter(columns[width:]))
+            self._live += len(slots)
+        for part, spilled in zip(self._plan.distinct.values(), self._pairs_spilled, strict=True):
+            stored = spilled.missing(hashes)
+            if stored is not None:
+                columns = [whole(column) for column in stored.columns[:-2]]
+                slots = self._lookup.slots(columns[:width], stored.num_rows)
+                part.pairs.put(slots, columns[width:])
+        for spilled in (self._groups_spilled, *self._pairs_spilled):
+            spilled.touch(hashes)
+
+    def _put_groups(self, slots: Slots, columns: Iterator[pa.Array]) -> None:
+        self._folded.put(slots, columns)
+        for part in self._plan.distinct.values():
+            part.folded.put(slots, columns)
+        if self._plan.by_rows:
+            given = [next(columns) for _ in self._given.schema]
+            self._given.put(slots, slots, pa.Table.from_arrays(given, schema=self._given.schema))
+
+    def spill(self) -> None:
+        if len(self._owed.slots) or not self.keys:
+            return
+        slots, plan = self._folded.present(), self._plan
+        keys = self._lookup.keys(slots)
+        columns = [*keys, *self._folded.columns(slots)]
+        for part in plan.distinct.values():
+            columns += part.folded.columns(slots)
+        if plan.by_rows:
+            columns += self._given.take(slots).columns
+        self._groups_spilled.put(hashes_of(keys, len(slots)), columns)
+        for part, spilled in zip(plan.distinct.values(), self._pairs_spilled, strict=True):
+            owners, values = part.pairs.columns()
+            keys = self._lookup.keys(owners)
+            spilled.put(hashes_of(keys, len(owners)), [*keys, *values])
+        if self._rows is not None:
+            self._rows.spill()
+        kept = (self._rows, self._groups_spilled, self._pairs_spilled, self._sequence)
+        self._clear()
+        self._rows, self._groups_spilled, self._pairs_spilled, self._sequence = kept
+        if self._rows is not None:
+            self._lookup = self._rows.lookup
+
     def state(self) -> dict[str, Any]:
         """What a snapshot needs: all by group, in the order of their slots."""
         present = self._folded.present() if self.keys else np.zeros(1, np.int64)
@@ -403,6 +475,7 @@ class GroupRows(Operator):
             "rows": None if self._rows is None else self._rows.state(),
             "sequence": self._sequence,
             "live": self._live,
+            "spilled": [part.state() for part in (self._groups_spilled, *self._pairs_spilled)],
             "owed": {
                 "slots": places[self._owed.slots],
                 "there": self._owed.there,
@@ -413,6 +486,9 @@ class GroupRows(Operator):
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot; groups get other slots."""
         self._clear()
+        spilled = (self._groups_spilled, *self._pairs_spilled)
+        for keys, kept in zip(spilled, state["spilled"], strict=True):
+            keys.restore(kept)
         if self._rows is not None:
             self._rows.restore(state["rows"])
             self._lookup = self._rows.lookup

@@ -20,6 +20,7 @@ from headwater.operators.filter import Predicate
 from headwater.operators.operator import Operator
 from headwater.operators.partners import PartnerCounts, Partners, side_by_side
 from headwater.operators.semi_join import ANTI, SEMI, SemiJoinRows
+from headwater.operators.spilled_keys import SpilledKeys
 
 INNER, LEFT, RIGHT, FULL = "inner", "left", "right", "full"
 OUTER = {INNER: (False, False), LEFT: (True, False), RIGHT: (False, True), FULL: (True, True)}
@@ -105,6 +106,15 @@ class JoinRows(Operator):
     @property
     def nbytes(self) -> int:
         return sum(side.rows.nbytes for side in self._sides)
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [keys for side in self._sides if (keys := side.rows.spilled) is not None]
+
+    def spill(self) -> None:
+        for side in self._sides:
+            if side.keys:
+                side.rows.spill()
 
     def state(self) -> dict[str, Any]:
         return {"sides": [side.rows.state() for side in self._sides]}

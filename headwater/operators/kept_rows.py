@@ -17,6 +17,7 @@ from headwater.fold.columns import Column, Slots, Vector
 from headwater.fold.order import ranks_of
 from headwater.operators.arrangement import Arrangement
 from headwater.operators.changes import Changes
+from headwater.operators.spilled_keys import SpilledKeys
 
 Order = Sequence[tuple[str, bool, bool]]  # column, descending, NULLs first
 
@@ -28,7 +29,7 @@ class KeptRows:
         self, schema: pa.Schema, takes_back: bool, keys: Sequence[str] = (), order: Order = ()
     ) -> None:
         """`keys`: columns that tell most rows apart, if any are known: rows that go are found by them."""
-        self.schema, self._order = schema, tuple(order)
+        self.schema, self._order, self._count = schema, tuple(order), 0
         found_by = keys if takes_back else ()
         hashed = takes_back and not keys
         self._kept = Arrangement(schema, found_by, forgets_keys=True, hashed=hashed)
@@ -40,7 +41,23 @@ class KeptRows:
         self._read: pa.Table | None = None  # what the last read gave, if it had to be sorted
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return self._count
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        """What of it may go to disk."""
+        assert self._kept.spilled is not None
+        return [self._kept.spilled]
+
+    def spill(self) -> None:
+        """All rows go to disk."""
+        self._kept.spill()
+        self._forget_order()
+
+    def find(self, keys: pa.Table) -> pa.Table:
+        """The rows of some keys, in order if there is one."""
+        slots = self._kept.find(keys.columns, keys.num_rows)
+        return self._sorted_rows(self._kept.rows.take(self._kept.of_slots(slots)))
 
     @property
     def nbytes(self) -> int:
@@ -54,6 +71,7 @@ class KeptRows:
             return
         generation = self._kept.generation
         self._kept.apply(changes)
+        self._count += int(changes.signs.sum(dtype=np.int64))
         self._read = None
         if self._kept.generation != generation:
             self._forget_order()
@@ -62,10 +80,23 @@ class KeptRows:
         """The rows as they are now, in order if there is one, else in any."""
         if self._read is not None:
             return self._read
+        if self._kept.spilled:
+            return self._with_disk()
         if not self._order or (self._sorted is None and self._came_in_order()):
             return self._kept.rows.table()
         self._read = self._in_order()
         return self._read
+
+    def _with_disk(self) -> pa.Table:
+        rows = self._sorted_rows(self._kept.every_row())
+        self._read = rows if self._order else None
+        return rows
+
+    def _sorted_rows(self, rows: pa.Table) -> pa.Table:
+        if not self._order:
+            return rows
+        rows = rows.combine_chunks()
+        return rows.take(pa.array(np.lexsort(tuple(reversed(self._ranks(rows))))))
 
     def _came_in_order(self) -> bool:
         """Whether the new rows go on where those before them end."""
@@ -102,11 +133,12 @@ class KeptRows:
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""
-        return self._kept.state()
+        return {**self._kept.state(), "count": self._count}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to a snapshot."""
         self._kept.restore(state)
+        self._count = state["count"]
         self._forget_order()
 
 

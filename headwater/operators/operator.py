@@ -8,11 +8,13 @@ whether its output may: where rows only come, less has to be kept.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.operators.changes import Changes, nothing
+from headwater.operators.spilled_keys import SpilledKeys
 
 
 class Operator(ABC):
@@ -35,8 +37,16 @@ class Operator(ABC):
         """How much memory the state takes."""
         return 0
 
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        """The parts of the state that may go to disk, each with runs of its own; none: it stays in memory."""
+        return ()
+
+    def spill(self) -> None:  # noqa: B027
+        """All that may go to disk does, unless it is needed soon."""
+
     def state(self) -> dict[str, Any]:
-        """What a snapshot needs."""
+        """What a snapshot needs; runs are kept by whoever has them."""
         return {}
 
     def restore(self, state: dict[str, Any]) -> None:  # noqa: B027

@@ -26,6 +26,8 @@ from headwater.operators.frames import Eligible, aggregated
 from headwater.operators.grouped_rows import OrderColumn, Partitions
 from headwater.operators.operator import Operator
 from headwater.operators.range_frames import RangeFrames, has_range
+from headwater.operators.spilled_keys import SpilledKeys
+from headwater.operators.vectors import Growing
 
 NUMBERS = ("row_number", "rank", "dense_rank", "ntile")
 SHARES = ("percent_rank", "cume_dist")
@@ -94,12 +96,16 @@ class OverRows(Operator):
         self._types = [field.type for field in fields]
         used = [*(key.name for key in self.order), *(a for one in functions for a in one.arguments)]
         self._used = list(dict.fromkeys(used))
-        self._rows = Arrangement(schema, self.partition)
+        self._rows = Arrangement(schema, self.partition, spills=bool(self.partition))
         self._given = self._rows.beside(np.bool_)
-        self._values = [self._rows.beside(vector_dtype(type_)) for type_ in self._types]
+        self._values = [self._beside(type_) for type_ in self._types]
         self._valid = [self._rows.beside(np.bool_) for _ in self._types]
         self._owed: Slots = np.empty(0, np.int64)  # partitions that were touched
         self._minus = self.schema.empty_table()  # rows of theirs that went
+
+    def _beside(self, type_: pa.DataType) -> Growing:
+        dtype = vector_dtype(type_)
+        return self._rows.beside(dtype, type_ if dtype == np.object_ else None)
 
     def _check_frames(self) -> None:
         """NotSupportedError if offsets would be added to what has none, or to several columns."""
@@ -134,6 +140,7 @@ class OverRows(Operator):
             return nothing(self.schema)
         if not len(self._owed):
             self._rows.forget()
+        self._rows.bring(changes.rows)
         done = self._rows.apply(changes)
         went = done.went[self._given.values[done.went]]
         self._minus = pa.concat_tables([self._minus, self._given_rows(went)])
@@ -215,6 +222,14 @@ class OverRows(Operator):
             there = valid.values[numbers]
             arrays.append(decode(values.values[numbers], None if there.all() else there, type_))
         return pa.Table.from_arrays(arrays, schema=self.schema)
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [] if self._rows.spilled is None else [self._rows.spilled]
+
+    def spill(self) -> None:
+        if not len(self._owed):
+            self._rows.spill()
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""

@@ -38,7 +38,7 @@ class Partners:
         self, schema: pa.Schema, keys: Sequence[str], null_safe: Sequence[bool], marked: bool
     ) -> None:
         self.schema, self.keys = schema, tuple(keys)
-        self.rows = Arrangement(schema, keys, marked=marked, forgets_keys=True)
+        self.rows = Arrangement(schema, keys, marked=marked, forgets_keys=True, spills=bool(keys))
         self._strict = [key for key, safe in zip(keys, null_safe, strict=True) if not safe]
 
     def keep(self, changes: Changes, marks: Slots | None = None) -> None:
@@ -64,7 +64,7 @@ class Partners:
         self, rows: pa.Table, keys: Sequence[str], is_left: bool, residual: Predicate | None
     ) -> Iterator[RowPairs]:
         """The partners here of rows of the other input, by its keys; `is_left`: it is the left one."""
-        if not len(self.rows) or not rows.num_rows:
+        if self.rows.is_empty or not rows.num_rows:
             return
         slots = self.rows.find([rows.column(key) for key in keys], rows.num_rows)
         for places, numbers in self.rows.matches_in_pieces(slots, PIECE):
@@ -116,5 +116,6 @@ class PartnerCounts:
         before = rows.marks[numbers]
         after = before + weights.astype(np.int64)
         rows.marks[numbers] = after
+        rows.touch(numbers)
         turn = turns(before, after)
         return numbers[turn > 0], numbers[turn < 0]

@@ -19,6 +19,7 @@ from headwater.operators.equal_rows import EqualRows
 from headwater.operators.filter import Predicate
 from headwater.operators.operator import Operator
 from headwater.operators.partners import PartnerCounts, Partners, turns
+from headwater.operators.spilled_keys import SpilledKeys
 
 SEMI, ANTI = "semi", "anti"
 
@@ -116,6 +117,23 @@ class SemiJoinRows(Operator):
     @property
     def nbytes(self) -> int:
         return self._left.rows.nbytes + self._right.rows.nbytes + self._keys.nbytes
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [keys for keys in self._parts if keys is not None]
+
+    def spill(self) -> None:
+        if not self._left.keys:
+            return
+        self._left.rows.spill()
+        self._right.rows.spill()
+        self._keys.spill()
+
+    @property
+    def _parts(self) -> Sequence[SpilledKeys | None]:
+        if not self._left.keys:
+            return ()
+        return self._left.rows.spilled, self._right.rows.spilled, self._keys.spilled
 
     def state(self) -> dict[str, Any]:
         return {

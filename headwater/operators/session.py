@@ -48,7 +48,7 @@ class SessionRows(Operator):
             raise NotSupportedError(f"a session of {self._type} with a gap of {gap}")
         self.schema = pa.schema([*schema, pa.field(start, self._type), pa.field(end, self._type)])
         self._taken_back = takes_back
-        self._rows = Arrangement(schema, self.partition)
+        self._rows = Arrangement(schema, self.partition, spills=False)
         self._times = self._rows.beside(np.int64)
         self._given = self._rows.beside(np.bool_)
         self._starts, self._ends = self._rows.beside(np.int64), self._rows.beside(np.int64)

@@ -6,6 +6,7 @@ the last equal one of the left has gone. Must never: give out a row of the right
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from headwater.fold.columns import Slots
 from headwater.operators.changes import Changes, come, go, together
 from headwater.operators.equal_rows import EqualRows
 from headwater.operators.operator import Operator
+from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import distinct
 
 INTERSECT, EXCEPT = "intersect", "except"
@@ -63,6 +65,13 @@ class SetOperationRows(Operator):
     @property
     def nbytes(self) -> int:
         return self._equal.nbytes
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [self._equal.spilled] if len(self.schema) else []
+
+    def spill(self) -> None:
+        self._equal.spill()
 
     def state(self) -> dict[str, Any]:
         return self._equal.state()

@@ -22,6 +22,7 @@ from headwater.operators.changes import Changes, come, go, nothing, together
 from headwater.operators.flat import flat
 from headwater.operators.grouped_rows import OrderColumn, Partitions
 from headwater.operators.operator import Operator
+from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import Growing, distinct
 
 Ties = Literal["row_number", "rank", "dense_rank"]
@@ -33,7 +34,7 @@ class _Rows:
     """Rows of a partition, each with when it came."""
 
     def __init__(self, schema: pa.Schema, partition: Sequence[str], hashed: bool) -> None:
-        self.rows = Arrangement(schema, partition, hashed=hashed)
+        self.rows = Arrangement(schema, partition, hashed=hashed, spills=bool(partition))
         self.arrived = self.rows.beside(np.int64)
 
     def add(self, rows: pa.Table, arrived: Slots) -> Slots:
@@ -76,7 +77,8 @@ class TopRows(Operator):
         self._most = 2 * self._kept if more else self._last  # … and before
         self._near, self._far = (self._empty() for _ in range(2))
         self._given = self._near.rows.beside(np.int64)  # the number a row was given with, or ≤ 0
-        self._beyond = Growing(np.int64)  # by slot: how many rows are far, or were forgotten
+        self._beyond = Growing(np.int64)  # by slot: how many rows are far, or were forgotten …
+        self._stored = self._near.rows.beside(np.int64)  # … beside each near row while on disk
         self._next = 0
 
     def _empty(self) -> _Rows:
@@ -94,6 +96,7 @@ class TopRows(Operator):
         if not len(changes) or self.limit == 0:
             return nothing(self.schema)
         self._make_room()
+        self._bring(changes.rows)
         touched = [self._come(changes.coming)]
         went = np.empty(0, np.int64)
         if not changes.only_come:
@@ -113,6 +116,15 @@ class TopRows(Operator):
             self._beyond.filled(len(new), 0)
             self._beyond.keep(np.flatnonzero(new >= 0))
         self._far.rows.forget()
+
+    def _bring(self, rows: pa.Table) -> None:
+        """The near rows of partitions are in memory, and how many are beyond them."""
+        near = self._near.rows
+        if near.spilled:
+            numbers = near.bring(rows)
+            beyond = self._beyond.filled(len(near.lookup), 0)
+            beyond[near.slot_of(numbers)] = self._stored.values[numbers]
+            near.spilled.touch(near.hashes_of(rows))
 
     def _come(self, rows: pa.Table) -> Slots:
         """Rows come, near or far; gives the slots of those that are near."""
@@ -191,8 +203,8 @@ class TopRows(Operator):
         short = slots[(last[slots] < self._last) & (self._beyond.values[slots] > 0)]
         if not len(short):
             return False
-        keys = [Column(key) for key in near.lookup.keys(short)]
-        chosen, number = self._numbers_of(self._far, self._far.rows.lookup.find(keys, len(short)))
+        far = self._far.rows.find(near.lookup.keys(short), len(short))
+        chosen, number = self._numbers_of(self._far, far)
         chosen = chosen[number <= self._kept]
         rows, arrived = self._far.rows.rows.take(chosen), self._far.arrived.values[chosen]
         self._far.rows.kill(chosen)
@@ -234,6 +246,20 @@ class TopRows(Operator):
         if self._taken_back:
             self._far.add(near.rows.take(chosen), self._near.arrived.values[chosen])
         near.kill(chosen)
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [keys for part in (self._near, self._far) if (keys := part.rows.spilled) is not None]
+
+    def spill(self) -> None:
+        near = self._near.rows
+        if not self.partition:
+            return
+        numbers = np.flatnonzero(near.rows.alive)
+        self._stored.values[numbers] = self._beyond.values[near.slot_of(numbers)]
+        near.spill()
+        self._far.rows.spill()
+        self._beyond = Growing(np.int64)
 
     def state(self) -> dict[str, Any]:
         """What a snapshot needs."""

@@ -14,6 +14,7 @@ import pyarrow as pa
 from headwater.fold.snapshot import dump, load
 from headwater.operators.changes import Changes
 from headwater.operators.operator import Operator
+from tests.operators.runs import Spilling, taken_up
 
 Row = tuple[Any, ...]
 Batch = tuple[list[Row], list[Row]]  # rows that come, rows that are taken back
@@ -94,6 +95,8 @@ def run(
 ) -> Operator:
     """Batch after batch equals the query over the rows that are there; so does a restored state."""
     here, out = operator(), Output()
+    spilling = Spilling(random.Random(inputs[0].random.random()))
+    spilling.begin(here)
     out.take(here.begin(), here.schema, here.takes_back)
     every: list[list[Changes]] = []
     for number in range(batches):
@@ -102,9 +105,11 @@ def run(
         wanted = bag(expected(*[given.rows for given in inputs]))
         assert same(out.rows) == same(wanted)
         assert here.nbytes >= 0
+        spilling.after(here)
         if number == batches // 2:
             again = operator()
             load(again, dump(here))
+            taken_up(again.spilled, here.spilled)
             here = again
     at_once = Output()
     whole = operator()

@@ -16,6 +16,7 @@ from headwater.fold.snapshot import dump, load
 from headwater.operators.changes import Changes
 from headwater.operators.operator import Operator
 from tests.fold.brute import random_value
+from tests.operators.runs import Spilling, taken_up
 
 Row = tuple[Any, ...]
 
@@ -149,6 +150,8 @@ def run(
     Which of equal rows goes is not said: with duplicates, answers must not depend on the order of rows.
     """
     operator, bag, rows = make(), Bag(), []
+    spilling = Spilling(random.Random(rng.random()))
+    spilling.begin(operator)
     assert operator.apply(changes_of([], [], schema)).rows.schema == operator.schema
     bag.take(operator.begin())
     for _ in range(batches):
@@ -165,7 +168,9 @@ def run(
         bag.take(operator.apply(changes_of(coming, going, schema)))
         check(bag.rows(), expected(rows))
         assert operator.nbytes >= 0
+        spilling.after(operator)
         if rng.random() < 0.25:
             again = make()
             load(again, dump(operator))
+            taken_up(again.spilled, operator.spilled)
             operator = again

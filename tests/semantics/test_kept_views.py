@@ -162,16 +162,6 @@ def test_a_row_that_raises_leaves_the_view_to_spark_until_it_is_gone(
     assert "evaluated again" not in explained
 
 
-def test_a_state_that_is_too_large_is_not_kept(db: headwater.Database) -> None:
-    db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
-    db.sql("SET view_state_mb = 1")
-    db.sql("CREATE VIEW f AS SELECT a.v FROM s a JOIN s b ON a.v = b.v")
-    db.insert("s", [(n, n) for n in range(60_000)])
-    assert rows(db, "SELECT count(*) FROM f") == [(60_000,)]
-    explained = "\n".join(row[0] for row in rows(db, "EXPLAIN VIEW f"))
-    assert "view_state_mb" in explained
-
-
 def test_strategies_of_kept_views(db: headwater.Database) -> None:
     """All that is different is when the work is done."""
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")

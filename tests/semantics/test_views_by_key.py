@@ -12,7 +12,7 @@ import pytest
 import headwater
 from headwater.engine import view
 from headwater.engine.view import ContinuousView
-from headwater.kernel import state_merge
+from headwater.kernel import run_parts
 
 Connect = Callable[..., headwater.Database]
 
@@ -54,13 +54,29 @@ VIEWS: dict[str, tuple[str, str, Callable[[tuple[Any, ...], int], bool]]] = {
         "d = 0.0D",
         lambda row, _: row[0] == 0.0,
     ),
+    "newest": (
+        "SELECT x, k AS who FROM s QUALIFY row_number() OVER (PARTITION BY k ORDER BY ts DESC, x) = 1",
+        "who = {k}",
+        lambda row, k: row[1] == k,
+    ),
+    "paired": (
+        "SELECT n.k, m, n FROM (SELECT k, count(*) AS n FROM s GROUP BY k) n "
+        "LEFT JOIN (SELECT k, median(x) AS m FROM s GROUP BY k) m ON n.k = m.k",
+        "n > 0 AND k = {k}",
+        lambda row, k: row[0] == k,
+    ),
+    "unkeyed": (
+        "SELECT a.k, a.x FROM s a JOIN s b ON a.k = b.k AND a.x < b.x",
+        "k = {k}",
+        lambda row, k: row[0] == k,
+    ),
     "lazy": (
         "SELECT k, count(*) AS n FROM s WHERE x > 1 GROUP BY k",
         "k = {k}",
         lambda row, k: row[0] == k,
     ),
 }
-FOUND = {"one", "more", "named", "upper", "lazy", "whole"}
+FOUND = {"one", "more", "named", "upper", "lazy", "whole", "newest", "paired"}
 
 
 def rows(db: headwater.Database, text: str) -> list[tuple[Any, ...]]:
@@ -74,7 +90,7 @@ def test_what_is_found_is_what_the_view_has(
     folder: Path, connect: Connect, state_mb: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(view, "FEW_ROWS", 0)
-    monkeypatch.setattr(state_merge, "ROWS_TOGETHER", 2)
+    monkeypatch.setattr(run_parts, "ROWS_TOGETHER", 2)
     random = Random(3)
     db = connect(folder, settings={"view_state_mb": state_mb})
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, name STRING, x INT, d DOUBLE) TIMESTAMP BY ts")

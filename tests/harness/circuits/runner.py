@@ -16,12 +16,14 @@ from headwater.fold.snapshot import dump, load
 from headwater.operators.changes import Changes, come, go, together
 from headwater.operators.circuit import Circuit
 from headwater.operators.kept_rows import KeptRows
+from headwater.operators.spilled_keys import SpilledKeys
 from headwater.plan.folds import StreamColumns
 from headwater.plan.relational.names import NotKept
 from headwater.sql.statements.query import make_query
 from headwater.sql.type_parser import parse_type
 from tests.harness.circuits.queries import DOUBLE, INT, TABLES, QueryMaker
 from tests.harness.oracle import duckdb_rows
+from tests.operators.runs import taken_up, with_runs
 
 STANDARD = "t"
 DEPTH = 5
@@ -79,6 +81,16 @@ class _State:
 
     circuit: Circuit
     kept: KeptRows
+
+    @property
+    def spilled(self) -> list[SpilledKeys]:
+        parts = [part for operator in self.circuit.spilling() for part in operator.spilled]
+        return [*parts, *self.kept.spilled]
+
+    def spill(self) -> None:
+        for operator in self.circuit.spilling():
+            operator.spill()
+        self.kept.spill()
 
     def state(self) -> dict[str, Any]:
         return {"circuit": self.circuit.state(), "kept": self.kept.state()}
@@ -158,6 +170,8 @@ def run_query(seed: int, counts: Counts) -> None:
 
 def _follow(spec: CircuitSpec, text: str, random: Random, counts: Counts) -> None:
     history, made = History(random), _State(spec.circuit(), spec.kept())
+    spills = random.random() < 0.5  # after each step: memory has room for nothing
+    with_runs(made.spilled, random)
     made.kept.apply(made.circuit.begin())
     for number in range(random.randint(2, 6)):
         step = history.step()
@@ -176,8 +190,11 @@ def _follow(spec: CircuitSpec, text: str, random: Random, counts: Counts) -> Non
         if random.random() < 0.2:
             again = _State(spec.circuit(), spec.kept())
             load(again, dump(made))
+            taken_up(again.spilled, made.spilled)
             _note(made.circuit, counts)
             made = again
+        if spills:
+            made.spill()
         _check(spec, made.kept, text, history, number)
         counts.checks += 1
     _note(made.circuit, counts)
