@@ -158,7 +158,9 @@ class ContinuousQuery(LoggedQuery):
             mine = tuple(windows[number] or Window(0) for number in numbers)
             own = Panes(slide, tuple(dict.fromkeys(mine))) if spec.plan.kind != "join" else panes
             probes = self.evaluation.probes
-            runs.append(FoldRun(spec, self.world, readers, own, mine, probes, self.counters))
+            run = FoldRun(spec, self.world, readers, own, mine, probes, self.counters)
+            run.share = self.mine
+            runs.append(run)
         self.folds.make(runs)
 
     def _window(self, leaf: Leaf) -> Window | None:
