@@ -101,10 +101,15 @@ def _regroup_query(context: Context, item: CatalogObject, definition: dict[str, 
         for table in query.tables:
             stack.enter_context(table.holding())
         stack.enter_context(context.engine.staying([query]))
-        context.engine.remove(query.name)
-        changed = context.catalog.change(item, definition)
-        context.forget_snapshots(item)
-        continuous.start(context, changed, lambda *_: query.sink)
+        context.engine.pause(query)  # it stays there for its readers until the other takes its place
+        try:
+            changed = context.catalog.change(item, definition)
+            context.forget_snapshots(item)
+            continuous.start(context, changed, lambda *_: query.sink)
+        except BaseException:
+            if item.definition["state"] == "running":
+                context.engine.resume(query)
+            raise
 
 
 def changes_by_itself(context: Context, name: str) -> bool:
