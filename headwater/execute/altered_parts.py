@@ -101,7 +101,9 @@ def _regroup_query(context: Context, item: CatalogObject, definition: dict[str, 
         for table in query.tables:
             stack.enter_context(table.holding())
         stack.enter_context(context.engine.staying([query]))
-        context.engine.pause(query)  # it stays there for its readers until the other takes its place
+        context.engine.pause(
+            query
+        )  # it stays there for its readers until the other takes its place
         try:
             changed = context.catalog.change(item, definition)
             context.forget_snapshots(item)
