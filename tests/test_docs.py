@@ -44,7 +44,8 @@ def statement_kinds() -> list[str]:
              "InsertFromStream": "FROM STREAM", "CreateStreamingTable": "CREATE STREAMING TABLE",
              "AlterTableSetRange": "SET RANGE", "AlterTableSetClock": "SET CLOCK TO",
              "AlterTableSetMaxClockAhead": "SET MAX_CLOCK_AHEAD", "AlterQueryResetLandmark": "RESET LANDMARK",
-             "AlterViewRefreshStatic": "REFRESH STATIC", "AlterTableAddColumns": "ADD COLUMN",
+             "AlterViewRefreshStatic": "REFRESH STATIC", "AlterSetParts": r"SET \(parts",
+             "AlterTableAddColumns": "ADD COLUMN",
              "AlterTableDropColumns": "DROP COLUMN", "AlterTableRename": "RENAME TO",
              "AlterTableRenameColumn": "RENAME COLUMN"}  # fmt: skip
     kinds = []

@@ -1,22 +1,21 @@
-"""A basket: rows of one table that wait for continuous queries to read them.
+"""A basket: rows of one table that wait for a continuous query to read them.
 
-Owns: the rows released and not yet seen by every reader, each reader's place, and the rows that
-the table's clock has not released yet. Must never: read or write storage, decide what is late
-(the clock does), or copy rows that come in order.
+Owns: the rows released and not yet taken, and the rows that the table's clock has not released yet.
+Must never: read or write storage, decide what is late (the clock does), or copy rows that come in
+order.
 It has no lock: the caller appends in commit order. DataCell §2 (DC2); DESIGN §5, Clock.
 
 Rows are released in the order (T, _seq), and a position counts the rows released since the basket
 was made. Released rows are pieces, slices of the appended tables; their first positions and last
-ticks stand beside them, so that every question is a bisection. A piece goes when every reader
-has passed it. Without a reader nothing is kept, waiting rows neither: whoever adds the first
-reader of a stored table appends the rows that wait at that time from the store. Rows that take too
-much memory are set aside: the caller says how, and they stay where they are in the order.
+ticks stand beside them, so that every question is a bisection. A piece goes when all of it was
+taken. Rows that take too much memory are set aside: the caller says how, and they stay where they
+are in the order.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -33,7 +32,7 @@ Aside = Callable[[pa.Table], pa.Table]  # the same rows, in batches, from elsewh
 
 
 class Basket:
-    """Rows in release order; each reader has its own place; rows go once all have seen them."""
+    """Rows in release order; they go once they are taken."""
 
     def __init__(
         self,
@@ -47,8 +46,7 @@ class Basket:
         self._sequence = sequence
         self._empty = pa.table({})  # with the rows' columns once rows have come
         self._clock: int | None = None
-        self._readers: dict[str, int] = {}
-        self._places: Counter[int] = Counter()  # how many readers stand there
+        self.position = 0  # how many released rows were taken
         self._meter = _Meter()
         self._rows = _ReleasedRows(self._meter)
         self._waiting = _WaitingRows(self._meter, sequence)
@@ -65,7 +63,7 @@ class Basket:
         self._let_out(piece)
 
     def hold(self, rows: pa.Table) -> None:
-        """Rows that come in parts, in any order, for a reader that is there: all wait for `release`."""
+        """Rows that come in parts, in any order: all wait for `release`."""
         piece = self._piece(rows)
         if piece is not None:
             self._waiting.add(piece)
@@ -87,23 +85,13 @@ class Basket:
     def set_aside(self, aside: Aside) -> None:
         """All rows leave memory; they are found as before."""
         self._rows.set_aside(aside)
-        self._rows.drop_until(self._first())  # in smaller pieces some may have been seen by all
+        self._rows.drop_until(self.position)  # in smaller pieces some may have been taken
         self._waiting.set_aside(aside)
 
     def release(self, clock: int | None) -> None:
         """The clock has moved without rows."""
         self._clock = _furthest(self._clock, clock)
         self._let_out(None)
-
-    def clear(self) -> None:
-        """Forget all rows; readers stand at the end, and rows of any time may come next.
-
-        For rows that have changed in the store and will be appended anew.
-        """
-        self._rows.clear()
-        self._waiting.clear()
-        for name in self._readers:
-            self._move(name, self._rows.end)
 
     @property
     def released(self) -> int:
@@ -112,8 +100,8 @@ class Basket:
 
     @property
     def row_count(self) -> int:
-        """How many rows are held: waiting ones, and released ones that a reader has not seen."""
-        return self._waiting.count + self._rows.end - self._first()
+        """How many rows are held: waiting ones, and released ones that were not taken."""
+        return self._waiting.count + self.waiting
 
     @property
     def bytes(self) -> int:
@@ -125,54 +113,27 @@ class Basket:
         """Whether the next released rows are among those set aside."""
         return self._rows.is_aside
 
-    # Readers
+    # Reading
 
-    def add_reader(self, name: str, position: int | None = None) -> None:
-        """A reader from a position whose rows are still here, or from the end."""
-        if name in self._readers:
-            raise ValueError(f"the basket already has a reader {name!r}")
-        first, end = self._first(), self._rows.end
-        place = end if position is None else position
-        if not first <= place <= end:
-            raise ValueError(f"the basket holds positions {first} to {end}, not {place}")
-        self._readers[name] = place
-        self._places[place] += 1
+    @property
+    def waiting(self) -> int:
+        """How many released rows were not taken."""
+        return self._rows.end - self.position
 
-    def remove_reader(self, name: str) -> None:
-        """Rows that only this reader had not seen go."""
-        self._leave(self.position(name))
-        del self._readers[name]
-        if not self._readers:
-            self._rows.clear()
-            self._waiting.clear()
-
-    def position(self, name: str) -> int:
-        """How many released rows lie before the reader's place."""
-        place = self._readers.get(name)
-        if place is None:
-            raise ValueError(f"the basket knows no reader {name!r}")
-        return place
-
-    def waiting(self, name: str) -> int:
-        """How many released rows the reader has not taken."""
-        return self._rows.end - self.position(name)
-
-    def count_until(self, name: str, tick: int) -> int:
+    def count_until(self, tick: int) -> int:
         """How many of them have T at or below the tick."""
-        place = self.position(name)
-        return max(0, self._rows.position_after(tick) - place)
+        return max(0, self._rows.position_after(tick) - self.position)
 
-    def last_tick(self, name: str, count: int) -> int | None:
-        """T of the count-th row from the reader's place; None if it is not there yet."""
+    def last_tick(self, count: int) -> int | None:
+        """T of the count-th of them; None if it is not there yet."""
         if count < 1:
             raise ValueError(f"rows are counted from 1, not {count}")
-        place = self.position(name) + count - 1
+        place = self.position + count - 1
         return None if place >= self._rows.end else self._rows.tick_at(place)
 
-    def distinct_ticks(self, name: str, tick: int) -> Ticks:
+    def distinct_ticks(self, tick: int) -> Ticks:
         """The distinct T of the rows that take_until would give, ascending."""
-        place = self.position(name)
-        pieces = self._rows.between(place, self._rows.position_after(tick))
+        pieces = self._rows.between(self.position, self._rows.position_after(tick))
         found = [_distinct(piece.ticks) for piece in pieces]
         return _distinct(np.concatenate(found)) if found else NO_TICKS
 
@@ -181,24 +142,21 @@ class Basket:
         tables = [piece.rows for piece in self._rows.between(position, self._rows.end)]
         return pa.concat_tables(tables) if tables else self._empty
 
-    def take_until(self, name: str, tick: int) -> pa.Table:
-        """The released rows from the reader's place with T at or below the tick."""
-        return self._take(name, self._rows.position_after(tick))
+    def take_until(self, tick: int) -> pa.Table:
+        """The next released rows with T at or below the tick."""
+        return self._take(self._rows.position_after(tick))
 
-    def take_rows(self, name: str, count: int) -> pa.Table:
+    def take_rows(self, count: int) -> pa.Table:
         """The next `count` released rows, fewer if there are fewer."""
-        return self._take(name, min(self.position(name) + count, self._rows.end))
+        return self._take(min(self.position + count, self._rows.end))
 
     # Tests
 
     def validate(self) -> None:
         """Raise AssertionError if the state contradicts itself."""
-        assert self._places == Counter(self._readers.values()), "readers are miscounted"
-        assert all(0 <= place <= self._rows.end for place in self._places), "a place is nowhere"
-        self._rows.validate(self._first())
+        assert 0 <= self.position <= self._rows.end, "the place is nowhere"
+        self._rows.validate(self.position)
         self._waiting.validate(self._clock)
-        if not self._readers:
-            assert self.bytes == self.row_count == 0, "rows without a reader"
 
     # Steps
 
@@ -209,36 +167,18 @@ class Basket:
             count = _count_until(new.ticks, self._clock)
             if count:
                 parts.append([new.slice(0, count)])
-            if count < len(new.ticks) and self._readers:
+            if count < len(new.ticks):
                 self._waiting.add(new.slice(count, len(new.ticks)))
         for piece in parts[0] if len(parts) == 1 else _ordered(parts, self._sequence):
             self._rows.append(piece)
-        if not self._readers:
-            self._rows.drop_until(self._rows.end)
 
-    def _take(self, name: str, stop: int) -> pa.Table:
-        place = self.position(name)
-        tables = [piece.rows for piece in self._rows.between(place, stop)]
+    def _take(self, stop: int) -> pa.Table:
+        tables = [piece.rows for piece in self._rows.between(self.position, stop)]
         if not tables:
             return self._empty
-        self._move(name, stop)
+        self.position = stop
+        self._rows.drop_until(stop)
         return tables[0] if len(tables) == 1 else pa.concat_tables(tables)
-
-    def _move(self, name: str, place: int) -> None:
-        before, self._readers[name] = self._readers[name], place
-        self._places[place] += 1
-        self._leave(before)
-
-    def _leave(self, place: int) -> None:
-        """A reader has gone from there; the rows before the last one go."""
-        self._places[place] -= 1
-        if self._places[place] == 0:
-            del self._places[place]
-            self._rows.drop_until(self._first())
-
-    def _first(self) -> int:
-        """The position of the first row that a reader still needs."""
-        return min(self._places, default=self._rows.end)
 
 
 @dataclass(slots=True, eq=False)
@@ -377,10 +317,6 @@ class _ReleasedRows:
     def is_aside(self) -> bool:
         return self._gone < len(self._pieces) and self._piece(self._gone).is_aside
 
-    def clear(self) -> None:
-        self.drop_until(self.end)
-        self.last = None
-
     def validate(self, first: int) -> None:
         pieces = [piece for piece in self._pieces if piece is not None]
         assert self._pieces[: self._gone] == [None] * self._gone, "a piece is not gone"
@@ -390,7 +326,7 @@ class _ReleasedRows:
         starts = self._starts[self._gone :]
         ends = [start + len(p.ticks) for start, p in zip(starts, pieces, strict=True)]
         assert ends == [*starts[1:], self.end][: len(ends)], "a hole"
-        assert not starts or starts[0] <= first < ends[0], "rows that all have seen are held"
+        assert not starts or starts[0] <= first < ends[0], "rows that were taken are held"
 
     def _piece(self, index: int) -> _Piece:
         piece = self._pieces[index]
@@ -444,13 +380,6 @@ class _WaitingRows:
         if parts:
             self._runs = [run for run in self._runs if run.pieces]
         return parts
-
-    def clear(self) -> None:
-        for run in self._runs:
-            for piece in run.pieces:
-                self._meter.remove(piece)
-        self._runs.clear()
-        self.count = 0
 
     def validate(self, clock: int | None) -> None:
         assert self.count == sum(run.count for run in self._runs), "waiting rows are miscounted"

@@ -203,7 +203,7 @@ class Engine:
 
     def all(self) -> list[ContinuousQuery]:
         """All queries, by name."""
-        return [query for query in self.all_hosted() if isinstance(query, ContinuousQuery)]
+        return [query for query in self.wholes() if isinstance(query, ContinuousQuery)]
 
     def updates(self) -> list[UpdateQuery]:
         """All update queries, by name."""
@@ -211,16 +211,19 @@ class Engine:
 
     def named(self) -> list[LoggedQuery]:
         """All queries of either kind, by name."""
-        return [query for query in self.all_hosted() if isinstance(query, LoggedQuery)]
+        return [query for query in self.wholes() if isinstance(query, LoggedQuery)]
 
     def views(self) -> list[ContinuousView]:
-        """All views, by name; their parts are not among them."""
-        found = [view for view in self.all_hosted() if isinstance(view, ContinuousView)]
-        return [view for view in found if not isinstance(view, ViewPart)]
+        """All views, by name."""
+        return [view for view in self.wholes() if isinstance(view, ContinuousView)]
 
-    def view_parts(self) -> list[ViewPart]:
-        """All parts of views, by name."""
-        return [part for part in self.all_hosted() if isinstance(part, ViewPart)]
+    def wholes(self) -> list[Hosted]:
+        """All queries and views, by name; their parts are not among them."""
+        return [query for query in self.all_hosted() if query.mine is None]
+
+    def parts(self) -> list[Hosted]:
+        """All parts of queries and views, by name."""
+        return [query for query in self.all_hosted() if query.mine is not None]
 
     def all_hosted(self) -> list[Hosted]:
         """All queries and views, by name."""
@@ -244,8 +247,9 @@ class Engine:
     def pause(self, query: Hosted) -> None:
         """No firing starts any more; what is complete waits."""
         with self.staying([query]):
-            self._stand_still(query)
-            query.leave()
+            for each in (query, *query.parts):
+                self._stand_still(each)
+                each.leave()
 
     def _stand_still(self, query: Hosted) -> None:
         """The query is paused, and nothing of it is under way."""
@@ -258,17 +262,21 @@ class Engine:
     def resume(self, query: Hosted) -> None:
         """Goes on where the query stands, also after an error."""
         with self.staying([query]):
-            self._stand_still(query)
-            try:
-                query.attach()
-                query.share(self._sharing)
-            except Exception as error:
-                self.fail(query, error)
-                raise
-            with self._lock:
-                self._machine.resumed(query.name.casefold())
-                query.state, query.error = "running", None
-                self._work.notify_all()
+            for each in (query, *query.parts):
+                self._resume(each)
+
+    def _resume(self, query: Hosted) -> None:
+        self._stand_still(query)
+        try:
+            query.attach()
+            query.share(self._sharing)
+        except Exception as error:
+            self.fail(query, error)
+            raise
+        with self._lock:
+            self._machine.resumed(query.name.casefold())
+            query.state, query.error = "running", None
+            self._work.notify_all()
 
     @contextlib.contextmanager
     def standing_still(self, queries: Sequence[Hosted]) -> Iterator[None]:

@@ -58,7 +58,6 @@ class Feed:
         world: World,
         table: StreamingTable,
         after: FeedCursor | None,
-        reader: str,
         columns: Iterable[str] | None = None,
         *,
         hidden: bool = False,
@@ -74,7 +73,6 @@ class Feed:
         needed = {*(stored if columns is None else columns), definition.time, SEQUENCE}
         self._columns = [name for name in stored if name in needed]
         self.basket = Basket(definition.time, definition.ticks, SEQUENCE)
-        self.basket.add_reader(reader)
         self._most_bytes = 0  # what the basket holds in memory, or more
         with table.reading() as snapshot:
             self._stand(marks_of(snapshot))

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from headwater.engine.elsewhere import Elsewhere
+from headwater.engine.elsewhere import Elsewhere, host_of
 from headwater.engine.fold_run import Counters
 from headwater.engine.machine import State
 from headwater.engine.query_parts import Beginning, Timings
@@ -24,6 +24,7 @@ from headwater.engine.query_sinks import LogSink
 from headwater.engine.sharing import Sharing
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.world import World
+from headwater.fold.share import Share
 from headwater.sql.extensions import Emit
 from headwater.storage.streaming.seen import NO_TICK_BEFORE, Needs, SeenTable
 from headwater.storage.streaming.table import StreamingTable
@@ -50,6 +51,7 @@ class Hosted(ABC):
     counters: Counters = field(default_factory=Counters)
     timings: Timings = field(default_factory=Timings)
     parts: Sequence[Hosted] = ()  # that do its work, each in a host of its own; it does none then
+    mine: Share | None = None  # of a part: the keys that it has
 
     once: ClassVar[bool] = False  # an error is told at once, without a careful attempt
 
@@ -60,6 +62,11 @@ class Hosted(ABC):
     def standing(self) -> tuple[State, BaseException | None]:
         """How it stands to its users, and why."""
         return self.state, self.error
+
+    @property
+    def host(self) -> str:
+        """Where it is answered."""
+        return host_of(self.elsewhere)
 
     # Its place
 
@@ -175,6 +182,58 @@ class LoggedQuery(Hosted):
     def time_of(self, tick: int) -> int | datetime:
         """A tick of a result as its readers see it."""
         return self.tables[0].definition.value(tick)
+
+
+WORST: tuple[State, ...] = ("failed", "retrying", "paused", "running")
+
+
+class InParts(Hosted):
+    """One that its parts answer: it holds nothing and fires nothing itself."""
+
+    @property
+    def standing(self) -> tuple[State, BaseException | None]:
+        """As the part that stands worst."""
+        found = sorted((part.standing for part in self.parts), key=lambda one: WORST.index(one[0]))
+        return found[0]
+
+    @property
+    def host(self) -> str:
+        """Where its parts are."""
+        return ", ".join(sorted({part.host for part in self.parts}))
+
+    def attach(self) -> None:
+        """Its parts have their places."""
+
+    def share(self, sharing: Sharing) -> None:
+        """Its parts have the folds."""
+
+    def drop(self) -> None:
+        """It holds nothing."""
+
+    def put_away(self, *, beside: bool = False) -> None:
+        """Its parts write snapshots."""
+
+    def put_away_if_due(self, period_s: float) -> None:
+        """Its parts write snapshots."""
+
+    def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
+        """Its parts look at what came."""
+        return False
+
+    @property
+    def wants_early(self) -> bool:
+        """Its parts fold."""
+        return False
+
+    def fire(self) -> int:
+        """Its parts do."""
+        self.fired += 1
+        return 0
+
+
+def part_name(name: str, mine: Share) -> str:
+    """What a part is called; no name of a user has a slash."""
+    return f"{name}/{mine.place + 1}"
 
 
 def held_from(after: int | None, table: SeenTable) -> int | None:

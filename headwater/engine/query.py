@@ -117,12 +117,11 @@ class ContinuousQuery(LoggedQuery):
             self.sampling.after = min(ticks, default=None)
         readers: list[LeafReader] = []
         for leaf, table, cursor in zip(self.plan.leaves, self.tables, cursors, strict=True):
-            name = f"{self.number}.{leaf.number}"
             columns = read_columns(leaf, bool(self.specs))
             hidden = not self.beginning.from_beginning
-            feed = Feed(self.world, table, cursor, name, columns, hidden=hidden)
+            feed = Feed(self.world, table, cursor, columns, hidden=hidden)
             joined = any(other is not table for other in self.tables)
-            reader = LeafReader(leaf, feed, name, cursor, self._before_only(table), joined)
+            reader = LeafReader(leaf, feed, cursor, self._before_only(table), joined)
             if leaf.window.kind == "chunks":
                 bounds = [cursor] if kept is None else kept[leaf.number]
                 reader.chunks = chunks_of(leaf, self.sampling.count, bounds)
@@ -158,7 +157,9 @@ class ContinuousQuery(LoggedQuery):
             mine = tuple(windows[number] or Window(0) for number in numbers)
             own = Panes(slide, tuple(dict.fromkeys(mine))) if spec.plan.kind != "join" else panes
             probes = self.evaluation.probes
-            runs.append(FoldRun(spec, self.world, readers, own, mine, probes, self.counters))
+            run = FoldRun(spec, self.world, readers, own, mine, probes, self.counters)
+            run.share = self.mine
+            runs.append(run)
         self.folds.make(runs)
 
     def _window(self, leaf: Leaf) -> Window | None:

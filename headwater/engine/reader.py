@@ -27,14 +27,13 @@ class LeafReader:
         self,
         leaf: Leaf,
         feed: Feed,
-        name: str,
         cursor: FeedCursor | None,
         before_only: bool,
         joined: bool = False,
     ) -> None:
         """`joined`: other tables of the query have rows of their own, and say when instants come."""
         self._joined = joined
-        self.leaf, self.feed, self._name = leaf, feed, name
+        self.leaf, self.feed = leaf, feed
         if cursor is not None and cursor.sequence == END_OF_TICK:
             cursor = FeedCursor(cursor.tick, feed.pulled)
         self.cursor = cursor
@@ -96,7 +95,7 @@ class LeafReader:
         """T of the count-th row after the last instant."""
         if count <= self.early:
             return self.newest  # taken early, all of them
-        return self.feed.basket.last_tick(self._name, count - self.early)
+        return self.feed.basket.last_tick(count - self.early)
 
     def waiting(self) -> int:
         """Released rows after the last instant, those taken early too."""
@@ -105,15 +104,15 @@ class LeafReader:
     @property
     def untaken(self) -> int:
         """Released rows not yet taken."""
-        return self.feed.basket.waiting(self._name)
+        return self.feed.basket.waiting
 
     def count_until(self, tick: int) -> int:
         """Rows up to a tick that are not yet taken."""
-        return self.feed.basket.count_until(self._name, tick)
+        return self.feed.basket.count_until(tick)
 
     def distinct_ticks(self, tick: int) -> Ticks:
         """Distinct T of the rows up to a tick that are not yet taken."""
-        return self.feed.basket.distinct_ticks(self._name, tick)
+        return self.feed.basket.distinct_ticks(tick)
 
     def ends(self, step: int, most: int) -> Sequence[int]:
         """How many rows after the last instant each of the next evaluations ends."""
@@ -124,7 +123,7 @@ class LeafReader:
     def _ends(self, chunks: Chunks, most: int) -> list[int]:
         basket = self.feed.basket
         chunks.look(basket.rows_since(chunks.seen))
-        return chunks.ends(basket.position(self._name), most)
+        return chunks.ends(basket.position, most)
 
     def answered(self, count: int) -> None:
         """So many evaluations have their results."""
@@ -148,7 +147,7 @@ class LeafReader:
 
     def take_until(self, tick: int) -> tuple[pa.Table, Ticks]:
         """The next rows up to a tick, with their ticks."""
-        rows = self.feed.basket.take_until(self._name, tick)
+        rows = self.feed.basket.take_until(tick)
         ticks = self._seen(rows)
         reached = FeedCursor(tick, self.feed.pulled)  # rows of an open tick may still come
         self.cursor = reached if self.cursor is None else max(self.cursor, reached)
@@ -156,7 +155,7 @@ class LeafReader:
 
     def take_rows(self, count: int) -> tuple[pa.Table, Ticks]:
         """The rows up to so many after the last instant, with their ticks."""
-        rows = self.feed.basket.take_rows(self._name, count - self.early)
+        rows = self.feed.basket.take_rows(count - self.early)
         ticks = self._seen(rows)
         if rows.num_rows:
             self.cursor = FeedCursor(int(ticks[-1]), rows.column(SEQUENCE)[-1].as_py())

@@ -36,7 +36,6 @@ MOST_KEPT = 1024  # instants whose relations wait for members that are behind
 MOST_KEPT_ROWS = 4_000_000  # rows of all of them
 MOST_WAITING = 4096  # panes that wait for a window whose members are behind
 FAR_BEHIND_ROWS = 1_000_000  # that a fold which nobody asked for long would have to catch up with
-READER = "shared"
 
 Signature = tuple[object, ...]
 
@@ -155,11 +154,11 @@ class _Running:
         leaf, table = spec.plan.leaves[0], place.table
         before = FeedCursor(first - 1)  # rows up to there are final: the instant is complete
         while True:
-            feed = Feed(place.world, table, before, READER, leaf.needed)
+            feed = Feed(place.world, table, before, leaf.needed)
             with table.reading() as snapshot:
                 if snapshot.generation != feed.generation:
                     continue
-                self.reader = LeafReader(leaf, feed, READER, before, leaf.window.before)
+                self.reader = LeafReader(leaf, feed, before, leaf.window.before)
                 rows, ticks = self.reader.stored(snapshot, first, None)
                 break
         self.seen = table.state.next_sequence

@@ -20,19 +20,17 @@ import pyarrow as pa
 
 from headwater.engine import view
 from headwater.engine.change_record import FollowedChanges
-from headwater.engine.elsewhere import Elsewhere, HostGone, host_of
-from headwater.engine.machine import State
+from headwater.engine.elsewhere import Elsewhere, HostGone
+from headwater.engine.hosted import InParts, part_name
 from headwater.engine.sampling import Instant
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
-from headwater.fold.share import Share, shares_of
+from headwater.fold.share import shares_of
 from headwater.plan.folds import ContinuousPlan
 from headwater.storage.streaming.table import StreamingTable
 
 Answer = TypeVar("Answer")
 Asked = Callable[[], Answer]  # a question that is under way: waits for what is answered
-
-WORST: tuple[State, ...] = ("failed", "retrying", "paused", "running")
 
 _readers = itertools.count(1)
 
@@ -73,16 +71,10 @@ class ViewPart(ContinuousView):
         super().__post_init__()
         self.on_free: Callable[[], None] = lambda: None  # it may fold on: rows may have come
 
-    @property
-    def mine(self) -> Share:
-        """The groups that it has."""
-        share = self.pipelines[0].place.share
-        assert share is not None
-        return share
-
     def called(self, number: int, name: str) -> None:
         """It belongs to a view of that number and name."""
-        super().called(number, f"{name}/{self.mine.place + 1}")  # no name has a slash
+        assert self.mine is not None
+        super().called(number, part_name(name, self.mine))
 
     def pull(self, since: float | None = None) -> bool:
         """Whether rows wait that should be folded now; while it is halted, that is looked at later."""
@@ -95,6 +87,7 @@ class ViewPart(ContinuousView):
 
     @property
     def _few(self) -> int:
+        assert self.mine is not None
         return view.FEW_ROWS // self.mine.parts
 
     # One instant
@@ -149,48 +142,16 @@ class ViewPart(ContinuousView):
 
 
 @dataclass(kw_only=True)
-class SplitView(ContinuousView):
-    """One view to its users, several parts to its hosts; it holds nothing and fires nothing itself."""
+class SplitView(InParts, ContinuousView):
+    """One view to its users, several parts to its hosts."""
 
     parts: Sequence[ViewPart]
-
-    @property
-    def standing(self) -> tuple[State, BaseException | None]:
-        """As the part that stands worst."""
-        found = sorted((part.standing for part in self.parts), key=lambda one: WORST.index(one[0]))
-        return found[0]
-
-    @property
-    def host(self) -> str:
-        """Where its parts are."""
-        return ", ".join(sorted({host_of(part.elsewhere) for part in self.parts}))
 
     def called(self, number: int, name: str) -> None:
         """So are its parts."""
         super().called(number, name)
         for part in self.parts:
             part.called(number, name)
-
-    def attach(self) -> None:
-        """Its parts have their places."""
-
-    def drop(self) -> None:
-        """It holds nothing."""
-
-    def put_away(self, *, beside: bool = False) -> None:
-        """Its parts write snapshots."""
-
-    def put_away_if_due(self, period_s: float) -> None:
-        """Its parts write snapshots."""
-
-    def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
-        """Its parts look at what came."""
-        return False
-
-    def fire(self) -> int:
-        """Its parts do."""
-        self.fired += 1
-        return 0
 
     def end(self) -> None:
         """The view is gone, and its parts."""

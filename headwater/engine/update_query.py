@@ -102,9 +102,7 @@ class UpdateQuery(LoggedQuery):
         known = self._is_new if self.newest.next else None
         with self._lock:
             cursors = self._begin_queue(cursors)
-        self._source = UpdateSource(
-            self.spec, self.world, self._reader, cursors, self.arrivals, known
-        )
+        self._source = UpdateSource(self.spec, self.world, cursors, self.arrivals, known)
 
     def _begin_queue(self, cursors: Cursors) -> Cursors:
         """An empty queue; gives the places from which it is filled."""
@@ -138,10 +136,6 @@ class UpdateQuery(LoggedQuery):
     def _target_s(self) -> float:
         """How long a firing should take."""
         return self.world.settings.number("update_target_ms") / 1000
-
-    @property
-    def _reader(self) -> str:
-        return f"{self.number}"
 
     def _begin_windows(self, cursors: Cursors, now: int) -> Cursors:
         """A queue of windows; those that begin with rows that were there already see them."""

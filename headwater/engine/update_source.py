@@ -48,16 +48,15 @@ class UpdateSource:
         self,
         spec: UpdateSpec,
         world: World,
-        name: str,
         cursors: Sequence[FeedCursor | None],
         arrivals: Sequence[Arrivals],
         is_new: IsNew | None,
     ) -> None:
         """`is_new`: of rows that were there already, which ones have no result yet; None: all."""
-        self._spec, self._name, self._arrivals, self._is_new = spec, name, arrivals, is_new
+        self._spec, self._arrivals, self._is_new = spec, arrivals, is_new
         self._ends = [branch.table.state.next_sequence for branch in spec.branches]
         self._feeds = [
-            Feed(world, branch.table, cursor, name, branch.read)
+            Feed(world, branch.table, cursor, branch.read)
             for branch, cursor in zip(spec.branches, cursors, strict=True)
         ]
         self._cursors: list[FeedCursor | None] = list(cursors)
@@ -89,7 +88,7 @@ class UpdateSource:
     def _closed(self, number: int) -> int | None:
         """The same of one branch: rows that wait to be handed on are still to come."""
         feed, cursor = self._feeds[number], self._cursors[number]
-        if feed.closed is None or not feed.basket.waiting(self._name):
+        if feed.closed is None or not feed.basket.waiting:
             return feed.closed
         return None if cursor is None else min(feed.closed, cursor.tick - 1)
 
@@ -99,13 +98,13 @@ class UpdateSource:
 
     def waiting(self) -> int:
         """Released rows that were not handed on."""
-        return sum(feed.basket.waiting(self._name) for feed in self._feeds)
+        return sum(feed.basket.waiting for feed in self._feeds)
 
     def take(self, most: int, now: int) -> UpdateRows | None:
         """The next rows, so many of each branch at most; None if there are none."""
         before, parts, times = self.cursors, [], []
         for number, feed in enumerate(self._feeds):
-            rows = feed.basket.take_rows(self._name, min(most, PIECE_ROWS))
+            rows = feed.basket.take_rows(min(most, PIECE_ROWS))
             if not rows.num_rows:
                 continue
             definition = feed.table.definition

@@ -201,19 +201,14 @@ class ContinuousView(Hosted):
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
-        while True:
-            known, elsewhere = self.unchanged(), self.elsewhere
-            if known is None and elsewhere is None:
-                known = self._read_here()  # None: it has just moved
-            elif known is None and elsewhere is not None:
-                elsewhere.wait_there()
-                try:
-                    with self._reading:
-                        return self.unchanged() or elsewhere.read_view(self)
-                except HostGone:
-                    elsewhere.wait_gone()
-            if known is not None:
-                return known
+        return self.unchanged() or self._answered(
+            lambda: self.unchanged() or self._read_here(), self._read_there
+        )
+
+    def _read_there(self, host: Elsewhere) -> Version:
+        """By the host that has it, one reader at a time."""
+        with self._reading:
+            return self.unchanged() or host.read_view(self)
 
     def _read_here(self) -> Version | None:
         """The same by the groups of this host; None if they are in another one by now."""

@@ -221,18 +221,21 @@ class ViewPipeline:
         groups.restore(state)
         return shape_of(spec).columns().table(groups)
 
-    def begin_with(self, member: str, spec: FoldSpec, groups: pa.Table, at: ViewPipeline) -> None:
-        """Begins with its share of the groups of another pipeline, where that stands; holds its lock."""
-        assert self.place.share is not None
-        keys = [groups.column(place).combine_chunks() for place in range(len(_keys(spec)))]
-        mine = groups.take(pa.array(self.place.share.rows(keys, groups.num_rows)))
+    def begin_with(
+        self, member: str, spec: FoldSpec, groups: pa.Table, at: Sequence[ViewPipeline]
+    ) -> None:
+        """Begins with its share of the groups of other pipelines, where all stand; holds their locks."""
+        mine, share = groups, self.place.share
+        if share is not None:
+            keys = [groups.column(place).combine_chunks() for place in range(len(_keys(spec)))]
+            mine = groups.take(pa.array(share.rows(keys, groups.num_rows)))
         with self.lock:
             self.members[member] = spec
             self._unite()
             self._clear()
             self._shape.columns().merge(self.groups_held, mine)
-            self.sequence, self.oldest = at.sequence, at.oldest
-            self._generation = at.generation
+            self.sequence, self._generation = at[0].sequence, at[0].generation
+            self.oldest = min((p.oldest for p in at if p.oldest is not None), default=None)
             self._hold_writers()
 
     def lend(self) -> None:

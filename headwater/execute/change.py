@@ -275,7 +275,7 @@ class _StreamTarget:
                 item.key in context.dormant
                 and self._table.definition.id in item.definition["reads"]
             ):
-                context.snapshot_of(item).remove()
+                context.forget_snapshots(item)
 
     def check_assigned(self, column: Name, text: str) -> None:
         """T, and what the database itself keeps, cannot be set."""

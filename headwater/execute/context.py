@@ -21,6 +21,7 @@ from headwater.errors import BindError, NotSupportedError
 from headwater.execute.answers import Answers, SharedRows
 from headwater.execute.staged_views import StagedViews
 from headwater.expression.terms import PLAIN, Terms
+from headwater.fold.share import Share
 from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.functions import PythonFunction, SqlFunction
 from headwater.kernel.kernel import Kernel
@@ -115,9 +116,16 @@ class Context:
             if path.stem not in kept:
                 self.folder.put_aside(path)
 
-    def snapshot_of(self, query: CatalogObject) -> SnapshotFile:
-        """Where the state of a continuous query is kept."""
-        return SnapshotFile(self.folder.path / "snapshots" / f"{query.id}.snapshot")
+    def snapshot_of(self, query: CatalogObject, mine: Share | None = None) -> SnapshotFile:
+        """Where the state of a continuous query is kept, or of a part of it."""
+        part = "" if mine is None else f"-part-{mine.place}-of-{mine.parts}"
+        return SnapshotFile(self.folder.path / "snapshots" / f"{query.id}{part}.snapshot")
+
+    def forget_snapshots(self, query: CatalogObject) -> None:
+        """The state of a continuous query, whole or in parts, is not to be used again."""
+        self.snapshot_of(query).remove()
+        for path in (self.folder.path / "snapshots").glob(f"{query.id}-part-*.snapshot"):
+            SnapshotFile(path).remove()
 
     def functions_of(self, query: CatalogObject) -> SnapshotFile:
         """Where the state of a continuous query's functions is kept."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -25,6 +25,8 @@ from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
 from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
 from headwater.execute.generators import continuous_text, generated_for
+from headwater.execute.kept_queries import emit_of, part_at_work, query_at_work, query_not_split
+from headwater.execute.parts import cannot_have_parts, check_part_count, part_count
 from headwater.execute.registered import check_registered
 from headwater.execute.streaming_tables import add_stream, forget_stream
 from headwater.execute.tables import fresh_number
@@ -36,13 +38,12 @@ from headwater.execute.update_queries import (
     update_query,
 )
 from headwater.execute.zones import stored_zone
+from headwater.fold.share import Share
 from headwater.plan.checks import Checker
-from headwater.plan.leaves import cut_length
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
 from headwater.settings import MEBIBYTE
 from headwater.sql.duration import Duration, duration_ticks
-from headwater.sql.extensions import Emit
 from headwater.sql.names import did_you_mean, nearest
 from headwater.sql.statements.alter import AlterQueryResetLandmark
 from headwater.sql.statements.control import ControlQuery
@@ -57,13 +58,14 @@ from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.table import StreamingTable
 
-QUERY_OPTIONS = ("mode", "priority", "max_wait", "budget")
+QUERY_OPTIONS = ("mode", "priority", "max_wait", "budget", "parts")
 MODES = ("auto", "fold", "reevaluate")
 VIEW_COMPARTMENTS = 8
 
 
 def _options(given: Any) -> dict[str, Any]:
     found: dict[str, Any] = {"mode": "auto", "priority": 0, "max_wait": None, "budget": None}
+    found["parts"] = None
     for name, value in (given or {}).items():
         if name not in QUERY_OPTIONS:
             near = nearest(name, QUERY_OPTIONS)
@@ -77,6 +79,8 @@ def _options(given: Any) -> dict[str, Any]:
             if not isinstance(value, Duration):
                 raise SettingError(f"{name} is an interval", hint=f"{name} = INTERVAL '1' SECOND")
             value = value.microseconds / 1e6
+        if name == "parts":
+            check_part_count(value)
         found[name] = value
     return found
 
@@ -158,8 +162,12 @@ def _add_query(
     view: int | None = None,
 ) -> CatalogObject:
     refuse_twice(made.output.schema)
+    parts, reason = options.pop("parts"), query_not_split(context, made, options["mode"])
+    if reason is not None and parts not in (None, 1):
+        raise cannot_have_parts("query", parts, reason)
     definition = {
         "options": options,
+        "parts": parts if reason is None else 1,
         "tables": sorted(context.names_read(made.query)),
         "functions": functions_with_state(made),
         "beginning": beginning_of(made, from_beginning).as_json(),
@@ -197,9 +205,10 @@ def _add_update_query(
 ) -> CatalogObject:
     refuse_twice(made.spec.shown)
     options = _options(statement.options)
-    if options["mode"] != "auto" or options["budget"] is not None:
+    parts = options.pop("parts")
+    if options["mode"] != "auto" or options["budget"] is not None or parts is not None:
         raise SettingError(
-            "mode and budget are for queries that are evaluated at instants",
+            "mode, budget and parts are for queries that are evaluated at instants",
             hint="an update query takes priority and max_wait",
         )
     definition = {
@@ -231,13 +240,6 @@ def _update_query(
     return update_query(made, place)
 
 
-def _budget(made: Made) -> float | None:
-    """An epoch of a time should not take longer than that time; None for other queries."""
-    if not made.query.cuts or made.kind != "interval":
-        return None
-    return cut_length(made.query.cuts[0]) / 1e6
-
-
 def functions_with_state(made: Made) -> list[list[str]]:
     """What a query's functions with state must be, for the catalog: name, life and type of each."""
     calls = [call for leaf in made.plan.leaves for call in leaf.calls]
@@ -262,40 +264,6 @@ def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) 
     view = context.streams.find(saved["view"])
     assert view is not None
     return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))
-
-
-def emit_of(made: Made) -> Emit:
-    """What a query gives of its results."""
-    return made.query.emit.what if made.query.emit is not None else "all"
-
-
-def _query(context: Context, item: CatalogObject, made: Made, sink: LogSink) -> ContinuousQuery:
-    """The query of a catalog object, attached to its tables."""
-    saved = item.definition
-    sampling = made.sampling()
-    query = ContinuousQuery(
-        number=item.id,
-        name=item.name,
-        statement=saved["text"],
-        plan=made.plan,
-        specs=made.specs,
-        evaluation=made.evaluation,
-        sampling=sampling,
-        beginning=Beginning.from_json(saved["beginning"]),
-        tables=made.tables,
-        sink=sink,
-        world=made.world,
-        emit=emit_of(made),
-        wish=saved["options"]["mode"],
-        priority=saved["options"]["priority"],
-        max_wait_s=saved["options"]["max_wait"],
-        budget_s=saved["options"].get("budget") or _budget(made),
-        state=saved["state"],
-        snapshot=None if item.passes else context.snapshot_of(item),
-        functions=made.functions(sampling, None if item.passes else context.functions_of(item)),
-    )
-    query.attach()
-    return query
 
 
 def create_materialized_view(running: Running, statement: CreateMaterializedView) -> Result:
@@ -426,7 +394,7 @@ def query_of(
     """The query of an object, attached to its tables."""
     if isinstance(made, MadeUpdate):
         return _update_query(context, item, made, sink)
-    return _query(context, item, made, sink)
+    return query_at_work(context, item, made, sink)
 
 
 def passing_object(made: Made | MadeUpdate) -> CatalogObject:
@@ -458,10 +426,24 @@ SinkMaker = Callable[[Context, CatalogObject, "Made | MadeUpdate"], LogSink]
 
 def start(context: Context, item: CatalogObject, sink_of: SinkMaker = stored_sink) -> None:
     """A query of the catalog goes to work."""
-    _start(context, item, _planned(context, item), sink_of)
+    _start(context, item, planned(context, item), sink_of)
 
 
-def _planned(context: Context, item: CatalogObject) -> Made | MadeUpdate:
+def start_parts(
+    context: Context,
+    item: CatalogObject,
+    places: Collection[int],
+    sink_of: Callable[[int], LogSink],
+) -> None:
+    """Some parts of a query of the catalog go to work."""
+    made, count = planned(context, item), part_count(item.definition)
+    assert isinstance(made, Made)
+    for place in places:
+        part = part_at_work(context, item, made, sink_of(place), Share(place, count))
+        context.engine.add(part)
+
+
+def planned(context: Context, item: CatalogObject) -> Made | MadeUpdate:
     """A query of the catalog, planned again."""
     check_registered(context, item.definition.get("functions", []))
     query, known = make_query(item.definition["text"]), item.definition["types"]
@@ -547,7 +529,7 @@ def control_query(running: Running, statement: ControlQuery) -> Result:
         if query is None:
             start(context, item)
             context.engine.miss(_read_by_dormant(context))
-        elif query.state != "running":
+        elif query.standing[0] != "running":
             query.sink.log.recover()
             context.engine.resume(query)
     return Result("RESUME QUERY")
@@ -573,9 +555,9 @@ def _forget(context: Context, item: CatalogObject) -> None:
     if isinstance(query, LoggedQuery):
         query.sink.log.close()
     with contextlib.suppress(OSError):  # nobody reads what is left: its number never comes again
-        if query is not None:
-            query.keeper.forget()
-        context.snapshot_of(item).remove()
+        for each in () if query is None else (query, *query.parts):
+            each.keeper.forget()
+        context.forget_snapshots(item)
         context.functions_of(item).remove()
     forget_stream(context, item)
     release_streams(context, item.definition["reads"])

@@ -12,7 +12,8 @@ from headwater.engine.elsewhere import HERE, HostGone
 from headwater.engine.fold_run import FoldRun
 from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.query import ContinuousQuery
-from headwater.engine.split_view import SplitView, ViewPart
+from headwater.engine.split_query import QueryPart
+from headwater.engine.split_view import ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_circuit import ViewCircuit
@@ -91,6 +92,8 @@ def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
             elsewhere.wait_gone()
     if isinstance(made, ViewPart):
         return [str(made.mine), *(f"  {line}" for line in _measured_view(made))]
+    if isinstance(made, QueryPart):
+        return [str(made.mine), *(f"  {line}" for line in _measured(made))]
     if isinstance(made, ContinuousView):
         return _lines_of_view(context, made, analyze)
     if isinstance(made, UpdateQuery):
@@ -98,33 +101,43 @@ def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
         lines += update_lines(context, made.spec, made)
         return [*lines, *(measured_update(made) if analyze else [])]
     assert isinstance(made, ContinuousQuery)
-    lines = [f"continuous query {made.name.removeprefix('_')}, {made.state}"]
+    lines = [f"continuous query {made.name.removeprefix('_')}, {made.standing[0]}"]
     lines += _zone(context, made.world)
-    lines += _plan_lines(context, made.plan, made.specs, made)
+    lines += _plan_lines(context, made.plan, made.specs, None if made.parts else made)
     lines.append(_upper_line(made.plan, made.evaluation.upper_tier))
+    if made.parts:
+        lines[0] += _in_parts(made)
+        return [*lines, *(_part_lines(context, made) if analyze else [])]
     lines.append(made.chooser.explain())
     return [*lines, *(_measured(made) if analyze else [])]
+
+
+def _in_parts(made: ContinuousQuery | ContinuousView) -> str:
+    """By what its groups are shared out, and where the parts are."""
+    found = f", {_shared_out(len(made.parts), made.specs)}"
+    return found if made.host == HERE else f"{found}, in {made.host}"
+
+
+def _part_lines(context: Context, made: ContinuousQuery | ContinuousView) -> list[str]:
+    """What each part says."""
+    return [line for part in made.parts for line in object_lines(context, part.name, analyze=True)]
 
 
 def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> list[str]:
     held = bool(view.specs) or (view.kept is not None and view.kept.stopped is None)
     how = f"maintenance {view.maintenance}" if held else "re-evaluated"
     lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
-    if isinstance(view, SplitView):
-        lines[0] += f", {_shared_out(len(view.parts), view)}"
-        lines[0] += "" if view.host == HERE else f", in {view.host}"
+    if view.parts:
+        lines[0] += _in_parts(view)
     lines += _view_lines(context, view, view.maintenance)
     if not analyze:
         return lines
-    if isinstance(view, SplitView):
-        parts = (object_lines(context, part.name, analyze) for part in view.parts)
-        return [*lines, *(line for part in parts for line in part)]
-    return [*lines, *_measured_view(view)]
+    return [*lines, *(_part_lines(context, view) if view.parts else _measured_view(view))]
 
 
-def _shared_out(parts: int, made: MadeView | ContinuousView) -> str:
-    """By what the groups of a view are shared out."""
-    keys = ", ".join(str(key) for key in made.specs[0].plan.keys)
+def _shared_out(parts: int, specs: Sequence[FoldSpec]) -> str:
+    """By what groups are shared out."""
+    keys = ", ".join(str(key) for key in specs[0].plan.keys)
     return f"{parts} parts by hash of {keys}"
 
 
@@ -140,7 +153,7 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         check_parts(context, options, made)
         lines = _view_lines(context, made, options["maintenance"])
         if (options["parts"] or 1) > 1:
-            lines.insert(0, _shared_out(options["parts"], made))
+            lines.insert(0, _shared_out(options["parts"], made.specs))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from headwater.execute import (
+    altered_parts,
     change,
     connectors,
     continuous,
@@ -90,6 +91,7 @@ HANDLERS: dict[type[s.Statement], Handler] = {
     s.CreateSource: connectors.create_source,
     s.CreateTable: tables.create_table,
     s.CreateView: views.create_view,
+    s.AlterSetParts: altered_parts.alter_parts,
     s.AlterViewRefreshStatic: views.refresh_static,
     s.VerifyView: views.verify_view,
     s.Delete: change.delete,

@@ -9,6 +9,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any
 
+import pyarrow as pa
+
 from headwater.compile.fold import FoldSpec
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.split_view import SplitView, ViewPart, cannot_split
@@ -19,12 +21,12 @@ from headwater.engine.view_versions import Versions
 from headwater.errors import Error, StorageError
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
+from headwater.execute.parts import part_count, shares, varies
 from headwater.execute.view_check import over_stored
 from headwater.execute.view_static import held_static, pin_static
 from headwater.execute.zones import stored_zone
 from headwater.fold.share import Share
 from headwater.kernel.relation import HeldTables
-from headwater.plan.calls import varying_calls
 from headwater.plan.planner import ViewTimes
 from headwater.sql.statements.query import make_query
 from headwater.storage.catalog import CatalogObject
@@ -50,20 +52,17 @@ def not_split(context: Context, saved: Mapping[str, Any], made: MadeView) -> str
     """Why a view that begins stays whole, however many parts it is to have; None if it can be split."""
     if saved["maintenance"] not in ("split", "incremental"):
         return f"maintenance = '{saved['maintenance']}' keeps no groups apart from the result"
-    if saved["volatile"] or varying_calls(made.query.text):
-        return "its parts would see other times, or other chance"
-    if made.plan.identifiers & context.functions.keys():
-        return "it calls functions, of which nobody knows whether they answer the same twice"
-    return cannot_split(made.plan)
+    if saved["volatile"]:
+        return "its parts would see other times"
+    return varies(context, made) or cannot_split(made.plan)
 
 
 def _stands(saved: Mapping[str, Any], made: MadeView) -> list[tuple[str, FoldSpec, Share | None]]:
     """What stands in a pipeline each: a fold, or a part of the only one, with the name of its member."""
-    count, incarnation = saved.get("parts") or 1, saved["incarnation"]
+    count, incarnation = part_count(saved), saved["incarnation"]
     if count == 1 or cannot_split(made.plan) is not None:
         return [(member_name(incarnation, n), spec, None) for n, spec in enumerate(made.specs)]
-    shares = [Share(place, count) for place in range(count)]
-    return [(member_name(incarnation, 0), made.specs[0], share) for share in shares]
+    return [(member_name(incarnation, 0), made.specs[0], share) for share in shares(count)]
 
 
 def new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView) -> ContinuousView:
@@ -82,34 +81,25 @@ def new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView)
         raise
 
 
-def is_split_by_itself(context: Context, view: ContinuousView) -> bool:
-    """Whether a view that is whole may become several parts: nobody has said how many it has."""
-    item = context.catalog.by_number(view.number)
-    return item is not None and item.definition.get("parts", 1) is None and not view.parts
+def regroup(context: Context, item: CatalogObject, definition: Mapping[str, Any]) -> bool:
+    """A view goes on in other parts, or whole, with the groups that it has; False if it cannot.
 
-
-def split_up(context: Context, name: str, count: int) -> bool:
-    """A whole view goes on as so many parts, each with its share of the groups; False if it cannot.
-
-    The parts' snapshots are there before the catalog says so, and the whole's until after: a kill at any
+    The new snapshots are there before the catalog says so, and the old ones until after: a kill at any
     moment leaves one or the other, and nothing is folded twice.
     """
-    item, view = context.find(name), context.engine.find_view(name)
-    if item is None or view is None or not is_split_by_itself(context, view):
+    view, saved = context.engine.find_view(item.name), dict(definition)
+    if view is None or part_count(saved) == max(len(view.parts), 1):
         return False
     with contextlib.ExitStack() as stack:
         for table in view.tables:
-            stack.enter_context(table.holding())  # rows since then are the parts' to fold
+            stack.enter_context(table.holding())  # rows since then are the new pipelines' to fold
         stack.enter_context(context.engine.staying([view]))
         for table in {id(table): table for table in view.tables}.values():
             stack.enter_context(table.upkeep)  # no stored row is deleted or replaced meanwhile
-        pipeline, saved = view.pipelines[0], {**item.definition, "parts": count}
         made = made_again(context, saved)
-        with pipeline.lock:
-            pipeline.catch_up()
-            if len(pipeline.members) > 1 or pipeline.runs or pipeline.changed:
-                return False
-            pipelines = _shared_out(context, saved, made, pipeline)
+        pipelines = _shared_out(context, saved, made, view.pipelines)
+        if pipelines is None:
+            return False
         try:
             for own in pipelines:
                 own.put_away()
@@ -122,25 +112,33 @@ def split_up(context: Context, name: str, count: int) -> bool:
             raise
         for own in pipelines:
             context.pipelines.add(own)
-        split = _view(context, item.name, saved, made, pipelines)
-        split.versions = view.versions
-        split.called(changed.id, changed.name)
-        context.engine.add(split)
+        other = _view(context, item.name, saved, made, pipelines)
+        other.versions = view.versions
+        other.called(changed.id, changed.name)
+        context.engine.add(other)
         view.end()
     return True
 
 
 def _shared_out(
-    context: Context, saved: Mapping[str, Any], made: MadeView, whole: ViewPipeline
-) -> list[ViewPipeline]:
-    """The pipelines of parts, with the groups of a whole one; holds its lock."""
-    groups, static = whole.groups_for(made.specs[0]), held_static(context, saved["static"])
-    found = []
-    for member, spec, share in _stands(saved, made):
-        place = _place(context, made, spec, saved, static, share)
-        own = _pipeline(context, made, uuid.uuid4().hex[:12], place)
-        own.begin_with(member, spec, groups, whole)
-        found.append(own)
+    context: Context, saved: Mapping[str, Any], made: MadeView, before: Sequence[ViewPipeline]
+) -> list[ViewPipeline] | None:
+    """Pipelines with the groups of others, all as of one place; None if these are shared or spilled."""
+    static, found = held_static(context, saved["static"]), list[ViewPipeline]()
+    with contextlib.ExitStack() as stack:
+        for pipeline in sorted(before, key=lambda p: p.number):
+            stack.enter_context(pipeline.lock)
+        end = ends_of([before[0].place.table])[before[0].place.table.definition.id]
+        for pipeline in before:
+            pipeline.catch_up(end)
+            if len(pipeline.members) > 1 or pipeline.runs or pipeline.changed:
+                return None
+        groups = pa.concat_tables([pipeline.groups_for(made.specs[0]) for pipeline in before])
+        for member, spec, share in _stands(saved, made):
+            place = _place(context, made, spec, saved, static, share)
+            own = _pipeline(context, made, uuid.uuid4().hex[:12], place)
+            own.begin_with(member, spec, groups, before)
+            found.append(own)
     return found
 
 
@@ -195,7 +193,8 @@ def _view(
 
 def _part(own: Mapping[str, Any], pipeline: ViewPipeline) -> ViewPart:
     """The part of a view that has the groups of a pipeline."""
-    part = ViewPart(**{**own, "versions": Versions(lambda: 1)}, pipelines=[pipeline])
+    mine = pipeline.place.share
+    part = ViewPart(**{**own, "versions": Versions(lambda: 1)}, pipelines=[pipeline], mine=mine)
     part.called(own["number"], own["name"])
     return part
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from headwater.engine.elsewhere import HostGone, host_of
+from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.query import ContinuousQuery
+from headwater.engine.split_query import QueryPart, SplitQuery
 from headwater.engine.split_view import SplitView, ViewPart
 from headwater.engine.update_query import UpdateQuery, key_texts
 from headwater.engine.view import ContinuousView
@@ -378,22 +379,50 @@ def queries(context: Context) -> pa.Table:
     return _rows(rows, QUERIES)
 
 
+def query_parts(context: Context) -> pa.Table:
+    """The parts of queries that are in this host, as rows of queries."""
+    parts = [part for part in context.engine.parts() if isinstance(part, QueryPart)]
+    return _rows([_query_row(part, Told()) for part in parts], QUERIES)
+
+
 def _known_here(query: LoggedQuery) -> dict[str, Any]:
     """What this process knows of a query, whoever answers it."""
+    state, error = query.standing
     return {
         "name": query.name.removeprefix("_"),
-        "state": query.state,
-        "host": host_of(query.elsewhere),
+        "state": state,
+        "host": query.host,
         "results": query.results,
         "readers": len(log_of(query).readers),
-        "error": None if query.error is None else str(query.error),
+        "error": None if error is None else str(error),
         "statement": query.statement,
         "time_zone": query.world.time_zone,
     }
 
 
+def _split_query_row(query: SplitQuery, every: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is told of a query in parts, of what is told of each; one that has just moved says nothing."""
+    definition, last = query.tables[0].definition, query.sink.last()
+    known: dict[str, Any] = {
+        **_known_here(query),
+        "last_instant": None if last is None else str(definition.value(last[0])),
+    }
+    parts = [part for part in every if "tier" in part]
+    if not parts:
+        return known
+    most = ("waiting_rows", "response_ms", "worst_response_ms")
+    return {
+        **parts[0],
+        **{name: max(part[name] for part in parts) for name in most},
+        "state_size": sum(part["state_size"] for part in parts),
+        **known,
+    }
+
+
 def _query_row(query: ContinuousQuery, told: Told) -> dict[str, Any]:
-    row = told.row("queries", query)
+    if isinstance(query, SplitQuery):
+        return _split_query_row(query, [_query_row(part, told) for part in query.parts])
+    row = told.row("query_parts" if isinstance(query, QueryPart) else "queries", query)
     if row is not None:
         return {**row, **_known_here(query)}
     definition = query.tables[0].definition
@@ -489,8 +518,8 @@ def views(context: Context) -> pa.Table:
 def view_parts(context: Context) -> pa.Table:
     """The parts of views that are in this host, as rows of views."""
     told = Told()
-    rows = [{"name": p.name, **_view_row(context, p, told)} for p in context.engine.view_parts()]
-    return _rows(rows, VIEWS)
+    parts = [part for part in context.engine.parts() if isinstance(part, ViewPart)]
+    return _rows([{"name": p.name, **_view_row(context, p, told)} for p in parts], VIEWS)
 
 
 def _waiting(view: ContinuousView, told: Told) -> int:
@@ -524,7 +553,7 @@ def _view_row(context: Context, view: ContinuousView, told: Told) -> dict[str, A
     state, error = view.standing
     known = {
         "state": state,
-        "host": view.host if isinstance(view, SplitView) else host_of(view.elsewhere),
+        "host": view.host,
         "version": kept[-1] if kept else None,
         "versions": kept,
         "error": None if error is None else str(error),

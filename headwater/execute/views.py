@@ -35,6 +35,7 @@ from headwater.execute.expansion import (
 )
 from headwater.execute.following import goes_by_time, restart_following
 from headwater.execute.kept_views import made_again, new_view, not_split, starts_of
+from headwater.execute.parts import cannot_have_parts, check_part_count
 from headwater.execute.query import check_tables, work_of
 from headwater.execute.view_check import verify
 from headwater.execute.view_static import forget_static, pin_static
@@ -53,7 +54,6 @@ from headwater.sql.text import Name
 from headwater.storage.catalog import CatalogObject
 
 OPTIONS = ("maintenance", "volatile", "parts")
-MOST_PARTS = 64
 AT_INSERT = "WITH (volatile = 'at insert'): the time at which a row is folded"
 
 
@@ -94,11 +94,7 @@ def check_parts(context: Context, options: Mapping[str, Any], made: MadeView) ->
     """BindError if a view is to have parts and cannot."""
     reason = None if options["parts"] in (None, 1) else not_split(context, options, made)
     if reason is not None:
-        raise BindError(
-            f"the view cannot have {options['parts']} parts: {reason}",
-            sqlstate="42P17",
-            hint="leave parts out: the view lives in one factory whole",
-        )
+        raise cannot_have_parts("view", options["parts"], reason)
 
 
 def passing_view(
@@ -189,8 +185,8 @@ def view_options(statement: CreateView) -> dict[str, Any]:
             raise SettingError("maintenance is 'split', 'eager', 'deferred' or 'incremental'")
         if name == "volatile" and value != "at insert":
             raise SettingError("volatile is 'at insert'")
-        if name == "parts" and (type(value) is not int or not 1 <= value <= MOST_PARTS):
-            raise SettingError(f"parts is a whole number from 1 to {MOST_PARTS}")
+        if name == "parts":
+            check_part_count(value)
         found[name] = value
     return found
 
@@ -520,16 +516,24 @@ def refresh_static(running: Running, statement: AlterViewRefreshStatic) -> Resul
                 f"view {item.name} has no table below a grouping: those it has are as of each read"
             )
             return Result("ALTER VIEW", notice=notice)
-        if not all(table.definition.keeps_all for table in view.tables):
-            raise BindError(
-                f"view {item.name} cannot be made again: its rows are not all stored",
-                sqlstate="55000",
-                hint="a streaming table with RANGE FOREVER keeps them",
-            )
-        made = made_again(context, item.definition)
-        definition = {**item.definition, "static": pin_static(context, made)}
-        _swap_in(context, [ViewSwap(Name(item.name), definition, made, item)])
+        make_again(context, item, item.definition)
     return Result("ALTER VIEW")
+
+
+def make_again(
+    context: Context, item: CatalogObject, saved: Mapping[str, Any], why: str | None = None
+) -> None:
+    """A view of another definition is made of the stored rows; BindError if these are not all there."""
+    made = made_again(context, saved)
+    if not all(table.definition.keeps_all for table in made.tables):
+        raise BindError(
+            f"view {item.name} cannot be made again: its rows are not all stored",
+            sqlstate="55000",
+            detail=why,
+            hint="a streaming table with RANGE FOREVER keeps them",
+        )
+    definition = {**saved, "static": pin_static(context, made)}
+    _swap_in(context, [ViewSwap(Name(item.name), definition, made, item)])
 
 
 def verify_view(running: Running, statement: VerifyView) -> Result:

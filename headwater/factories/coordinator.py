@@ -23,10 +23,9 @@ from headwater.engine.elsewhere import HostGone
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import signature
-from headwater.engine.split_view import ViewPart
 from headwater.engine.view import ContinuousView, ViewCut
+from headwater.execute.altered_parts import changes_by_itself, set_parts
 from headwater.execute.context import Context
-from headwater.execute.kept_views import is_split_by_itself, split_up
 from headwater.factories.functions import sendable
 from headwater.factories.jobs import LOOK_S, PULSE_S, FactoryJobs
 from headwater.factories.line import Line
@@ -37,6 +36,7 @@ from headwater.factories.placement import (
     together,
     worth_moving,
     worth_splitting,
+    worth_uniting,
 )
 from headwater.factories.plain import schema_to_json
 from headwater.factories.seat import Lent, Seat, flush
@@ -48,7 +48,8 @@ SETTLE_S = 0.05  # after the last change, before queries move
 MISSING_S = 5.0  # a factory that has not come by then is not waited for
 AGAIN_S = 30.0  # a query that could not go for a reason that may pass, a full disk, is tried again
 BALANCE_S = 5.0  # between two looks at who does how much
-SPLIT_LOOKS = 3  # that find the same view too heavy, before it is split: that is never undone
+SPLIT_LOOKS = 3  # that find the same query too heavy, before it is split
+UNITE_LOOKS = 12  # that find its parts too light, before they are one again
 CLOSE_PATIENCE_S = 30.0
 
 log = logging.getLogger("headwater.factories")
@@ -69,9 +70,9 @@ class Factories:
         self._stay_until: dict[str, float] = {}  # those that could not go
         self._loads = Loads()
         self._measured = self._balanced = time.monotonic()
-        self._heavy: list[str] = []  # the view that was too much, once for each look
-        self._stay_whole: set[str] = set()  # views that were too heavy and could not be split
-        self._rows_seen: dict[str, tuple[float, int]] = {}  # when, and how many, by view
+        self._asked: list[tuple[str, int]] = []  # which parts would pay, once for each look
+        self._stay_so: set[str] = set()  # what could not get other parts
+        self._rows_seen: dict[str, tuple[float, int]] = {}  # when, and how many, by query
         self._threads: list[threading.Thread] = []
 
     @property
@@ -274,13 +275,13 @@ class Factories:
         return there if now - self._missing_since >= MISSING_S else []
 
     def _may_go(self, query: Hosted) -> bool:
-        if query.elsewhere is not None or query.state != "running":
+        if query.elsewhere is not None or query.state != "running" or query.parts:
             return False
         name = query.name.casefold()
         if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
-            return query.cut is not ViewCut.STORED and not query.parts
+            return query.cut is not ViewCut.STORED
         item = self._item(query)
         if isinstance(query, ContinuousQuery) and query.functions:
             return item is not None and not item.passes  # only this process has its state
@@ -302,7 +303,7 @@ class Factories:
             return True
 
     def _item(self, query: Hosted) -> CatalogObject | None:
-        if isinstance(query, ViewPart):
+        if query.mine is not None:
             return self._context.catalog.by_number(query.number)
         passing = self._context.passing.get(query.name.casefold())
         return passing or self._context.catalog.find(query.name)
@@ -431,9 +432,9 @@ class Factories:
         groups = [self._groups(seat) for seat in there]
         move = worth_moving(groups)
         if move is None:
-            self._look_for_heavy(groups, now)
+            self._look_at_parts(groups, now)
             return
-        self._heavy = []
+        self._asked = []
         origin, target = there[move.origin], there[move.target]
         lent = [origin.lent[name] for name in move.group.names]
         log.info("%s moves to %s", ", ".join(move.group.names), target.name)
@@ -441,33 +442,48 @@ class Factories:
         origin.forget_unread()
         self._lend(target, [one.query for one in lent if self._may_go(one.query)])
 
-    def _look_for_heavy(self, groups: Sequence[Sequence[Group]], now: float) -> None:
-        """A view that is too much for one factory, look after look, is split."""
-        before, self._rows_seen = self._rows_seen, {}
-        rows: dict[str, float] = {}
-        for view in self._context.engine.views():
-            name = view.name.casefold()
-            if name not in self._stay_whole and is_split_by_itself(self._context, view):
-                seen = (now, sum(table.state.next_sequence for table in view.tables))
-                then, known = before.get(name, seen)
-                self._rows_seen[name] = seen
-                rows[name] = (seen[1] - known) / max(now - then, 1e-3)
-        heavy = worth_splitting(groups, rows)
-        self._heavy = [*(n for n in self._heavy if n == heavy), heavy] if heavy else []
-        if heavy is not None and len(self._heavy) >= SPLIT_LOOKS:
-            self._heavy = []
-            self._spawn("headwater-split", partial(self._split, heavy, len(groups)))
+    def _look_at_parts(self, groups: Sequence[Sequence[Group]], now: float) -> None:
+        """What is too much for one factory, look after look, is split; parts that do not pay are united."""
+        change = self._worth_changing(groups, now)
+        self._asked = [*(one for one in self._asked if one == change), change] if change else []
+        if change is not None and len(self._asked) >= (
+            UNITE_LOOKS if change[1] == 1 else SPLIT_LOOKS
+        ):
+            self._asked = []
+            self._spawn("headwater-split", partial(self._set_parts, *change))
 
-    def _split(self, name: str, count: int) -> None:
-        """A statement of its own: no other one changes the view meanwhile."""
-        self._stay_whole.add(name)  # unless it comes about: it is called back for each attempt
+    def _worth_changing(
+        self, groups: Sequence[Sequence[Group]], now: float
+    ) -> tuple[str, int] | None:
+        """The view or query that should have other parts, and how many."""
+        before, self._rows_seen = self._rows_seen, {}
+        rows, split = dict[str, float](), dict[str, tuple[int, float]]()
+        for query in self._context.engine.wholes():
+            name = query.name.casefold()
+            if name in self._stay_so or not changes_by_itself(self._context, name):
+                continue
+            if query.parts:
+                parts = [part.name.casefold() for part in query.parts]
+                with self._changed:
+                    split[name] = len(parts), self._loads.of(parts)
+                continue
+            seen = (now, sum(table.state.next_sequence for table in query.tables))
+            then, known = before.get(name, seen)
+            self._rows_seen[name] = seen
+            rows[name] = (seen[1] - known) / max(now - then, 1e-3)
+        heavy = worth_splitting(groups, rows)
+        return (heavy, len(groups)) if heavy is not None else worth_uniting(split, len(groups))
+
+    def _set_parts(self, name: str, count: int) -> None:
+        """A statement of its own: no other one changes the view or query meanwhile."""
+        self._stay_so.add(name)  # unless it comes about: it is called back for each attempt
         try:
             with self._context.ddl:
-                if not self._jobs.closing and split_up(self._context, name, count):
-                    self._stay_whole.discard(name)
-                    log.info("%s is split into %d parts", name, count)
+                if not self._jobs.closing and set_parts(self._context, name, count):
+                    self._stay_so.discard(name)
+                    log.info("%s has %d parts now", name, count)
         except Exception:
-            log.exception("%s could not be split", name)
+            log.exception("%s could not get %d parts", name, count)
 
     def _groups(self, seat: Seat) -> list[Group]:
         """What a factory has; queries that share state are one."""
@@ -478,7 +494,7 @@ class Factories:
     def _group(self, names: tuple[str, ...], folds: Mapping[str, frozenset[Hashable]]) -> Group:
         every = frozenset[Hashable]().union(*(folds[name] for name in names))
         queries = [self._context.engine.hosted(name) for name in names]
-        parts_of = frozenset(query.number for query in queries if isinstance(query, ViewPart))
+        parts_of = frozenset(q.number for q in queries if q is not None and q.mine is not None)
         with self._changed:
             return Group(names, self._loads.of(names), every, parts_of)
 
@@ -511,17 +527,17 @@ class Factories:
 
 def shared_folds(query: Hosted) -> frozenset[Hashable]:
     """What the folds of a query must have in common with another's to be one."""
-    if not isinstance(query, ContinuousQuery):
+    if not isinstance(query, ContinuousQuery) or query.mine is not None:
         return frozenset()
     found = [signature(spec, query.tables, query.sampling) for spec in query.specs]
     return frozenset(one for one in found if one is not None)
 
 
 def _places(group: Sequence[Hosted]) -> dict[int, list[int]]:
-    """Of views by number which parts are in a group."""
+    """Of queries and views by number which parts are in a group."""
     places: dict[int, list[int]] = {}
     for part in group:
-        if isinstance(part, ViewPart):
+        if part.mine is not None:
             places.setdefault(part.number, []).append(part.mine.place)
     return places
 

@@ -167,15 +167,18 @@ class FactoryHost:
             self._passing |= {item.id: item for item in passing}
             items = [self._item(number) for number in dict.fromkeys(frame.head["numbers"])]
             found = [item for item in items if item.kind == "view"]
+            places = {int(number): mine for number, mine in frame.head["places"].items()}
             if found:
-                places = {int(number): mine for number, mine in frame.head["places"].items()}
                 kept_views.open_some(self.context, found, places)
             for item in found:
                 view = self.engine.find_view(item.name)
                 if view is not None:
                     view.on_version = partial(self._tell_version, view.name)
             for item in items:
-                if item.kind != "view":
+                if item.kind != "view" and item.id in places:
+                    sink_of = partial(RemoteSink, self._line, item.id)
+                    continuous.start_parts(self.context, item, places[item.id], sink_of)
+                elif item.kind != "view":
                     continuous.start(self.context, item, self._sink)
             for item in items:
                 error = self.context.dormant.pop(item.key, None)

@@ -14,7 +14,8 @@ from typing import NamedTuple
 REMEMBERED_S = 10.0  # after so long, what a query cost before counts for a third
 LEAST_GAIN = 0.1  # cores that the busiest factory must be rid of, so that a move pays
 LEAST_PART = 0.2  # and the part of its load
-SPLIT_LOAD = 0.6  # cores that a view takes which is worth splitting
+SPLIT_LOAD = 0.6  # cores that a view or query takes which is worth splitting
+UNITE_LOAD = 0.2  # cores that its parts take together when they are worth no more than one
 SPLIT_ROWS = (
     20_000  # rows per second that it folds: with fewer, what each firing costs is not in its groups
 )
@@ -117,10 +118,10 @@ def worth_moving(factories: Sequence[Sequence[Group]]) -> Move | None:
 
 
 def worth_splitting(factories: Sequence[Sequence[Group]], rows: Mapping[str, float]) -> str | None:
-    """The view that takes most, if it takes most of a core while another factory is idle.
+    """The view or query that takes most, if it takes most of a core while another factory is idle.
 
-    `rows`: by the names of views that can be split, how many rows come for them per second. A move that pays
-    comes first; views that share their groups are not split.
+    `rows`: by the names of those that can be split, how many rows come for them per second. A move that pays
+    comes first; those that share their groups are not split.
     """
     if len(factories) < 2 or worth_moving(factories) is not None:
         return None
@@ -135,3 +136,16 @@ def worth_splitting(factories: Sequence[Sequence[Group]], rows: Mapping[str, flo
         and rows.get(group.names[0], -1.0) >= SPLIT_ROWS
     ]
     return max(heavy, key=lambda group: group.load).names[0] if heavy else None
+
+
+def worth_uniting(split: Mapping[str, tuple[int, float]], factories: int) -> tuple[str, int] | None:
+    """What has parts that do not pay, and how many would: none where load is gone, one for each factory.
+
+    `split`: by name, how many parts there are, and what they take together.
+    """
+    for name, (count, load) in split.items():
+        if load < UNITE_LOAD:
+            return name, 1
+        if count > factories:
+            return name, factories
+    return None

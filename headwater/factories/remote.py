@@ -68,8 +68,8 @@ class RemoteKernel:
 class RemoteLog:
     """The results of a query as the driver keeps them."""
 
-    def __init__(self, line: Line, number: int) -> None:
-        self._line, self._number = line, number
+    def __init__(self, line: Line, number: int, part: int | None) -> None:
+        self._line, self._whose = line, [number, part]
         self.readers: list[object] = []
 
     @property
@@ -83,11 +83,11 @@ class RemoteLog:
         return int(self._asked()["next"])
 
     def _asked(self) -> Mapping[str, Any]:
-        return self._line.ask("results", query=self._number).head
+        return self._line.ask("results", query=self._whose).head
 
     def read_from(self, position: int) -> list[ResultSet]:
         """Results from a position on, some at once."""
-        answer = self._line.ask("results", query=self._number, position=position)
+        answer = self._line.ask("results", query=self._whose, position=position)
         return [
             ResultSet(place, instant, rows, epoch, note)
             for (place, instant, epoch, note), rows in zip(
@@ -99,20 +99,20 @@ class RemoteLog:
 class RemoteSink(LogSink):
     """Where a query's results go: to the driver, who makes them durable and then answers."""
 
-    def __init__(self, line: Line, number: int) -> None:
-        super().__init__(cast(ResultLog, RemoteLog(line, number)))
-        self._line, self._number = line, number
+    def __init__(self, line: Line, number: int, part: int | None = None) -> None:
+        super().__init__(cast(ResultLog, RemoteLog(line, number, part)))
+        self._line, self._whose = line, [number, part]
         self._sender = ResultSender()
 
     def last(self) -> tuple[int, dict[str, Any]] | None:
         """The tick and the note of the newest result."""
-        found = self._line.ask("last", query=self._number).head["last"]
+        found = self._line.ask("last", query=self._whose).head["last"]
         return None if found is None else (found[0], found[1])
 
     def recover(self) -> None:
         """After an append that failed: the driver finds its place again."""
         self._sender.forget()
-        self._line.ask("recover", query=self._number)
+        self._line.ask("recover", query=self._whose)
 
     def append(self, results: Sequence[Evaluated]) -> None:
         """They are durable and visible when this returns."""
@@ -125,7 +125,7 @@ class RemoteSink(LogSink):
         ]
         rows, since = [table for _, table in packed], self._sender.since
         self._sender.forget()
-        answer = self._line.ask("append", rows, query=self._number, results=said, since=since)
+        answer = self._line.ask("append", rows, query=self._whose, results=said, since=since)
         self._sender.arrived(results[-1].rows, answer.head["since"])
 
 

@@ -54,6 +54,7 @@ class Lent:
         """`line`: to the life of the factory that it is lent to."""
         self.seat, self.line, self.query, self.number = seat, line, query, number
         self.name = seat.name
+        self.whose = number, None if query.mine is None else query.mine.place
         self.fence = threading.Lock()  # around what is made durable for it
         self.valid = True
         self._settled = threading.Event()  # it is there, or never will be
@@ -399,8 +400,8 @@ class Seat:
     @contextlib.contextmanager
     def _of(self, line: Line, frame: Frame) -> Iterator[ContinuousQuery | UpdateQuery]:
         """The query that a frame is about, while it is lent to this life of the factory."""
-        number = frame.head["query"]
-        lent = next((one for one in list(self.lent.values()) if one.number == number), None)
+        whose = tuple(frame.head["query"])
+        lent = next((one for one in list(self.lent.values()) if one.whose == whose), None)
         if lent is None:
             raise HostGone("the query is not lent any more")
         with lent.fence:

@@ -34,6 +34,7 @@ COME_AGAIN = WITH_ROWS | {s.CreateContinuousQuery, s.CreateMaterializedView, s.C
 AT_ONCE: tuple[type[Statement], ...] = (
     s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
     s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,
+    s.AlterSetParts,
     s.AlterTableSetRange, s.AlterUser, s.AlterViewRefreshStatic, s.Call, s.CreateContinuousQuery,
     s.CreateFunction, s.CreateIndex, s.CreateMaterializedView, s.CreateProcedure, s.CreateSink,
     s.CreateSource, s.CreateStreamingTable, s.CreateTable, s.CreateToken, s.CreateUser,

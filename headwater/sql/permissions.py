@@ -49,6 +49,7 @@ WRITERS: tuple[type[Statement], ...] = (
 ADMINS: tuple[type[Statement], ...] = (
     s.AlterQueryResetLandmark, s.AlterTableAddColumns, s.AlterTableDropColumns, s.AlterTableRename,
     s.AlterTableRenameColumn, s.AlterTableSetClock, s.AlterTableSetMaxClockAhead,
+    s.AlterSetParts,
     s.AlterTableSetRange, s.AlterUser, s.AlterViewRefreshStatic, s.ControlQuery, s.ControlSink,
     s.ControlSource, s.CreateContinuousQuery, s.CreateFunction, s.CreateIndex,
     s.CreateMaterializedView, s.CreateProcedure, s.CreateSink, s.CreateSource,

@@ -120,12 +120,11 @@ def may_pass(error: BaseException) -> bool:
         return error.sqlstate == BUSY
     if isinstance(error, OSError) and not isinstance(error, ConnectionError):
         return MEANINGS.get(error.errno or 0, ("58030",))[0] in PASSING
-    by_system = isinstance(
-        error.__cause__, OSError
-    )  # else it says that something is wrong for good
-    return isinstance(error, StorageError) and error.sqlstate in (
-        PASSING if by_system else PASSING[:1]
-    )
+    if not isinstance(error, StorageError):
+        return False
+    if isinstance(error.__cause__, OSError):
+        return error.sqlstate in PASSING
+    return error.sqlstate in (DISK_FULL, BUSY)  # any other says that something is wrong for good
 
 
 class Disk:

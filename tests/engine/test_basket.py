@@ -21,11 +21,8 @@ def as_ticks(column: pa.ChunkedArray | pa.Array) -> Ticks:
     return column.cast(pa.int64()).to_numpy()
 
 
-def new_basket(*readers: str) -> Basket:
-    basket = Basket("t", as_ticks)
-    for reader in readers:
-        basket.add_reader(reader)
-    return basket
+def new_basket() -> Basket:
+    return Basket("t", as_ticks)
 
 
 def table(rows: list[Row]) -> pa.Table:
@@ -53,70 +50,52 @@ def times_of(rows: pa.Table) -> list[int]:
 # Reading
 
 
-def test_each_reader_has_its_own_place_and_rows_go_when_all_have_seen_them() -> None:
-    """Two readers at their own speed; what only one has seen stays."""
-    basket = new_basket("fast", "slow")
+def test_rows_go_when_they_are_taken() -> None:
+    basket = new_basket()
     basket.append(rows_at(1, 2, 3), 3)
     basket.append(rows_at(3, 5, first=3), 5)
-    assert times_of(basket.take_until("fast", 3)) == [1, 2, 3, 3]
-    assert (basket.waiting("fast"), basket.waiting("slow")) == (1, 5)
-    assert basket.row_count == 5
-    assert times_of(basket.take_rows("slow", 4)) == [1, 2, 3, 3]
-    assert (basket.row_count, basket.position("slow"), basket.released) == (1, 4, 5)
-    assert times_of(basket.take_rows("slow", 99)) == [5]
-    basket.remove_reader("fast")
+    assert times_of(basket.take_until(3)) == [1, 2, 3, 3]
+    assert (basket.row_count, basket.waiting, basket.position, basket.released) == (1, 1, 4, 5)
+    assert times_of(basket.take_rows(99)) == [5]
     assert (basket.row_count, basket.bytes) == (0, 0)
-
-
-def test_a_reader_starts_at_the_end_or_where_rows_are_still_held() -> None:
-    """Not before them, not beyond the end."""
-    basket = new_basket("first")
-    basket.append(rows_at(1, 2, 3), 3)
-    basket.take_rows("first", 1)
-    basket.add_reader("end")
-    basket.add_reader("middle", 2)
-    assert (basket.waiting("end"), basket.waiting("middle")) == (0, 1)
-    for position in (0, 4, -1):
-        with pytest.raises(ValueError, match="positions 1 to 3"):
-            basket.add_reader("wrong", position)
 
 
 def test_questions_move_nobody() -> None:
     """Counts, the T of a coming row, and distinct T."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(1, 1, 2), 2)
     basket.append(rows_at(2, 7, 7, 9, first=3), 8)
     for _ in range(2):
-        assert [basket.count_until("r", t) for t in (0, 1, 2, 6, 7, 99)] == [0, 2, 4, 4, 6, 6]
-        assert [basket.last_tick("r", n) for n in (1, 2, 3, 6, 7)] == [1, 1, 2, 7, None]
-        assert basket.distinct_ticks("r", 2).tolist() == [1, 2]
-        assert basket.distinct_ticks("r", 100).tolist() == [1, 2, 7]
-        assert basket.distinct_ticks("r", 0).tolist() == []
-        assert basket.distinct_ticks("r", 0).dtype == np.int64
-    assert basket.position("r") == 0
+        assert [basket.count_until(t) for t in (0, 1, 2, 6, 7, 99)] == [0, 2, 4, 4, 6, 6]
+        assert [basket.last_tick(n) for n in (1, 2, 3, 6, 7)] == [1, 1, 2, 7, None]
+        assert basket.distinct_ticks(2).tolist() == [1, 2]
+        assert basket.distinct_ticks(100).tolist() == [1, 2, 7]
+        assert basket.distinct_ticks(0).tolist() == []
+        assert basket.distinct_ticks(0).dtype == np.int64
+    assert basket.position == 0
 
 
 def test_what_is_not_there_is_an_empty_table_with_the_columns() -> None:
     """Before the first append nothing is known of the columns."""
-    basket = new_basket("r")
-    assert basket.take_until("r", 5).num_columns == 0
+    basket = new_basket()
+    assert basket.take_until(5).num_columns == 0
     basket.append(rows_at(7), 6)
-    assert basket.take_until("r", 9).schema == SCHEMA
-    assert basket.take_rows("r", 9).num_rows == 0
+    assert basket.take_until(9).schema == SCHEMA
+    assert basket.take_rows(9).num_rows == 0
 
 
 def test_nothing_is_copied_when_rows_come_in_order() -> None:
     """What is taken shares its memory with what was appended."""
-    basket, appended = new_basket("r"), rows_at(1, 2, 3, 4)
+    basket, appended = new_basket(), rows_at(1, 2, 3, 4)
     basket.append(appended, 4)
-    assert basket.take_until("r", 2).column("v").chunk(0).buffers()[2].address == (
+    assert basket.take_until(2).column("v").chunk(0).buffers()[2].address == (
         appended.column("v").chunk(0).buffers()[2].address
     )
     waiting = rows_at(8, 9, first=4)
     basket.append(waiting, 5)
     basket.append(rows_at(9, 10, first=6), 9)
-    basket.take_until("r", 5)
-    taken = basket.take_until("r", 9)
+    basket.take_until(5)
+    taken = basket.take_until(9)
     assert times_of(taken) == [8, 9, 9]
     assert taken.column("v").num_chunks == 2
     address = waiting.column("v").chunk(0).buffers()[2].address
@@ -128,41 +107,41 @@ def test_nothing_is_copied_when_rows_come_in_order() -> None:
 
 def test_rows_are_released_by_time_and_sequence() -> None:
     """The rows of one commit in any order, ties by `_seq`."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(table([(5, 2, "c"), (3, 1, "b"), (5, 0, "a"), (3, 3, "d")]), 5)
-    assert [row[2] for row in listed(basket.take_rows("r", 9))] == ["b", "d", "a", "c"]
+    assert [row[2] for row in listed(basket.take_rows(9))] == ["b", "d", "a", "c"]
 
 
 def test_rows_beyond_the_clock_wait() -> None:
     """Those of several commits come out together in order."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(10, 20, 30), None)
     basket.append(rows_at(15, 20, 25, first=3), 12)
     assert (basket.released, basket.row_count) == (1, 6)
     basket.release(22)
     basket.release(None)
     basket.release(3)  # the clock does not turn back
-    assert listed(basket.take_until("r", 99)) == [
+    assert listed(basket.take_until(99)) == [
         (10, 0, "row 0"),
         (15, 3, "row 3"),
         (20, 1, "row 1"),
         (20, 4, "row 4"),
     ]
     basket.append(rows_at(), 30)
-    assert times_of(basket.take_rows("r", 9)) == [25, 30]
+    assert times_of(basket.take_rows(9)) == [25, 30]
 
 
 def test_ties_that_come_later_follow() -> None:
     """A row with the T of the clock is not late and is released at once."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(5), 5)
     basket.append(rows_at(5, 6, first=1), 5)
-    assert times_of(basket.take_rows("r", 9)) == [5, 5]
+    assert times_of(basket.take_rows(9)) == [5, 5]
 
 
 def test_late_rows_are_refused() -> None:
     """The clock keeps them away; one that came here would break the order."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(5), 5)
     with pytest.raises(ValueError, match="a row of time 4 comes after 5"):
         basket.append(rows_at(6, 4), 6)
@@ -170,72 +149,36 @@ def test_late_rows_are_refused() -> None:
 
 def test_the_ends_of_time() -> None:
     """All int64 are times, and a tick may lie beyond them."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(TICK_MIN, 0, TICK_MAX), TICK_MAX)
-    assert basket.count_until("r", TICK_MIN - 1) == 0
-    assert basket.count_until("r", TICK_MIN) == 1
-    assert basket.count_until("r", TICK_MAX - 1) == 2
-    assert basket.take_until("r", TICK_MAX + 1).num_rows == 3
+    assert basket.count_until(TICK_MIN - 1) == 0
+    assert basket.count_until(TICK_MIN) == 1
+    assert basket.count_until(TICK_MAX - 1) == 2
+    assert basket.take_until(TICK_MAX + 1).num_rows == 3
 
 
 # Holding
 
 
-def test_without_a_reader_rows_are_dropped_at_once() -> None:
-    """Waiting ones too; positions go on."""
-    basket = new_basket()
-    basket.append(rows_at(1, 2, 9), 2)
-    assert (basket.released, basket.row_count, basket.bytes) == (2, 0, 0)
-    basket.add_reader("r")
-    basket.append(rows_at(8, 9, first=3), 8)
-    assert basket.position("r") == 2
-    assert basket.row_count == 2
-    basket.remove_reader("r")
-    assert (basket.released, basket.row_count, basket.bytes) == (3, 0, 0)
-
-
-def test_clear_forgets_the_rows_and_keeps_the_readers() -> None:
-    """They stand at the end, and the rows may be appended again."""
-    basket = new_basket("a", "b")
-    basket.append(rows_at(1, 2, 9), 2)
-    basket.take_rows("a", 1)
-    basket.clear()
-    basket.validate()
-    assert (basket.row_count, basket.bytes, basket.waiting("b")) == (0, 0, 0)
-    basket.append(rows_at(1, 9), 2)
-    assert times_of(basket.take_rows("a", 9)) == [1]
-    basket.release(9)
-    assert times_of(basket.take_rows("b", 9)) == [1, 9]
-
-
 def test_bytes_follow_the_rows() -> None:
-    """A piece counts until every reader has passed it."""
-    basket, rows = new_basket("r"), rows_at(1, 2, 3)
+    """A piece counts until all of it was taken."""
+    basket, rows = new_basket(), rows_at(1, 2, 3)
     basket.append(rows, 3)
     assert basket.bytes == rows.nbytes
     basket.append(rows_at(9, 8, first=3), 3)
     assert rows.nbytes < basket.bytes <= 2 * rows.nbytes
-    basket.take_rows("r", 2)
+    basket.take_rows(2)
     assert basket.bytes > rows.nbytes
-    basket.take_rows("r", 1)
+    basket.take_rows(1)
     assert 0 < basket.bytes < rows.nbytes
     basket.release(9)
-    basket.take_rows("r", 2)
+    basket.take_rows(2)
     assert basket.bytes == 0
 
 
-def test_mistakes_of_the_caller_are_refused() -> None:
-    """Unknown and doubled readers; a count below one."""
-    basket = new_basket("r")
-    for mistake in (
-        lambda: basket.add_reader("r"),
-        lambda: basket.remove_reader("x"),
-        lambda: basket.take_until("x", 1),
-        lambda: basket.take_rows("x", 1),
-        lambda: basket.last_tick("r", 0),
-    ):
-        with pytest.raises(ValueError, match=r"reader|counted"):
-            mistake()
+def test_rows_are_counted_from_one() -> None:
+    with pytest.raises(ValueError, match="counted from 1"):
+        new_basket().last_tick(0)
 
 
 # Rows set aside
@@ -251,18 +194,18 @@ def in_small_batches(rows: pa.Table) -> pa.Table:
 
 def test_rows_set_aside_are_found_as_before_and_count_no_bytes() -> None:
     """Released and waiting ones, in all questions; new rows count again."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(*range(10)), 7)
-    basket.take_rows("r", 2)
+    basket.take_rows(2)
     basket.set_aside(in_small_batches)
     basket.validate()
-    assert (basket.bytes, basket.waiting("r"), basket.row_count) == (0, 6, 8)
-    assert (basket.last_tick("r", 3), basket.count_until("r", 6)) == (4, 5)
+    assert (basket.bytes, basket.waiting, basket.row_count) == (0, 6, 8)
+    assert (basket.last_tick(3), basket.count_until(6)) == (4, 5)
     basket.append(rows_at(8, 11, first=10), 9)
     assert basket.bytes > 0
-    assert times_of(basket.take_until("r", 20)) == [2, 3, 4, 5, 6, 7, 8, 8, 9]
+    assert times_of(basket.take_until(20)) == [2, 3, 4, 5, 6, 7, 8, 8, 9]
     basket.release(11)
-    assert times_of(basket.take_until("r", 20)) == [11]
+    assert times_of(basket.take_until(20)) == [11]
 
 
 def test_rows_that_cannot_be_set_aside_stay() -> None:
@@ -271,7 +214,7 @@ def test_rows_that_cannot_be_set_aside_stay() -> None:
     def refuse(_rows: pa.Table) -> pa.Table:
         raise OSError("the disk is full")
 
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(1, 2, 9), 2)
     held = basket.bytes
     with pytest.raises(OSError, match="full"):
@@ -279,18 +222,18 @@ def test_rows_that_cannot_be_set_aside_stay() -> None:
     basket.validate()
     assert basket.bytes == held
     basket.release(9)
-    assert times_of(basket.take_rows("r", 9)) == [1, 2, 9]
+    assert times_of(basket.take_rows(9)) == [1, 2, 9]
 
 
 def test_rows_held_in_parts_come_out_in_order() -> None:
     """Parts of one commit may come in any order, with ties of the clock among them."""
-    basket = new_basket("r")
+    basket = new_basket()
     basket.append(rows_at(5), 5)
     basket.hold(table([(5, 4, "e"), (7, 2, "c")]))
     basket.hold(table([(5, 1, "b"), (6, 3, "d")]))
-    assert basket.waiting("r") == 1
+    assert basket.waiting == 1
     basket.release(7)
-    assert [row[:2] for row in listed(basket.take_rows("r", 9))] == [
+    assert [row[:2] for row in listed(basket.take_rows(9))] == [
         (5, 0),
         (5, 1),
         (5, 4),
@@ -308,7 +251,7 @@ class ListModel:
 
     rows: list[Row] = field(default_factory=list)  # released ones, forgotten ones too
     waiting: list[Row] = field(default_factory=list)
-    places: dict[str, int] = field(default_factory=dict)
+    place: int = 0
     clock: int | None = None
 
     def append(self, rows: list[Row], clock: int | None) -> None:
@@ -316,14 +259,11 @@ class ListModel:
             self.clock = clock
         every = sorted(self.waiting + rows)
         out = [row for row in every if self.clock is not None and row[0] <= self.clock]
-        self.waiting = every[len(out) :] if self.places else []
+        self.waiting = every[len(out) :]
         self.rows += out
 
-    def first(self) -> int:
-        return min(self.places.values(), default=len(self.rows))
-
-    def until(self, name: str, tick: int) -> list[Row]:
-        return [row for row in self.rows[self.places[name] :] if row[0] <= tick]
+    def until(self, tick: int) -> list[Row]:
+        return [row for row in self.rows[self.place :] if row[0] <= tick]
 
 
 class Twins:
@@ -338,20 +278,9 @@ class Twins:
 
     def step(self) -> None:
         """One event."""
-        name = self.rng.choice("abc")
         kind = self.rng.random()
         if kind < 0.4:
             self.append()
-        elif name not in self.model.places:
-            self.add_reader(name)
-        elif kind < 0.42:
-            self.real.remove_reader(name)
-            del self.model.places[name]
-            self.model.waiting = self.model.waiting if self.model.places else []
-        elif kind < 0.43:
-            self.real.clear()
-            self.model.waiting = []
-            self.model.places = dict.fromkeys(self.model.places, len(self.model.rows))
         elif kind < 0.46:
             self.real.set_aside(in_small_batches)
             assert self.real.bytes == 0
@@ -360,7 +289,7 @@ class Twins:
             self.real.release(clock)
             self.model.append([], clock)
         else:
-            self.read(name)
+            self.read()
         self.compare()
 
     def append(self) -> None:
@@ -378,7 +307,7 @@ class Twins:
             self.rng.shuffle(rows)
         after = None if self.rng.random() < 0.1 else self.now - self.disorder
         halves = [table(rows[: count // 2]), table(rows[count // 2 :])]
-        if self.model.places and self.rng.random() < 0.2:
+        if self.rng.random() < 0.2:
             for part in halves:
                 self.real.hold(part)
             self.real.release(after)
@@ -386,44 +315,35 @@ class Twins:
             self.real.append(pa.concat_tables(halves), after)
         self.model.append(rows, after)
 
-    def add_reader(self, name: str) -> None:
-        position = None
-        if self.rng.random() < 0.5:
-            position = self.rng.randint(self.model.first(), len(self.model.rows))
-        self.real.add_reader(name, position)
-        self.model.places[name] = len(self.model.rows) if position is None else position
-
-    def read(self, name: str) -> None:
+    def read(self) -> None:
         tick, count = self.now - self.rng.randint(-2, 10), self.rng.choice([0, 1, 2, 7, 100])
-        place, until = self.model.places[name], self.model.until(name, tick)
-        assert self.real.count_until(name, tick) == len(until)
-        assert self.real.distinct_ticks(name, tick).tolist() == sorted({row[0] for row in until})
-        ahead = self.model.rows[place:]
+        until = self.model.until(tick)
+        assert self.real.count_until(tick) == len(until)
+        assert self.real.distinct_ticks(tick).tolist() == sorted({row[0] for row in until})
+        ahead = self.model.rows[self.model.place :]
         wanted = ahead[count - 1][0] if 0 < count <= len(ahead) else None
-        assert self.real.last_tick(name, max(count, 1)) == (
+        assert self.real.last_tick(max(count, 1)) == (
             wanted if count else (ahead[0][0] if ahead else None)
         )
         if self.rng.random() < 0.5:
-            assert listed(self.real.take_until(name, tick)) == until
-            self.model.places[name] += len(until)
+            assert listed(self.real.take_until(tick)) == until
+            self.model.place += len(until)
         else:
-            assert listed(self.real.take_rows(name, count)) == ahead[:count]
-            self.model.places[name] += len(ahead[:count])
+            assert listed(self.real.take_rows(count)) == ahead[:count]
+            self.model.place += len(ahead[:count])
 
     def compare(self) -> None:
         self.real.validate()
         model, real = self.model, self.real
         assert real.released == len(model.rows)
-        assert real.row_count == len(model.waiting) + len(model.rows) - model.first()
-        for name, place in model.places.items():
-            assert real.position(name) == place
-            assert real.waiting(name) == len(model.rows) - place
+        assert (real.position, real.waiting) == (model.place, len(model.rows) - model.place)
+        assert real.row_count == len(model.waiting) + real.waiting
         assert real.bytes == 0 or real.row_count > 0
 
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_events_go_as_in_the_model(seed: int) -> None:
-    """Appends in and out of order, clocks, readers that come and go: the same rows each time."""
+    """Appends in and out of order, clocks, rows set aside: the same rows each time."""
     twins = Twins(seed)
     for _ in range(120):
         twins.step()
@@ -434,17 +354,17 @@ def test_random_events_go_as_in_the_model(seed: int) -> None:
 
 def test_rows_in_falling_order_are_merged_into_few_runs() -> None:
     """The worst order: no row follows another."""
-    basket = new_basket("r")
+    basket = new_basket()
     for number in range(300):
         basket.append(rows_at(1000 - number, first=number), 0)
         basket.validate()
     basket.release(1000)
-    assert times_of(basket.take_rows("r", 300)) == list(range(701, 1001))
+    assert times_of(basket.take_rows(300)) == list(range(701, 1001))
 
 
 def test_rows_in_order_cost_microseconds() -> None:
-    """An append and a take, while a reader that stands still makes the basket long."""
-    basket = new_basket("lagging", "r")
+    """An append and a take, while rows that nobody takes yet make the basket long."""
+    basket, ahead = new_basket(), 2000
     tables = [
         pa.table({"t": np.arange(i * 10, i * 10 + 10), "_seq": np.arange(i * 10, i * 10 + 10)})
         for i in range(5000)
@@ -453,15 +373,16 @@ def test_rows_in_order_cost_microseconds() -> None:
     began = time.thread_time()  # not the time that others have the machine
     for number, rows in enumerate(tables):
         basket.append(rows, number * 10 + 9)
-        assert basket.take_until("r", number * 10 + 5).num_rows == (10 if number else 6)
+        if number >= ahead:
+            assert basket.take_rows(10).num_rows == 10
     took = time.thread_time() - began
     assert took / len(tables) < 0.0005  # measured 0.00002
-    assert basket.take_rows("lagging", 10**9).num_rows == 50_000
+    assert basket.take_rows(10**9).num_rows == 10 * ahead
 
 
 def test_rows_out_of_order_are_not_sorted_over_and_over() -> None:
     """Single rows in any order with thousands waiting: the runs stay few."""
-    basket, rng = new_basket("r"), random.Random(1)
+    basket, rng = new_basket(), random.Random(1)
     tables = [rows_at(number + rng.randint(0, 3000), first=number) for number in range(6000)]
     began = time.thread_time()  # not the time that others have the machine
     for number, rows in enumerate(tables):
@@ -471,6 +392,6 @@ def test_rows_out_of_order_are_not_sorted_over_and_over() -> None:
     took = time.thread_time() - began
     assert took / len(tables) < 0.002  # measured 0.00008
     basket.release(10**6)
-    times = times_of(basket.take_rows("r", 10**6))
+    times = times_of(basket.take_rows(10**6))
     assert len(times) == 6000
     assert times == sorted(times)

@@ -28,7 +28,7 @@ def table(db: headwater.Database) -> StreamingTable:
 
 def made(db: headwater.Database, table: StreamingTable, after: FeedCursor | None) -> Feed:
     """A feed that holds v only."""
-    return Feed(db._context, table, after, "r", ["v"])
+    return Feed(db._context, table, after, ["v"])
 
 
 def rows_of(table: pa.Table) -> list[tuple[int, int]]:
@@ -81,15 +81,15 @@ def test_all_rows_come_once_in_order(
         for own, feed in zip(found, feeds, strict=True):
             assert feed.pull()
             feed.basket.validate()
-            assert feed.basket.rows_since(feed.basket.position("r")).column_names == [
+            assert feed.basket.rows_since(feed.basket.position).column_names == [
                 "at",
                 "v",
                 "_seq",
             ]
-            own += rows_of(feed.basket.take_rows("r", rng.randint(1, 50)))
+            own += rows_of(feed.basket.take_rows(rng.randint(1, 50)))
     assert any(feed.basket.is_aside for feed in feeds) == bool(seed % 2)
     for cursor, own, feed in zip(cursors, found, feeds, strict=True):
-        own += rows_of(feed.basket.take_until("r", FAR))
+        own += rows_of(feed.basket.take_until(FAR))
         assert own == stored(table, cursor)
 
 
@@ -107,7 +107,7 @@ def test_a_full_basket_is_set_aside_and_says_so(
     assert not any(over for _, over, _ in states), "the bound is passed"
     assert [full for full, _, _ in states].index(True) in (5, 6, 7)
     assert states[-1] == (True, False, True)
-    assert feed.basket.take_until("r", FAR).num_rows == 16 - 10
+    assert feed.basket.take_until(FAR).num_rows == 16 - 10
     assert not made(db, table, FeedCursor(14)).is_full
 
 

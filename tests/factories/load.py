@@ -32,6 +32,10 @@ QUERIES = {
     "by_rows": "SELECT k, count(*) n, max(v) m FROM a [ROWS 7] GROUP BY k SAMPLE 3 ROWS",
     "epochs": "SELECT x.k, count(*) n, sum(x.v) v, max(y.w) w FROM a CUT ON ts BY INTERVAL '3' SECOND x,"
     " STREAM(b, 'CUT ON ts BY 3 SECS', 'BLOCK', 2) y WHERE x.k = y.k GROUP BY x.k",
+    "most": "SELECT k, v, count(*) n FROM a [INTERVAL 6 SECONDS] GROUP BY k, v HAVING count(*) < 9"
+    " ORDER BY n DESC, k, v LIMIT 3 SAMPLE INTERVAL 1 SECONDS",
+    "of_stream": "SELECT k, w, count(*) n, max(ts) last FROM b [INTERVAL 5 SECONDS BEFORE] GROUP BY k, w"
+    " SAMPLE INTERVAL 2 SECONDS",
     "over_stored": "SELECT k, sum(n) n, max(s) s FROM stored [INTERVAL 6 SECONDS BEFORE] GROUP BY k"
     " SAMPLE INTERVAL 3 SECONDS",
 }
@@ -46,7 +50,12 @@ VIEWS = {
     "halves": "SELECT k, v, count(*) n, max(ts) last FROM a GROUP BY k, v",
     "thirds": "SELECT w, count(*) n, min(k) low FROM b GROUP BY w HAVING count(*) > 1",
 }
-OPTIONS = {"halves": "WITH (parts = 2)", "thirds": "WITH (parts = 3)"}  # of views
+OPTIONS = {
+    "most": "WITH (parts = 2)",
+    "of_stream": "WITH (parts = 3)",
+    "halves": "WITH (parts = 2)",
+    "thirds": "WITH (parts = 3)",
+}
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
     "every": "SELECT k, ts, v FROM p WITH APPEND",
@@ -80,7 +89,8 @@ def create(db: headwater.Database, but: Sequence[str] = ()) -> None:
     db.sql(STORED)
     for name, text in (QUERIES | UPDATES).items():
         if name not in but:
-            db.sql(f"CREATE CONTINUOUS QUERY IF NOT EXISTS {name} AS {text}")
+            options = OPTIONS.get(name, "")
+            db.sql(f"CREATE CONTINUOUS QUERY IF NOT EXISTS {name} {options} AS {text}")
     for name, text in VIEWS.items():
         if name not in but:
             db.sql(f"CREATE VIEW IF NOT EXISTS {name} {OPTIONS.get(name, '')} AS {text}")

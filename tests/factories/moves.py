@@ -85,6 +85,12 @@ class Mover:
         self._feeder.wait_seconds(self._choose.randint(0, 2))
         self._db.sql(f"CREATE VIEW sums AS {load.VIEWS['sums']}")
 
+    def do_parts(self) -> None:
+        """A view or a query goes on in other parts, or whole."""
+        kind, name = self._choose.choice((("QUERY", "most"), ("VIEW", "halves"), ("VIEW", "edges")))
+        if name not in self._paused:
+            self._db.sql(f"ALTER {kind} {name} SET (parts = {self._choose.randint(1, 3)})")
+
     def do_read(self) -> None:
         """Views are read wherever they are."""
         for name in ("sums", "counts", "edges", "ranged", "halves", "thirds"):

@@ -79,7 +79,7 @@ class Driver:
     def hosted(self, name: str) -> Any:
         return self.queries.get(name)
 
-    def views(self) -> list[Any]:
+    def wholes(self) -> list[Any]:
         return []
 
     def lend(self, query: Any, place: Any) -> None:

@@ -12,12 +12,14 @@ from headwater.factories.placement import (
     REMEMBERED_S,
     SPLIT_LOAD,
     SPLIT_ROWS,
+    UNITE_LOAD,
     Group,
     Loads,
     best,
     together,
     worth_moving,
     worth_splitting,
+    worth_uniting,
 )
 
 
@@ -152,3 +154,11 @@ def test_loads_follow_what_is_measured() -> None:
     loads.note({"b": 9.0}, ["b"], 0.0)  # no time has passed
     loads.keep({"a"})
     assert loads.of(["b"]) == 0.0
+
+
+def test_parts_that_do_not_pay_are_united() -> None:
+    assert worth_uniting({}, 2) is None
+    assert worth_uniting({"v": (2, UNITE_LOAD)}, 2) is None
+    assert worth_uniting({"v": (2, 1.0), "w": (2, UNITE_LOAD / 2)}, 2) == ("w", 1)
+    assert worth_uniting({"v": (4, 1.0)}, 2) == ("v", 2)
+    assert worth_uniting({"v": (4, 0.0)}, 2) == ("v", 1)

@@ -130,7 +130,7 @@ def lent_query(seat: Seat, line: FactoryLine) -> tuple[Lent, list[str]]:
 def test_an_older_life_of_a_factory_is_not_heard(opened: Opened) -> None:
     """What it had sent before it ended may be served after another life has taken the query over."""
     seat, old, table = seated(opened)
-    asked = Frame({"kind": "recover", "query": 7})
+    asked = Frame({"kind": "recover", "query": [7, None]})
     _, done = lent_query(seat, old)
     old.works["recover"](asked)
     assert done == ["recover"]
@@ -142,7 +142,7 @@ def test_an_older_life_of_a_factory_is_not_heard(opened: Opened) -> None:
     lent, done = lent_query(seat, new)
     for kind in ("recover", "last", "append", "results"):
         with pytest.raises(HostGone):
-            old.works[kind](Frame({"kind": kind, "query": 7, "results": [], "since": None}))
+            old.works[kind](Frame({"kind": kind, "query": [7, None], "results": [], "since": None}))
     assert done == []
     new.works["recover"](asked)
     assert done == ["recover"]

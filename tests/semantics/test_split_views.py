@@ -21,7 +21,7 @@ from headwater.engine import view, view_pipeline
 from headwater.engine.split_view import SplitView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.errors import BindError, SettingError
-from headwater.execute.kept_views import split_up
+from headwater.execute.altered_parts import set_parts
 from headwater.factories import coordinator, placement
 from tests.harness.oracle import duckdb_rows
 from tests.harness.patience import PATIENCE_S, until
@@ -379,7 +379,7 @@ def test_statements_about_a_view_in_parts(db: headwater.Database) -> None:
         )
         assert rows(db, "SELECT * FROM v") == rows(db, "SELECT k, sum(x) FROM t GROUP BY k")
         assert rows(db, "SELECT * FROM above") == rows(db, "SELECT max(x) FROM v")
-        names = [part.name for part in db._context.engine.view_parts()]
+        names = [part.name for part in db._context.engine.parts()]
         assert names == [f"v/{n}" for n in range(1, parts + 1) if parts > 1]
     db.insert("t", [(30, 2, 100)])
     change = next(subscription)
@@ -390,7 +390,7 @@ def test_statements_about_a_view_in_parts(db: headwater.Database) -> None:
     assert rows(db, "SELECT x FROM v WHERE k = 2") == rows(db, "SELECT sum(x) FROM t WHERE k = 2")
     db.sql("DROP VIEW above")
     db.sql("DROP VIEW v")
-    assert db._context.engine.view_parts() == []
+    assert db._context.engine.parts() == []
     assert list((db._context.folder.path / "snapshots").glob("pipeline-*")) == []
     db.sql("DROP TABLE t")
 
@@ -452,8 +452,8 @@ def test_a_whole_view_goes_on_in_parts(folder: Path, connect: Connect) -> None:
         if step == 1:
             db.sql("DROP VIEW whole")  # it had the groups, too
             before = db.sql("SELECT * FROM v").rows()
-            assert split_up(db._context, "v", 3)
-            assert not split_up(db._context, "v", 2)
+            assert set_parts(db._context, "v", 3)
+            assert not set_parts(db._context, "v", 3)
             assert comparable(before) == rows(db, "SELECT * FROM v VERSION AS OF 'latest'")
             sizes = [part.pipelines[0].groups for part in split(db, "v").parts]
             assert all(sizes)
@@ -468,6 +468,51 @@ def test_a_whole_view_goes_on_in_parts(folder: Path, connect: Connect) -> None:
 
 
 @pytest.mark.here
+def test_a_view_in_parts_goes_on_in_others(folder: Path, connect: Connect) -> None:
+    """Fewer, more, or whole, with the groups that they have; reads and restarts between see every row."""
+    random, given, db = Random(6), list[tuple[Any, ...]](), connect(folder)
+    db.sql(STREAM)
+    db.sql(f"CREATE VIEW v WITH (parts = 2) AS {OF_STREAM}")
+    for step, parts in enumerate((3, 1, 1, 4, "auto", 1)):
+        given += (new := some_of_stream(random, 100 * step, 60))
+        db.insert("t", new)
+        db.sql(f"ALTER VIEW v SET (parts = {parts})")
+        found = db._context.engine.find_view("v")
+        assert found is not None
+        assert len(found.parts) == {1: 0, "auto": 4}.get(parts, parts)
+        if parts == "auto":
+            assert set_parts(db._context, "v", 3)
+        assert rows(db, "SELECT * FROM v") == of_stream(given)
+        if step in (1, 3, 4):
+            db.close()
+            db = connect(folder)
+            assert rows(db, "SELECT * FROM v") == of_stream(given)
+    assert not db._context.engine.parts()
+    assert len(list((folder / "snapshots").glob("pipeline-*.snapshot"))) == 1
+
+
+@pytest.mark.here
+def test_parts_that_others_share_are_made_again(db: headwater.Database) -> None:
+    """Of the stored rows, where they are all there; else the view stays as it is."""
+    grouped = "SELECT k, count(*) AS n FROM {} GROUP BY k"
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE STREAM u (ts INT, k INT) TIMESTAMP BY ts")
+    for table in ("t", "u"):
+        for name in ("v", "w"):
+            text = grouped.format(table)
+            db.sql(f"CREATE VIEW {name}_{table} WITH (parts = 2) AS {text}")
+        db.insert(table, [(number, number % 7) for number in range(30)])
+    db.sql("ALTER VIEW v_t SET (parts = 1)")
+    assert rows(db, "SELECT * FROM v_t") == rows(db, "SELECT * FROM w_t")
+    with pytest.raises(BindError, match="cannot be made again"):
+        db.sql("ALTER VIEW v_u SET (parts = 1)")
+    with pytest.raises(SettingError, match="from 1 to 64"):
+        db.sql("ALTER VIEW v_u SET (parts = 0)")
+    assert len(split(db, "v_u").parts) == 2
+    assert rows(db, "SELECT * FROM v_u") == rows(db, "SELECT * FROM v_t")
+
+
+@pytest.mark.here
 def test_a_view_whose_split_fails_stays_whole(
     folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -479,12 +524,12 @@ def test_a_view_whose_split_fails_stays_whole(
     with monkeypatch.context() as inner:
         inner.setattr(db._context.catalog, "change", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            split_up(db._context, "v", 2)
+            set_parts(db._context, "v", 2)
     assert rows(db, "SELECT * FROM v") == of_stream(given)
     db.close()
     db = connect(folder)
     assert rows(db, "SELECT * FROM v") == of_stream(given)
-    assert split_up(db._context, "v", 2)
+    assert set_parts(db._context, "v", 2)
     assert rows(db, "SELECT * FROM v") == of_stream(given)
 
 
@@ -498,7 +543,7 @@ def test_who_is_never_split_by_itself(db: headwater.Database) -> None:
     db.sql(f"CREATE VIEW v AS {grouped}")
     db.sql(f"CREATE VIEW w AS {grouped}")
     for name in ("one", "ordered", "all_rows", "v"):  # v and w have their groups in common
-        assert not split_up(db._context, name, 2), name
+        assert not set_parts(db._context, name, 2), name
 
 
 def test_a_heavy_view_is_split_by_itself(

@@ -17,6 +17,7 @@ from headwater.sql.parser import parse
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
     AlterQueryResetLandmark,
+    AlterSetParts,
     AlterTableAddColumns,
     AlterTableDropColumns,
     AlterTableRename,
@@ -319,6 +320,9 @@ def test_alter() -> None:
     assert read(AlterQueryResetLandmark, "ALTER QUERY q RESET LANDMARK").at is None
     assert read(AlterQueryResetLandmark, "ALTER QUERY q RESET LANDMARK AT 17").at == 17
     assert read(AlterViewRefreshStatic, "ALTER VIEW v REFRESH STATIC").name == "v"
+    for kind in ("view", "query"):
+        altered = read(AlterSetParts, f"ALTER {kind} x SET (parts = 3)")
+        assert (altered.kind, altered.name, altered.options) == (kind, "x", {"parts": 3})
     assert read(AlterTableSetRange, "ALTER TABLE t SET RANGE FOREVER").range is None
     assert read(AlterTableSetRange, "ALTER TABLE t SET RANGE INTERVAL '1' SECOND").range == SECOND
     assert read(AlterTableSetClock, "ALTER TABLE t SET CLOCK TO 17").time == 17

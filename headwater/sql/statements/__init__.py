@@ -5,6 +5,7 @@ from __future__ import annotations
 from headwater.sql.statements.advance import Advance
 from headwater.sql.statements.alter import (
     AlterQueryResetLandmark,
+    AlterSetParts,
     AlterTableAddColumns,
     AlterTableDropColumns,
     AlterTableRename,
@@ -59,6 +60,7 @@ from headwater.sql.statements.verify import VerifyView
 __all__ = [
     "Advance",
     "AlterQueryResetLandmark",
+    "AlterSetParts",
     "AlterTableAddColumns",
     "AlterTableDropColumns",
     "AlterTableRename",

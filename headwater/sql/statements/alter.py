@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from headwater.sql.cursor import Cursor
 from headwater.sql.duration import Duration, parse_duration
 from headwater.sql.statements.advance import Instant, parse_instant
 from headwater.sql.statements.base import (
     ColumnDefinition,
+    Options,
     Statement,
     if_exists,
     parse_column,
     parse_columns,
+    parse_options,
 )
 from headwater.sql.statements.create_streaming_table import parse_range
 from headwater.sql.text import Name
@@ -32,6 +35,15 @@ class AlterViewRefreshStatic(Statement):
     """`ALTER VIEW v REFRESH STATIC`."""
 
     name: Name
+
+
+@dataclass(frozen=True)
+class AlterSetParts(Statement):
+    """`ALTER VIEW v SET (parts = n)`, `ALTER QUERY q SET (parts = n)`."""
+
+    kind: Literal["view", "query"]
+    name: Name
+    options: Options
 
 
 @dataclass(frozen=True)
@@ -92,17 +104,21 @@ class AlterTableDropColumns(Statement):
     if_exists: bool
 
 
-def parse_query(cursor: Cursor) -> AlterQueryResetLandmark:
+def parse_query(cursor: Cursor) -> AlterQueryResetLandmark | AlterSetParts:
     """The rest after ALTER QUERY."""
     name = cursor.path("the name of a query")
+    if cursor.accept("SET"):
+        return AlterSetParts(cursor.text, "query", name, parse_options(cursor))
     cursor.expect("RESET", "LANDMARK")
     at = parse_instant(cursor) if cursor.accept("AT") else None
     return AlterQueryResetLandmark(cursor.text, name, at)
 
 
-def parse_view(cursor: Cursor) -> AlterViewRefreshStatic:
+def parse_view(cursor: Cursor) -> AlterViewRefreshStatic | AlterSetParts:
     """The rest after ALTER VIEW."""
     name = cursor.path("the name of a view")
+    if cursor.accept("SET"):
+        return AlterSetParts(cursor.text, "view", name, parse_options(cursor))
     cursor.expect("REFRESH", "STATIC")
     return AlterViewRefreshStatic(cursor.text, name)
 
