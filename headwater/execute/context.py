@@ -16,7 +16,7 @@ from headwater.engine.pipelines import Pipelines
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view import ContinuousView
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import BindError, NotSupportedError, StorageError
 from headwater.execute.answers import Answers, SharedRows
 from headwater.execute.staged_views import StagedViews
 from headwater.expression.terms import PLAIN, Terms
@@ -65,6 +65,7 @@ class Context:
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     passing: dict[str, CatalogObject] = field(default_factory=dict)  # queries of readers alone
     tables: dict[int, StandardTable] = field(default_factory=dict)
+    damaged: dict[int, StorageError] = field(default_factory=dict)  # tables that are not among them
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     function_changes: int = 0  # how often a function came or went
     identity: object = field(default_factory=object)  # unlike any other open database's
@@ -122,11 +123,22 @@ class Context:
         """The table, view or query of that name."""
         return self.catalog.find(name, RELATIONS)
 
+    def damage(self, number: int) -> StorageError | None:
+        """Why a table of the catalog could not be opened; None if it was."""
+        return self.damaged.get(number) or self.streams.damaged.get(number)
+
+    def check_sound(self, item: CatalogObject | None) -> None:
+        """StorageError if something is a table that could not be opened."""
+        error = None if item is None else self.damage(item.id)
+        if error is not None:
+            raise error
+
     def standard_table(self, name: Name | str, text: str | None = None) -> StandardTable:
         """The standard table of that name; BindError 42P01 with the nearest name if there is none."""
         found = self.find(name)
         if found is None:
             raise unknown_table(name, self.relation_names(), text)
+        self.check_sound(found)
         table = self.tables.get(found.id)
         if table is None and found.kind == "view":
             raise BindError(
@@ -147,6 +159,7 @@ class Context:
         found = self.find(name)
         if found is None or found.kind == "continuous query":
             return None
+        self.check_sound(found)
         return self.streams.find(found.id)
 
     def columns_of(self, name: str) -> list[str] | None:

@@ -246,6 +246,7 @@ def functions_with_state(made: Made) -> list[list[str]]:
 
 def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) -> LogSink:
     """Where the results of a query of the catalog go."""
+    context.check_sound(item)
     table, settings = context.streams.find(item.id), context.settings
     if isinstance(made, MadeUpdate):
         return LogSink(result_log(context, made, table))
@@ -259,6 +260,7 @@ def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) 
     )
     if saved["view"] is None:
         return LogSink(log)
+    context.check_sound(context.catalog.by_number(saved["view"]))
     view = context.streams.find(saved["view"])
     assert view is not None
     return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))

@@ -107,7 +107,8 @@ def split_up(context: Context, name: str, count: int) -> bool:
         made = made_again(context, saved)
         with pipeline.lock:
             pipeline.catch_up()
-            if len(pipeline.members) > 1 or pipeline.runs or pipeline.changed:
+            shared = len(pipeline.members) > 1 or pipeline.awaited
+            if shared or pipeline.runs or pipeline.changed:
                 return False
             pipelines = _shared_out(context, saved, made, pipeline)
         try:
@@ -282,11 +283,13 @@ def open_some(
     `places`: by the number of a view which parts of it are opened, instead of the whole.
     """
     found: list[tuple[CatalogObject, MadeView]] = []
+    awaited: set[str] = set()  # pipelines with groups of views that cannot start
     for item in items:
         try:
             found.append((item, made_again(context, item.definition)))
         except Error as error:
             context.dormant[item.key] = error
+            awaited.update(item.definition["pipelines"])
     folds: dict[str, dict[str, FoldSpec]] = {}
     for item, made in found:
         stands = _stands(item.definition, made)
@@ -304,6 +307,10 @@ def open_some(
             view.called(item.id, item.name)
             context.engine.add(view)
         context.dormant.pop(item.key, None)
+    for number in awaited:
+        pipeline = context.pipelines.find(number)
+        if pipeline is not None:
+            pipeline.awaited = True
 
 
 def _opened(
