@@ -163,10 +163,12 @@ class Context:
         return self.streams.find(found.id)
 
     def columns_of(self, name: str) -> list[str] | None:
-        """The columns that a query may name of a streaming or standard table; None for others."""
+        """The columns that a query may name of a table or a continuous view; None for others."""
         stream, item = self.stream(name), self.find(name)
         if stream is not None:
             return stream.definition.stored_schema.names
+        if item is not None and item.kind == "view" and item.definition["continuous"]:
+            return [column for column, _ in item.definition["output"]]
         table = None if item is None else self.tables.get(item.id)
         return None if table is None else table.schema.names
 
@@ -244,7 +246,10 @@ class Context:
 
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""
-        names = self._with_those_of_functions(identifiers)
+        return self._are_read(self._with_those_of_functions(identifiers))
+
+    def _are_read(self, names: set[str]) -> bool:
+        """Whether some names, those in functions among them, may mean a standard table or a view."""
         return bool(names & self._table_names()) or any(n.startswith(VIEW_MARK) for n in names)
 
     def tables_of_functions(self, identifiers: Iterable[str]) -> frozenset[str]:
@@ -255,7 +260,15 @@ class Context:
     def names_read(self, query: Query) -> set[str]:
         """What a query reads, by the names in its text and in that of its functions."""
         named = {reference.name.key for reference in query.table_references}
-        return named | self.tables_of_functions(query.identifiers)
+        return named | self._read_by_functions(query.identifiers)
+
+    def _read_by_functions(self, identifiers: Iterable[str]) -> set[str]:
+        """The standard tables and views that functions among the identifiers read, in lower case."""
+        called = self.functions.keys() & set(identifiers)
+        if not called:
+            return set()
+        views = {view.key for view in self.catalog.all("view")}
+        return (self._with_those_of_functions(called) - called) & (self._table_names() | views)
 
     def _table_names(self) -> frozenset[str]:
         """The standard tables, in lower case; looked up again only when the catalog has changed."""

@@ -23,7 +23,12 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
-from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
+from headwater.execute.dependents import (
+    OWN_SELECT,
+    check_no_functions,
+    check_no_sinks,
+    check_unread,
+)
 from headwater.execute.generators import continuous_text, generated_for
 from headwater.execute.registered import check_registered
 from headwater.execute.streaming_tables import add_stream, forget_stream
@@ -450,7 +455,7 @@ def passing_object(made: Made | MadeUpdate) -> CatalogObject:
 def passing_name() -> tuple[int, str]:
     """A number, and what the engine calls a reader's own query or view; no user's is called so."""
     number = next(_passing_numbers)
-    return number, f"(subscription/{number})"  # no name has a slash
+    return number, f"{OWN_SELECT}{number})"  # no name has a slash
 
 
 _passing_numbers = itertools.count(1)

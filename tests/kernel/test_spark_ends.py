@@ -126,8 +126,8 @@ found = {"sum": db.sql("SELECT sum(id) FROM range(10)").rows(), "end": db.spark_
 db.close()
 print(json.dumps(found))
 """
-# A stall of four seconds is with these what one of two minutes is with Spark's own: longer than the time after
-# which an executor is given up. Two heartbeats later the process would end.
+# A stall of four seconds is with these what one of two minutes is with Spark's own: longer than the time
+# after which an executor is given up. Two heartbeats later the process would end.
 SHORT = (
     "spark.executor.heartbeatInterval=2900ms",
     "spark.network.timeout=3s",
