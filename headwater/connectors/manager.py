@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, TypeVar
 
-from headwater.connectors.runner import DROPPING, RUNNING, Runner, Surroundings
+from headwater.connectors.runner import DROPPING, FAILED, RUNNING, Runner, Surroundings
 from headwater.errors import Error
 from headwater.sql.masking import without_passwords
 from headwater.storage.catalog import Catalog, CatalogObject
@@ -42,6 +42,7 @@ class Connectors(ABC, Generic[Run]):
         self._catalog, self._around, self._folder = catalog, around, folder
         self._lock = threading.RLock()
         self._runners: dict[int, Run] = {}
+        self._absent: dict[int, Error] = {}  # why one could not start when the database was opened
 
     # Life
 
@@ -51,7 +52,10 @@ class Connectors(ABC, Generic[Run]):
             if item.definition["state"] == DROPPING:
                 self._forget(item)
             elif item.definition["state"] == RUNNING:
-                self._start(item)
+                try:
+                    self._start(item)
+                except Error as error:  # its table is damaged: the others start
+                    self._absent[item.id] = error
 
     def close(self) -> None:
         """Stops all; they go on at the next open."""
@@ -144,6 +148,7 @@ class Connectors(ABC, Generic[Run]):
 
     def _set_state(self, item: CatalogObject, state: str) -> CatalogObject:
         """Whatever the state was: one that came to its end meanwhile is in another."""
+        self._absent.pop(item.id, None)
         with self._lock:
             found = self._catalog.find(item.name, self.kind)
             if found is None or found.id != item.id:
@@ -152,12 +157,13 @@ class Connectors(ABC, Generic[Run]):
 
     def _common(self, item: CatalogObject, url: str) -> dict[str, Any]:
         """The fields of Status."""
-        runner = self._runner(item)
+        runner, error = self._runner(item), self._absent.get(item.id)
+        state = item.definition["state"] if error is None else FAILED
         return {
             "name": item.name,
             "url": without_passwords(url),
-            "state": item.definition["state"] if runner is None else runner.state,
-            "last_error": None if runner is None else _shown(runner.error),
+            "state": state if runner is None else runner.state,
+            "last_error": _shown(error if runner is None else runner.error),
             "created_at": item.created_at,
         }
 

@@ -416,6 +416,8 @@ class Engine:
                 found, mark = "due", query.due_until() if task.marked else None
             elif query.wants_early:
                 found = "early"
+            elif query.is_halted:
+                found = "halted"
         except BaseException as error:
             self._ended(query, error)
             return

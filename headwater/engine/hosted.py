@@ -110,6 +110,11 @@ class Hosted(ABC):
         """The table that its results go to, where others may read them."""
         return None
 
+    @property
+    def is_halted(self) -> bool:
+        """Whether rows wait that it may not take in for the moment: it has answered less than there is."""
+        return False
+
     def due_until(self) -> float:
         """After a pull: what `answered_until` reaches once all that is due now is answered.
 

@@ -22,7 +22,7 @@ from headwater.engine.retries import Retries
 from headwater.engine.scheduler import Scheduler
 
 State = OneOf["running", "paused", "retrying", "failed"]
-Found = OneOf["nothing", "early", "due"]
+Found = OneOf["nothing", "early", "due", "halted"]
 Trouble = OneOf["passing", "lasting", "no spark"]
 
 IDLE_S = 5.0
@@ -271,7 +271,7 @@ class QueryMachine:
         if found == "nothing":
             entry.careful, entry.careful_until, entry.late = False, None, False
             self._retries.forget(name)
-        else:
+        elif found != "halted":  # else it is looked at again, by the wall clock at the latest
             held = entry.max_wait is not None and not entry.late and not self._flushed(name)
             self._scheduler.offer(name, now, enough=not held)
             entry.due, entry.late = not held, False
@@ -525,7 +525,7 @@ class QueryMachine:
                 continue
             if found == "nothing":
                 self._answered(flush, entry.name)
-            elif goal.mark is None:
+            elif goal.mark is None and found != "halted":
                 goal.mark = -math.inf if found == "early" else mark
 
     def _reached(self, entry: _Entry, mark: float) -> None:

@@ -56,8 +56,8 @@ class Pipelines:
         with self._lock:
             wanted = signature(spec, place)
             for known in self._found.values():
-                if known.is_lent:
-                    continue  # its groups are not here
+                if known.is_lent or known.awaited:
+                    continue  # its groups are not here, or its snapshot is another view's too
                 if signature(known.spec, known.place) == wanted and known.join(member, spec):
                     return known
             made = make()
@@ -89,4 +89,5 @@ class Pipelines:
             if not pipeline.members:
                 pipeline.place.table.folded_by.pop(pipeline.number, None)
                 self._found.pop(pipeline.number, None)
-                pipeline.remove()
+                if not pipeline.awaited:
+                    pipeline.remove()

@@ -86,6 +86,21 @@ class ViewPart(ContinuousView):
         return False
 
     @property
+    def is_halted(self) -> bool:
+        """Whether a reader has it wait, and rows came since."""
+        pipeline = self.pipelines[0]
+        return pipeline.halted_until is not None and pipeline.is_behind
+
+    def due_until(self) -> float:
+        """The number of the row after the last one that came."""
+        return self.pipelines[0].place.table.state.next_sequence
+
+    @property
+    def answered_until(self) -> float:
+        """Where it stands; a firing while it is halted takes in nothing."""
+        return self.pipelines[0].sequence
+
+    @property
     def _few(self) -> int:
         assert self.mine is not None
         return view.FEW_ROWS // self.mine.parts

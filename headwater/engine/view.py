@@ -122,8 +122,8 @@ class ContinuousView(Hosted):
 
     @property
     def waiting(self) -> int:
-        """Rows that came and are not folded."""
-        return sum(state.waiting for state in self._states)
+        """Rows that came and are not folded; none where nothing is kept, and a read begins anew."""
+        return 0 if self.cut is ViewCut.STORED else sum(state.waiting for state in self._states)
 
     @property
     def progress(self) -> float:

@@ -132,6 +132,7 @@ class ViewPipeline:
         )
         self.oldest: int | None = None  # the smallest T that was folded
         self.is_lent = False  # another host holds its groups
+        self.awaited = False  # its snapshot has groups of a view that could not start, and stays
         self._touched: dict[str, ChangedSlots] = {}  # by member that somebody follows
         self._tracked: GroupState | None = None  # of which groups
 
@@ -588,7 +589,7 @@ class ViewPipeline:
     @property
     def _may_put_away(self) -> bool:
         """Whether a view needs it, and the rows that were folded are still the table's."""
-        needed = bool(self.members) and not self.is_lent
+        needed = bool(self.members) and not self.is_lent and not self.awaited
         return needed and self.keeper.may_keep and not self.changed
 
     def _position(self, runs: list[dict[str, Any]]) -> dict[str, Any]:

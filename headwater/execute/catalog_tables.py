@@ -59,6 +59,7 @@ class CatalogTables:
         if item is not None and item.kind == "view":
             output = item.definition.get("output")
             return None if output is None else stored_columns(output)
+        self._context.check_sound(item)
         table = None if item is None else self._context.tables.get(item.id)
         return None if table is None else table.schema
 

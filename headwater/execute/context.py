@@ -17,7 +17,7 @@ from headwater.engine.pipelines import Pipelines
 from headwater.engine.snapshots import SnapshotFile
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.view import ContinuousView
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import BindError, NotSupportedError, StorageError
 from headwater.execute.answers import Answers, SharedRows
 from headwater.execute.staged_views import StagedViews
 from headwater.expression.terms import PLAIN, Terms
@@ -67,6 +67,7 @@ class Context:
     dormant: dict[str, Exception] = field(default_factory=dict)  # queries that could not start
     passing: dict[str, CatalogObject] = field(default_factory=dict)  # queries of readers alone
     tables: dict[int, StandardTable] = field(default_factory=dict)
+    damaged: dict[int, StorageError] = field(default_factory=dict)  # tables that are not among them
     functions: dict[str, PythonFunction | SqlFunction] = field(default_factory=dict)
     function_changes: int = 0  # how often a function came or went
     identity: object = field(default_factory=object)  # unlike any other open database's
@@ -135,11 +136,22 @@ class Context:
         """The table, view or query of that name."""
         return self.catalog.find(name, RELATIONS)
 
+    def damage(self, number: int) -> StorageError | None:
+        """Why a table of the catalog could not be opened; None if it was."""
+        return self.damaged.get(number) or self.streams.damaged.get(number)
+
+    def check_sound(self, item: CatalogObject | None) -> None:
+        """StorageError if something is a table that could not be opened."""
+        error = None if item is None else self.damage(item.id)
+        if error is not None:
+            raise error
+
     def standard_table(self, name: Name | str, text: str | None = None) -> StandardTable:
         """The standard table of that name; BindError 42P01 with the nearest name if there is none."""
         found = self.find(name)
         if found is None:
             raise unknown_table(name, self.relation_names(), text)
+        self.check_sound(found)
         table = self.tables.get(found.id)
         if table is None and found.kind == "view":
             raise BindError(
@@ -160,13 +172,16 @@ class Context:
         found = self.find(name)
         if found is None or found.kind == "continuous query":
             return None
+        self.check_sound(found)
         return self.streams.find(found.id)
 
     def columns_of(self, name: str) -> list[str] | None:
-        """The columns that a query may name of a streaming or standard table; None for others."""
+        """The columns that a query may name of a table or a continuous view; None for others."""
         stream, item = self.stream(name), self.find(name)
         if stream is not None:
             return stream.definition.stored_schema.names
+        if item is not None and item.kind == "view" and item.definition["continuous"]:
+            return [column for column, _ in item.definition["output"]]
         table = None if item is None else self.tables.get(item.id)
         return None if table is None else table.schema.names
 
@@ -246,7 +261,10 @@ class Context:
 
     def reads_tables(self, identifiers: Iterable[str]) -> bool:
         """Whether a text with these identifiers may read a standard table, itself or by a function."""
-        names = self._with_those_of_functions(identifiers)
+        return self._are_read(self._with_those_of_functions(identifiers))
+
+    def _are_read(self, names: set[str]) -> bool:
+        """Whether some names, those in functions among them, may mean a standard table or a view."""
         return bool(names & self._table_names()) or any(n.startswith(VIEW_MARK) for n in names)
 
     def tables_of_functions(self, identifiers: Iterable[str]) -> frozenset[str]:
@@ -257,7 +275,15 @@ class Context:
     def names_read(self, query: Query) -> set[str]:
         """What a query reads, by the names in its text and in that of its functions."""
         named = {reference.name.key for reference in query.table_references}
-        return named | self.tables_of_functions(query.identifiers)
+        return named | self._read_by_functions(query.identifiers)
+
+    def _read_by_functions(self, identifiers: Iterable[str]) -> set[str]:
+        """The standard tables and views that functions among the identifiers read, in lower case."""
+        called = self.functions.keys() & set(identifiers)
+        if not called:
+            return set()
+        views = {view.key for view in self.catalog.all("view")}
+        return (self._with_those_of_functions(called) - called) & (self._table_names() | views)
 
     def _table_names(self) -> frozenset[str]:
         """The standard tables, in lower case; looked up again only when the catalog has changed."""

@@ -23,7 +23,12 @@ from headwater.errors import BindError, Error, SettingError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context, Running
 from headwater.execute.continuous_plan import Made
-from headwater.execute.dependents import check_no_functions, check_no_sinks, check_unread
+from headwater.execute.dependents import (
+    OWN_SELECT,
+    check_no_functions,
+    check_no_sinks,
+    check_unread,
+)
 from headwater.execute.generators import continuous_text, generated_for
 from headwater.execute.kept_queries import emit_of, part_at_work, query_at_work, query_not_split
 from headwater.execute.parts import cannot_have_parts, check_part_count, part_count
@@ -248,6 +253,7 @@ def functions_with_state(made: Made) -> list[list[str]]:
 
 def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) -> LogSink:
     """Where the results of a query of the catalog go."""
+    context.check_sound(item)
     table, settings = context.streams.find(item.id), context.settings
     if isinstance(made, MadeUpdate):
         return LogSink(result_log(context, made, table))
@@ -261,6 +267,7 @@ def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) 
     )
     if saved["view"] is None:
         return LogSink(log)
+    context.check_sound(context.catalog.by_number(saved["view"]))
     view = context.streams.find(saved["view"])
     assert view is not None
     return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))
@@ -416,7 +423,7 @@ def passing_object(made: Made | MadeUpdate) -> CatalogObject:
 def passing_name() -> tuple[int, str]:
     """A number, and what the engine calls a reader's own query or view; no user's is called so."""
     number = next(_passing_numbers)
-    return number, f"(subscription/{number})"  # no name has a slash
+    return number, f"{OWN_SELECT}{number})"  # no name has a slash
 
 
 _passing_numbers = itertools.count(1)

@@ -6,11 +6,15 @@ from headwater.engine.hosted import LoggedQuery
 from headwater.errors import BindError, Error
 from headwater.execute.context import Context
 from headwater.execute.function_bodies import functions_reading
+from headwater.sql.statements.query import make_query
 from headwater.storage.catalog import CatalogObject
 
 CHANGES = (
     "changes"  # a kind and a namespace of the catalog: what tells the changes of a view or table
 )
+
+
+OWN_SELECT = "(subscription/"  # in what the engine calls a subscriber's own query or view
 
 
 def changes_query(name: str) -> str:
@@ -86,6 +90,21 @@ def check_unread(context: Context, item: CatalogObject) -> None:
         )
     check_no_functions(context, item)
     check_no_queries(context, item)
+    _check_no_selects(context, item)
+
+
+def _check_no_selects(context: Context, item: CatalogObject) -> None:
+    """BindError 2BP01 if a subscriber's own select reads a table or view."""
+    for query in context.engine.named():
+        if OWN_SELECT not in query.name or not query.sink.log.readers:  # it goes with its reader
+            continue
+        streams = any(table.definition.id == item.id for table in query.tables)
+        if streams or item.key in context.names_read(make_query(query.statement)):
+            raise BindError(
+                f"{item.kind} {item.name} is read by the select of a subscriber",
+                sqlstate="2BP01",
+                hint="it goes when the subscription is closed",
+            )
 
 
 def check_no_queries(context: Context, item: CatalogObject) -> None:

@@ -269,7 +269,10 @@ def _argument(text: str, type_: str) -> str:
 
 def _is_clear(context: Context, body: Body) -> bool:
     """Whether the names of parameters mean nothing else in the body: to Spark a column comes first."""
-    tree, names = body.query.tree, {parameter.name.key for parameter in body.parameters}
+    query = expanded(
+        context, body.query, functions="none"
+    ).query  # of plain views all that they name
+    tree, names = query.tree, {parameter.name.key for parameter in body.parameters}
     if tree is None:
         return False
     taken = {alias.alias.lower() for alias in tree.find_all(exp.Alias)}
@@ -277,7 +280,7 @@ def _is_clear(context: Context, body: Body) -> bool:
         taken |= {table.name.lower(), *(column.name.lower() for column in table.columns)}
     if any(c.table.lower() == body.function.name for c in tree.find_all(exp.Column)):
         return False  # a parameter by its function's name
-    for reference in body.query.table_references:
+    for reference in query.table_references:
         columns = context.columns_of(reference.name)
         if columns is None:
             return False
@@ -290,12 +293,15 @@ def refuse_reading(context: Context, query: Query, text: str) -> None:
     for body in bodies_called(context, query.text):
         name, tree = body.function.name, query.tree
         calls = [] if tree is None else tree.find_all(exp.Anonymous)
-        spans = [span_of(c) for c in calls if c.name.lower() == name and has_span(c)]
+        mine = [call for call in calls if call.name.lower() == name and has_span(call)]
+        fixed = any(_constants(context, query, call, body) is not None for call in mine)
         raise BindError(
             f"function {name} reads what changes, so a continuous query cannot keep its answers",
             sqlstate="42P20",
-            hint="call it with constants, or join what it reads",
-            place=spans[0].shifted(query.offset).place(text) if spans else None,
+            hint="join what it reads; or give its parameters names that no column has which it reads"
+            if fixed
+            else "call it with constants, or join what it reads",
+            place=span_of(mine[0]).shifted(query.offset).place(text) if mine else None,
         )
 
 

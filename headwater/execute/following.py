@@ -269,6 +269,7 @@ def _start(context: Context, item: CatalogObject, changes: CatalogObject) -> Fol
     settings, schema = context.settings, stored_columns(changes.definition["output"])
     if item.kind == "view" and not is_plain(item) and context.engine.find_view(item.name) is None:
         raise context.dormant[item.key]
+    context.check_sound(changes)
     log = ResultLog(
         context.streams.find(changes.id),
         schema,

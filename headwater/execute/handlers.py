@@ -32,6 +32,7 @@ from headwater.execute import (
 from headwater.execute.context import Running
 from headwater.result import Result
 from headwater.sql import statements as s
+from headwater.storage.streaming.store import definition_keys
 
 Handler = Callable[[Running, Any], Result]
 
@@ -39,7 +40,7 @@ Handler = Callable[[Running, Any], Result]
 def drop_relation(running: Running, statement: s.Drop) -> Result:
     """DROP TABLE and DROP STREAM: whatever kind of table the name means."""
     found = running.context.find(statement.name)
-    if found is not None and running.context.streams.find(found.id) is not None:
+    if found is not None and found.kind in definition_keys:
         return streaming_tables.drop_streaming_table(running, statement)
     return tables.drop_table(running, statement)
 

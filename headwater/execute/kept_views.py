@@ -131,7 +131,8 @@ def _shared_out(
         end = ends_of([before[0].place.table])[before[0].place.table.definition.id]
         for pipeline in before:
             pipeline.catch_up(end)
-            if len(pipeline.members) > 1 or pipeline.runs or pipeline.changed:
+            shared = len(pipeline.members) > 1 or pipeline.awaited
+            if shared or pipeline.runs or pipeline.changed:
                 return None
         groups = pa.concat_tables([pipeline.groups_for(made.specs[0]) for pipeline in before])
         for member, spec, share in _stands(saved, made):
@@ -282,11 +283,13 @@ def open_some(
     `places`: by the number of a view which parts of it are opened, instead of the whole.
     """
     found: list[tuple[CatalogObject, MadeView]] = []
+    awaited: set[str] = set()  # pipelines with groups of views that cannot start
     for item in items:
         try:
             found.append((item, made_again(context, item.definition)))
         except Error as error:
             context.dormant[item.key] = error
+            awaited.update(item.definition["pipelines"])
     folds: dict[str, dict[str, FoldSpec]] = {}
     for item, made in found:
         stands = _stands(item.definition, made)
@@ -304,6 +307,10 @@ def open_some(
             view.called(item.id, item.name)
             context.engine.add(view)
         context.dormant.pop(item.key, None)
+    for number in awaited:
+        pipeline = context.pipelines.find(number)
+        if pipeline is not None:
+            pipeline.awaited = True
 
 
 def _opened(

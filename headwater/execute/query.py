@@ -437,7 +437,9 @@ def work_of(context: Context, query: Query, text: str) -> Iterator[Work]:
 
 def check_tables(context: Context, query: Query, text: str) -> None:
     """BindError for a table that does not exist, before Spark is asked (or even there)."""
-    if query.tree is None:
+    if query.tree is None:  # any of its names may be that of a table
+        for identifier in query.identifiers:
+            context.check_sound(context.find(identifier))
         return
     for reference in query.table_references:
         name = reference.name
@@ -445,8 +447,10 @@ def check_tables(context: Context, query: Query, text: str) -> None:
             if name.key.startswith("headwater.") and system_tables.find(context, name.key) is None:
                 names = [f"headwater.{n}" for n in system_tables.NAMES]
                 raise unknown_table(_shifted(reference.name, query), names, text)
-        elif context.find(name) is None:
+        elif (item := context.find(name)) is None:
             raise unknown_table(_shifted(reference.name, query), context.relation_names(), text)
+        else:
+            context.check_sound(item)
 
 
 def _shifted(name: Name, query: Query) -> Name:

@@ -22,6 +22,7 @@ from headwater.sql.statements.drop import Drop
 from headwater.sql.types import TIMESTAMP
 from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.definition import Definition
+from headwater.storage.streaming.store import stored_definition
 from headwater.storage.streaming.table import StreamingTable
 
 DEFAULT_COMPARTMENTS = 8
@@ -60,10 +61,13 @@ def add_stream(
 
 def forget_stream(context: Context, item: CatalogObject) -> None:
     """Removes the rows of a table that is not in the catalog."""
+    damaged = context.damage(item.id) is not None
     table = context.streams.remove(item.id)
     if table is not None:
         with table.upkeep:
             context.discard(table.folder)
+    elif damaged:
+        context.discard(context.folder.tables / stored_definition(item).folder)
 
 
 def _definition(statement: CreateStreamingTable, folder: str) -> Definition:

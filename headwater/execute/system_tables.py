@@ -24,6 +24,7 @@ from headwater.execute.context import Context
 from headwater.execute.discretion import shown_rows
 from headwater.execute.query_results import log_of
 from headwater.settings import shown
+from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.table import StreamingTable
 
 PREFIX = "headwater."
@@ -49,6 +50,7 @@ TABLES = columns(
     tail_rows=BIGINT,
     unsealed_bytes=BIGINT,
     update_key=STRING,
+    error=STRING,
 )
 BLOCKS = columns(
     table_name=STRING,
@@ -214,26 +216,27 @@ class Told:
 def tables(context: Context) -> pa.Table:
     """All tables."""
     rows = []
-    for item in context.catalog.all("table"):
-        table = context.tables[item.id]
-        snapshot = table.snapshot
-        rows.append(
-            {
-                "name": item.name,
-                "kind": item.kind,
-                "row_count": snapshot.row_count,
-                "file_count": len(snapshot.files),
-                "version": snapshot.version,
-                "location": str(table.folder),
-                "created_at": item.created_at,
-            }
-        )
-    for item in context.catalog.all("streaming table", "stream", "materialized view"):
-        stream = context.streams.find(item.id)
-        if stream is not None:
-            row = _row(item.name, partial(_stream_row, stream))
-            rows.append({"kind": item.kind, "created_at": item.created_at, **row})
+    streaming = context.catalog.all("streaming table", "stream", "materialized view")
+    for item in [*context.catalog.all("table"), *streaming]:
+        row = {"name": item.name, "kind": item.kind, "created_at": item.created_at}
+        stream, table = context.streams.find(item.id), context.tables.get(item.id)
+        if (error := context.damage(item.id)) is not None:
+            rows.append({**row, "error": str(error)})
+        elif stream is not None:
+            rows.append({**row, **_row(item.name, partial(_stream_row, stream))})
+        elif table is not None:
+            rows.append({**row, **_standard_row(table)})
     return _rows(rows, TABLES)
+
+
+def _standard_row(table: StandardTable) -> dict[str, Any]:
+    snapshot = table.snapshot
+    return {
+        "row_count": snapshot.row_count,
+        "file_count": len(snapshot.files),
+        "version": snapshot.version,
+        "location": str(table.folder),
+    }
 
 
 def _stream_row(stream: StreamingTable) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from headwater.errors import BindError, Error, NotSupportedError
+from headwater.errors import BindError, Error, NotSupportedError, StorageError
 from headwater.execute.change import delete
 from headwater.execute.context import Context, Running, column_of
 from headwater.execute.dependents import check_unread, forget_changes
@@ -34,15 +34,21 @@ from headwater.sql.text import Name
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of, quoted
 from headwater.storage.catalog import Catalog, CatalogObject
+from headwater.storage.disk import is_damage
 from headwater.storage.folder import DataFolder
 from headwater.storage.standard_table import StandardTable
 
 
 def open_tables(context: Context) -> None:
-    """Opens every standard table of the catalog."""
+    """Opens every standard table of the catalog; one whose files are damaged is kept, with its error."""
     for item in context.catalog.all("table"):
         folder = context.folder.tables / item.definition["folder"]
-        context.tables[item.id] = StandardTable(folder, schema_of(item), context.kept_s)
+        try:
+            context.tables[item.id] = StandardTable(folder, schema_of(item), context.kept_s)
+        except StorageError as error:
+            if not is_damage(error):
+                raise
+            context.damaged[item.id] = error
 
 
 def clear_left_overs(folder: DataFolder, catalog: Catalog) -> None:
@@ -88,6 +94,7 @@ def create_table(running: Running, statement: CreateTable) -> Result:
             return Result("CREATE TABLE")
         if existing is not None and not (statement.or_replace and existing.kind == "table"):
             context.catalog.check_free("table", statement.name)
+        context.check_sound(existing)
         folder = context.table_folder(statement.name, fresh_number(context))
         try:
             table, count = _made(running, statement, folder)
@@ -183,7 +190,10 @@ def drop_table(running: Running, statement: Drop) -> Result:
         check_unread(context, found)
         forget_changes(context, found)
         context.catalog.remove(found)
-        context.tables.pop(found.id).drop()
+        if context.damaged.pop(found.id, None) is None:
+            context.tables.pop(found.id).drop()
+        else:
+            context.discard(context.folder.tables / found.definition["folder"])
     return Result(tag)
 
 

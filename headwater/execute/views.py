@@ -32,14 +32,16 @@ from headwater.execute.expansion import (
     is_plain,
     named_text,
     stores_all,
+    text_of,
 )
-from headwater.execute.following import goes_by_time, restart_following
+from headwater.execute.following import check_told, goes_by_time, restart_following
 from headwater.execute.kept_views import made_again, new_view, not_split, starts_of
 from headwater.execute.parts import cannot_have_parts, check_part_count
-from headwater.execute.query import check_tables, work_of
+from headwater.execute.query import check_tables, columns_of_query, work_of
 from headwater.execute.view_check import verify
 from headwater.execute.view_static import forget_static, pin_static
 from headwater.execute.zones import stored_zone
+from headwater.kernel.cancellation import Cancellation
 from headwater.plan.blocks import unknown_table
 from headwater.plan.planner import ViewTimes
 from headwater.plan.view_rules import TIME
@@ -343,7 +345,7 @@ def _check_followed(context: Context, old: CatalogObject, swaps: Sequence[ViewSw
         check_no_sinks(context, item.name)
         check_no_queries(context, item)
     for swap in swaps:
-        if swap.made is not None and goes_by_time(swap.made):
+        if not _tells_changes(context, swap):
             check_no_sinks(context, str(swap.name))
     for item in _readers(context, old) if others else ():
         if is_plain(item):
@@ -351,10 +353,33 @@ def _check_followed(context: Context, old: CatalogObject, swaps: Sequence[ViewSw
 
 
 def _is_other(context: Context, swap: ViewSwap) -> bool:
-    """Whether a view gets other columns, or is a plain one before or after."""
+    """Whether a view gets other columns, or becomes a plain one or no longer is one."""
     view = context.engine.find_view(str(swap.name))
-    now = None if swap.made is None else swap.made.output.schema
-    return view is None or view.evaluation.output.schema != now
+    if swap.made is not None or swap.old is None or not is_plain(swap.old):
+        now = None if swap.made is None else swap.made.output.schema
+        return view is None or view.evaluation.output.schema != now
+    return _columns(context, make_query(text_of(swap.old))) != _columns(context, _own_query(swap))
+
+
+def _columns(context: Context, query: Query) -> pa.Schema:
+    return columns_of_query(Running(context, query.text, Cancellation()), query)
+
+
+def _own_query(swap: ViewSwap) -> Query:
+    """The query of a plain view."""
+    saved = swap.definition
+    return make_query(named_text(str(swap.name), saved["text"], saved["columns"]))
+
+
+def _tells_changes(context: Context, swap: ViewSwap) -> bool:
+    """Whether who follows a view can be told its changes, by the query that it gets."""
+    if swap.made is not None:
+        return not goes_by_time(swap.made)
+    try:
+        check_told(context, f"view {swap.name}", _own_query(swap))
+    except BindError:
+        return False
+    return True
 
 
 def _over_another(context: Context, item: CatalogObject, replaced: Replaced) -> MadeView:

@@ -281,7 +281,8 @@ class Factories:
         if name in self._staying or self._stay_until.get(name, 0.0) > time.monotonic():
             return False
         if isinstance(query, ContinuousView):
-            return query.cut is not ViewCut.STORED
+            awaited = any(pipeline.awaited for pipeline in query.pipelines)
+            return query.cut is not ViewCut.STORED and not awaited
         item = self._item(query)
         if isinstance(query, ContinuousQuery) and query.functions:
             return item is not None and not item.passes  # only this process has its state

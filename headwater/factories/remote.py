@@ -136,6 +136,9 @@ class FollowedStreams:
         self._wal, self._tables_folder = str(folder / "wal"), folder / "tables"
         self._settings, self._line = settings, line
         self.visibility = threading.Lock()
+        self.damaged: dict[
+            int, StorageError
+        ] = {}  # none: what reads such a table stays in the driver
         self._lock = threading.RLock()
         self._log = LogFollower(self._wal, lsn)
         self._tables: dict[int, FollowedTable] = {}
@@ -293,7 +296,7 @@ class FactoryContext(Context):
     def held(self, identifiers: Iterable[str]) -> Iterator[HeldTables]:
         """The standard tables that names may mean, each at one version, kept while inside."""
         names = self._with_those_of_functions(identifiers)
-        if not self.reads_tables(identifiers):
+        if not self._are_read(names):
             yield HeldTables({}, {})
             return
         found = self.line.ask("hold", names=sorted(names)).head

@@ -169,9 +169,9 @@ class Sources(Connectors[SourceRunner]):
                     self._set_state(found, FINISHED)
 
     def _made(self, item: CatalogObject) -> SourceRunner:
-        table = self._table(item)
-        assert table is not None, "a table is not dropped before its sources"
-        saved = item.definition
+        table, saved = self._table(item), item.definition
+        if table is None:  # it is not dropped before its sources
+            raise self._around.streams.damaged[saved["table_id"]]
         kind, rest = saved["address"]
         address = Address(kind, rest, saved["url"])
         options = parse_options(from_json(saved["options"]), address.kind)

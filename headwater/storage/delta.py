@@ -53,18 +53,25 @@ class DeltaLog:
         self.torn = cut_torn_commit(folder) if cut_torn else None
         self._failure: StorageError | None = None
         self._sums = DeltaSums(folder)
-        for bad in self._sums.check(without=self.torn):
-            bad.rename(bad.with_name(bad.name + ".damaged"))
         try:
-            self._handle = self._opened_without_unreadable(cut_torn and self.torn is None)
-        except Exception as error:  # delta-rs raises many types; all mean an unreadable log
-            raise StorageError(
-                f"the Delta log of {folder} cannot be read",
-                sqlstate="XX001",
-                detail=str(error).splitlines()[0],
-                hint="restore the folder from a copy",
-            ) from error
+            self._handle = self._opened_as_written(cut_torn and self.torn is None)
+        except BaseException:
+            if self.torn is not None:
+                self.torn.rename(self.torn.with_suffix(""))  # something else is wrong
+            raise
         self._sync_commit()  # the process that made it may have died before it did so
+
+    def _opened_as_written(self, cut: bool) -> Any:
+        """A handle of a log that is what was written; a bad checkpoint is left out if it can be."""
+        bad = self._sums.check(without=self.torn)
+        for path in bad:
+            path.rename(_aside(path))
+        try:
+            return self._opened_without_unreadable(cut)
+        except Exception as error:  # delta-rs raises many types; all mean an unreadable log
+            for path in bad:
+                _aside(path).rename(path)
+            raise unreadable_log(self.folder, error, bad) from error
 
     def _opened_without_unreadable(self, cut: bool) -> Any:
         """A handle; `cut`: without the newest commit, if that only adds rows and cannot be read."""
@@ -252,7 +259,8 @@ class DeltaLog:
                 sync_file(path)
             sync_folder(log)
         except Exception:
-            _drop_bad_checkpoints(self.folder)
+            for path in bad_checkpoints(self.folder):
+                path.unlink(missing_ok=True)
 
     def add_columns(self, fields: Sequence[pa.Field]) -> int:
         """Adds columns that are NULL in all rows there are."""
@@ -300,13 +308,51 @@ def _files(handle: Any) -> list[DataFile]:
 
 
 def _opened(folder: Path) -> Any:
-    """A handle; a checkpoint that a power cut left unfinished is removed, the commits are there."""
+    """A handle; a checkpoint that a power cut left unfinished is put aside, if the commits are there."""
     try:
         return _read(_table(folder))
     except Exception:
-        if not _drop_bad_checkpoints(folder) and not _set_checkpoints_aside(folder):
+        bad = bad_checkpoints(folder)
+        for path in bad:
+            path.rename(_aside(path))
+        if not bad and not _set_checkpoints_aside(folder):
             raise
-        return _read(_table(folder))
+        try:
+            return _read(_table(folder))
+        except Exception:
+            for path in bad:
+                _aside(path).rename(path)
+            raise
+
+
+def unreadable_log(folder: Path, error: Exception, bad: Sequence[Path] = ()) -> StorageError:
+    """The error for a log that cannot be read; `bad`: files that are not what was written."""
+    path = next(iter([*bad, *bad_checkpoints(folder)]), None) or _bad_commit(folder)
+    return StorageError(
+        f"the Delta log is damaged: {path or folder / '_delta_log'} cannot be read",
+        sqlstate="XX001",
+        detail=str(error).splitlines()[0][:300] if str(error) else repr(error),
+        hint=f"put {'the folder' if path is None else 'the file'} back from a copy, "
+        "and open the database again",
+    )
+
+
+def _aside(path: Path) -> Path:
+    return path.with_name(path.name + ".damaged")
+
+
+def _bad_commit(folder: Path) -> Path | None:
+    """The first commit after a checkpoint that is no JSON, or is missing; None if all are there."""
+    log = folder / "_delta_log"
+    checkpoints = [int(p.name[:20]) for p in log.glob(f"{'[0-9]' * 20}.checkpoint*.parquet")]
+    found = {int(path.stem): path for path in log.glob(f"{'[0-9]' * 20}.json")}
+    for version in range(max(checkpoints, default=-1) + 1, max(found, default=-1) + 1):
+        try:
+            for line in found[version].read_bytes().splitlines():
+                json.loads(line)
+        except (KeyError, ValueError, OSError):
+            return _commit_file(folder, version)
+    return None
 
 
 def _table(folder: Path) -> Any:
@@ -330,12 +376,12 @@ def _set_checkpoints_aside(folder: Path) -> bool:
         return False
     for path in (*found, log / "_last_checkpoint"):
         if path.exists():
-            path.rename(path.with_name(path.name + ".damaged"))
+            path.rename(_aside(path))
     return True
 
 
-def _drop_bad_checkpoints(folder: Path) -> bool:
-    """Removes checkpoints that cannot be read; whether anything was removed."""
+def bad_checkpoints(folder: Path) -> list[Path]:
+    """Checkpoints that cannot be read, and the note of the newest one if that is among them."""
     log = folder / "_delta_log"
     bad = []
     for path in log.glob("*.checkpoint*.parquet"):
@@ -346,9 +392,7 @@ def _drop_bad_checkpoints(folder: Path) -> bool:
     hint = log / "_last_checkpoint"
     if hint.exists() and (bad or not any(log.glob("*.checkpoint*.parquet"))):
         bad.append(hint)
-    for path in bad:
-        path.unlink(missing_ok=True)
-    return bool(bad)
+    return bad
 
 
 def cut_torn_commit(folder: Path) -> Path | None:

@@ -114,6 +114,11 @@ def is_full(error: BaseException) -> bool:
     return isinstance(error, StorageError) and error.sqlstate == DISK_FULL
 
 
+def is_damage(error: StorageError) -> bool:
+    """Whether files are missing or not what was written; a full disk, for one, is something else."""
+    return error.sqlstate in ("XX001", "58P01")
+
+
 def may_pass(error: BaseException) -> bool:
     """Whether a later attempt may succeed: the disk was full, or the system had no room for now."""
     if isinstance(error, KernelError):

@@ -7,13 +7,14 @@ looked at: damage there is found and mended when it is used.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from headwater.errors import Error
-from headwater.storage.delta import listed_files
+from headwater.storage.delta import bad_checkpoints, listed_files, unreadable_log
 from headwater.storage.delta_sums import DeltaSums
 from headwater.storage.footer import check_footer, check_pages
 from headwater.storage.wal import check_log
@@ -38,7 +39,7 @@ def soundness(folder: Path, most_bytes: int | None = None) -> Soundness:
         partial(check_log, str(folder / name)) for name in LOGS if (folder / name).is_dir()
     ]
     tables = sorted(path.parent for path in (folder / "tables").glob("*/_delta_log"))
-    checks += [DeltaSums(table).check for table in tables]
+    checks += [partial(_check_delta_log, table) for table in tables]
     found.logs = len(checks)
     files = [path for table in tables for path in _files_of(table)]
     files += map(str, sorted((folder / "views").glob("*.parquet")))
@@ -51,6 +52,31 @@ def soundness(folder: Path, most_bytes: int | None = None) -> Soundness:
         except Error as error:
             found.damage.append(error)
     return found
+
+
+def _check_delta_log(table: Path) -> None:
+    """XX001 for a log that is not what was written, or that opening it would not make readable."""
+    bad = DeltaSums(table).check()
+    try:
+        listed_files(table)
+    except Exception as error:  # delta-rs raises many types; all mean an unreadable log
+        if not _readable_without(table, [*bad, *bad_checkpoints(table)]):
+            raise unreadable_log(table, error, bad) from error
+
+
+def _readable_without(table: Path, bad: Sequence[Path]) -> bool:
+    """Whether a log can be read without files that opening it puts aside."""
+    with tempfile.TemporaryDirectory() as elsewhere:
+        log = Path(elsewhere) / "_delta_log"
+        log.mkdir()
+        for path in (table / "_delta_log").iterdir():
+            if path not in bad:
+                (log / path.name).symlink_to(path.absolute())
+        try:
+            listed_files(Path(elsewhere))
+        except Exception:  # as above
+            return False
+    return True
 
 
 def _files_of(table: Path) -> Iterator[str]:

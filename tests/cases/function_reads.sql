@@ -233,6 +233,38 @@ CREATE CONTINUOUS QUERY r AS SELECT n.name, sum_of(n.k) FROM s [ROWS 1] JOIN nam
 CREATE VIEW v AS SELECT k, max(sum_of(k)) AS m FROM s GROUP BY k;
 --! 42P20 1:32 function sum_of reads what changes
 
+-- Through views, too: plain and continuous ones.
+CREATE VIEW texts AS SELECT k, name FROM names;
+CREATE VIEW counted AS SELECT k, count(*) AS n FROM s GROUP BY k;
+CREATE FUNCTION named_from(least INT) RETURNS TABLE (k INT, name STRING) RETURN SELECT k, name FROM texts WHERE k >= least;
+CREATE FUNCTION often(least INT) RETURNS TABLE (k INT) RETURN SELECT k FROM counted WHERE n >= least;
+CREATE FUNCTION last_key() RETURNS INT RETURN (SELECT max(k) FROM texts);
+CREATE VIEW by_text AS SELECT f.name, count(*) AS n FROM s JOIN named_from(2) f ON s.k = f.k GROUP BY f.name;
+SELECT * FROM by_text;
+--| 'b' | 2
+
+CREATE VIEW by_count AS SELECT s.k, max(s.v) AS v FROM s JOIN often(3) f ON s.k = f.k GROUP BY s.k;
+SELECT * FROM by_count;
+--| 1 | 40
+
+CREATE VIEW by_value AS SELECT s.k, max(s.v) AS v FROM s WHERE s.k = last_key() GROUP BY s.k;
+SELECT * FROM by_value;
+--| 2 | 30
+
+-- A view that such a function reads gets another query: the views above follow.
+CREATE OR REPLACE VIEW texts AS SELECT k, upper(name) AS name FROM names;
+SELECT * FROM by_text;
+--| 'B' | 2
+
+VERIFY VIEW by_text;
+DROP VIEW texts;
+--! 2BP01 view texts is read by views by_text, by_value
+
+CREATE FUNCTION hidden(name STRING) RETURNS TABLE (k INT) RETURN SELECT texts.k FROM texts WHERE texts.name = name;
+
+CREATE VIEW v AS SELECT s.k, count(*) AS n FROM s JOIN hidden('A') f ON s.k = f.k GROUP BY s.k;
+--! 42P20 1:56 function hidden reads what changes, so a continuous query cannot keep its answers ~ join what it reads; or give its parameters names that no column has which it reads
+
 CREATE FUNCTION plain(x INT) RETURNS INT RETURN x + 1;
 CREATE CONTINUOUS QUERY p AS SELECT max(plain(v)) AS m FROM s [ROWS 3] SAMPLE 1 ROWS;
 CREATE OR REPLACE FUNCTION plain(x INT) RETURNS INT RETURN (SELECT max(v) + x FROM s);

@@ -193,6 +193,23 @@ def test_what_is_not_under_way_cannot_end() -> None:
         machine.paused("b")
 
 
+def test_a_flush_waits_for_one_that_is_halted() -> None:
+    """It has answered less than there is, and is looked at again when the halt is over."""
+    machine = machine_with("a")
+    machine.rows(TABLE, 0.0)
+    waited = machine.flush_begins()
+    machine.pulled(begin(machine).name, "halted", 0.0, wall_due=2_000_000)
+    assert not waited.done
+    assert idle(machine, 1.0, 1_000_000)
+    task = begin(machine, 2.0, 2_000_000)
+    machine.pulled(task.name, "due", 2.0, mark=1)
+    assert not waited.done
+    assert isinstance(begin(machine, 2.0, 2_000_000), Fire)
+    machine.fired("a", 3.0, 1.0, 1)
+    assert waited.done
+    machine.flush_ends(waited)
+
+
 # Errors
 
 

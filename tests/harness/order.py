@@ -18,7 +18,7 @@ LONG_S = {
     "tests/factories/test_driver_kills.py": 65,
     "tests/semantics/test_views_oracle.py": 55,
     "tests/kernel/test_work_when_spark_ends.py": 50,
-    "tests/crash/test_damage.py": 48,
+    "tests/crash/test_damage.py": 60,
     "tests/semantics/test_constructs.py": 47,
     "tests/factories/test_moves.py": 40,
     "tests/semantics/test_time_and_zones.py": 40,

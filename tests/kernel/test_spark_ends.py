@@ -114,9 +114,9 @@ try:
     while time.monotonic() < end:
         if sys.argv[2] == "stalls":
             os.kill(java, signal.SIGSTOP)
-            time.sleep(0.25)  # not a wait for progress: the stall
+            time.sleep(4.0)  # not a wait for progress: the stall
             os.kill(java, signal.SIGCONT)
-            time.sleep(0.15)  # not a wait for progress: the time between two
+            time.sleep(3.5)  # not a wait for progress: the time between two
         else:
             db.sql("SELECT sum(id % 7) FROM range(20000000)")
 finally:
@@ -126,7 +126,8 @@ found = {"sum": db.sql("SELECT sum(id) FROM range(10)").rows(), "end": db.spark_
 db.close()
 print(json.dumps(found))
 """
-# A stall of a fraction of a second is with these what one of two minutes is with Spark's own.
+# A stall of four seconds is with these what one of two minutes is with Spark's own: longer than the time
+# after which an executor is given up. Two heartbeats later the process would end.
 SHORT = (
     "spark.executor.heartbeatInterval=2900ms",
     "spark.network.timeout=3s",
@@ -138,7 +139,7 @@ SHORT = (
 @pytest.mark.parametrize(
     ("seconds", "how", "confs"),
     [
-        pytest.param(10, "stalls", SHORT, id="stalls"),
+        pytest.param(22, "stalls", SHORT, id="stalls"),
         pytest.param(3, "busy", ["spark.executor.heartbeatInterval=1ms"], id="failed heartbeats"),
         pytest.param(
             1200, "busy", [], id="20 minutes", marks=[pytest.mark.large, pytest.mark.timeout(2400)]

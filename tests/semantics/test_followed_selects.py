@@ -152,3 +152,25 @@ def test_a_database_is_closed_before_its_reader(
     assert again.sql("SELECT * FROM headwater.views").arrow().num_rows == 1
     with again.subscribe("SELECT k FROM s", timeout=PATIENCE_S) as reader:
         assert len(next(reader).rows()) == 2
+
+
+@pytest.mark.parametrize(
+    ("select", "dropped"),
+    [
+        ("SELECT k, count(*) AS n FROM s2 GROUP BY k", "TABLE s2"),
+        ("SELECT s.x, t.c FROM s JOIN t ON s.k = t.k", "TABLE t"),
+        ("SELECT c FROM t", "TABLE t"),
+        ("SELECT * FROM sums", "VIEW sums"),
+        ("SELECT k FROM s2 [ROWS 1] SAMPLE 1 ROWS", "TABLE s2"),
+    ],
+)
+def test_what_a_select_reads_cannot_be_dropped(
+    db: headwater.Database, select: str, dropped: str
+) -> None:
+    """As long as it has a reader."""
+    db.sql("CREATE STREAMING TABLE s2 (ts INT, k INT) TIMESTAMP BY ts")
+    with db.subscribe(select, timeout=PATIENCE_S):
+        with pytest.raises(headwater.Error, match="is read by the select of a subscriber") as error:
+            db.sql(f"DROP {dropped}")
+        assert error.value.sqlstate == "2BP01"
+    db.sql(f"DROP {dropped}")

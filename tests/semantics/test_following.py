@@ -195,6 +195,30 @@ def test_a_view_that_gets_another_query_tells_the_difference(db: headwater.Datab
         assert told(next(reader).rows()) == Counter([("+", 1), ("+", 2)])
 
 
+def test_a_plain_view_that_gets_another_query_tells_the_difference(
+    db: headwater.Database, tmp_path: Path
+) -> None:
+    """A sink and a reader go on with it, if it has the same columns and tells its changes."""
+    out = tmp_path / "out"
+    db.sql(f"CREATE SINK k FROM plain INTO 'csv:{out}'")
+    with db.subscribe("plain", timeout=PATIENCE_S) as reader:
+        assert told(next(reader).rows()) == Counter([("+", "ONE")])
+        db.sql("CREATE OR REPLACE VIEW plain AS SELECT lower(c) AS c FROM t")
+        assert told(next(reader).rows()) == Counter([("-", "ONE"), ("+", "one")])
+        db.sql("INSERT INTO t VALUES (2, 'TWO')")
+        assert told(next(reader).rows()) == Counter([("+", "two")])
+    until(lambda: _written(out) == {("one",): 1, ("two",): 1})
+    for query in (
+        "SELECT upper(c) AS d FROM t",
+        "SELECT k AS c FROM t",
+        "SELECT upper(c) AS c FROM t WHERE now() > TIMESTAMP '2020-01-01'",
+        "SELECT name AS c FROM headwater.tables",
+    ):
+        with pytest.raises(headwater.Error, match="plain is read by sink k"):
+            db.sql(f"CREATE OR REPLACE VIEW plain AS {query}")
+    assert sorted(db.sql("SELECT * FROM plain").rows()) == [("one",), ("two",)]
+
+
 def test_what_is_followed_goes_with_its_changes(db: headwater.Database) -> None:
     with db.subscribe("sums", timeout=PATIENCE_S) as reader:
         token = next(reader).token

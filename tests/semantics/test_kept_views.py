@@ -175,6 +175,10 @@ def test_strategies_of_kept_views(db: headwater.Database) -> None:
         ]
         assert found == [found[0]] * 3
     assert sorted(rows(db, "SELECT * FROM v_deferred")) == found[0] == [(0, 4), (1, 5)]
+    db.flush()
+    waiting = "SELECT value FROM headwater.metrics WHERE name = 'view.v_{}.waiting_rows'"
+    for name in ("split", "eager", "deferred"):  # of the last nothing waits: each read begins anew
+        assert rows(db, waiting.format(name)) == [(0,)], name
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ That factories are killed meanwhile is in `tests/factories`: their load has view
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from datetime import date, datetime
 from decimal import Decimal
@@ -286,6 +287,33 @@ def test_a_reader_that_does_not_come_back(
     assert all(p.sequence == 0 for p in pipelines if p.halted_until is not None)
     until(lambda: [pipeline.sequence for pipeline in pipelines] == [2, 2])
     assert all(part.read_at(-1, 2, 0)() is None for part in split(db, "v").parts)
+
+
+@pytest.mark.here
+@pytest.mark.parametrize("when", ["before rows came", "between pull and firing"])
+def test_flush_waits_for_a_halted_part(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch, when: str
+) -> None:
+    monkeypatch.setattr(view_pipeline, "HALT_S", 1.0)
+    db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
+    part = split(db, "v").parts[0]
+    pipeline, fire = part.pipelines[0], part.fire
+
+    def halted() -> int:
+        if part.fired < before + 1:
+            pipeline._halt = (-1, time.monotonic() + view_pipeline.HALT_S)
+        return fire()
+
+    db.flush()
+    before = part.fired
+    if when == "before rows came":
+        pipeline.halt(-1)
+    else:
+        monkeypatch.setattr(part, "fire", halted)
+    db.insert("t", [(1, key) for key in range(KEYS_AT_ONCE)])
+    db.flush()
+    assert [own.sequence for own in split(db, "v").pipelines] == [KEYS_AT_ONCE] * 2
 
 
 @pytest.mark.here

@@ -80,7 +80,7 @@ export const isNumeric = (type) =>
 export const isTime = (type) => /^(TIMESTAMP|DATE)/i.test(type);
 
 export function state(value) {
-  const kind = { running: "good", failed: "bad", retrying: "warm", paused: "idle" }[value] ?? "idle";
+  const kind = { running: "good", failed: "bad", damaged: "bad", retrying: "warm", paused: "idle" }[value] ?? "idle";
   return h("span", { class: `pill ${kind}` }, value ?? "–");
 }
 

@@ -85,7 +85,7 @@ const STALE = [
 ];
 const ERRORS = [
   { name: "kind", title: "What" },
-  { name: "name", title: "Name", show: (r) => (["source", "sink"].includes(r.kind) ? h("a", { href: "#/sources" }, r.name) : link(r.kind, r.name)) },
+  { name: "name", title: "Name", show: (r) => (["source", "sink"].includes(r.kind) ? h("a", { href: "#/sources" }, r.name) : r.kind === "table" ? h("a", { href: "#/tables" }, r.name) : link(r.kind, r.name)) },
   { name: "state", title: "State", show: (r) => state(r.state) },
   { name: "error", title: "Error", show: (r) => h("span", { class: "wrap" }, r.error) },
 ];

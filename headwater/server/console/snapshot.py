@@ -195,9 +195,15 @@ class ConsoleSnapshot:
             ("view", "views", "error"),
             ("source", "sources", "last_error"),
             ("sink", "sinks", "last_error"),
+            ("table", "tables", "error"),
         ):
             found += [
-                {"kind": kind, "name": row["name"], "state": row["state"], "error": row[column]}
+                {
+                    "kind": kind,
+                    "name": row["name"],
+                    "state": row.get("state", "damaged"),  # a table has no other
+                    "error": row[column],
+                }
                 for row in self._rows(table)
                 if row[column]
             ]

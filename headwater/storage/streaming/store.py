@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from headwater.errors import StorageError
 from headwater.settings import MEBIBYTE, Settings
 from headwater.storage.batch_ids import BatchIds
 from headwater.storage.catalog import Catalog, CatalogObject
+from headwater.storage.disk import is_damage
 from headwater.storage.streaming.definition import Definition
 from headwater.storage.streaming.limits import LiveLimits
 from headwater.storage.streaming.table import StreamingTable
@@ -55,6 +57,8 @@ class StreamStore:
         self._batches = BatchIds(folder / "batches", lambda: settings.number("dedup_window_s"))
         self._lock = threading.Lock()
         self._tables: dict[int, StreamingTable] = {}
+        self.damaged: dict[int, StorageError] = {}  # by number: tables that could not be opened
+        self._needed: dict[int, int] = {}  # by number of these: the first record that they need
         self._settled: set[int] = set()  # tables with new blocks of sources
         self.visibility = threading.Lock()  # held to see several tables at one instant
         self._stopping = False
@@ -74,10 +78,8 @@ class StreamStore:
     def _opened(self, folder: Path) -> WriteAheadLog:
         """Opens the log and every table, and replays what is in no block yet."""
         for item in self._catalog.all(*definition_keys):
-            opened = self._tables[item.id] = self._table(stored_definition(item))
-            opened.kept = item.kind != "stream" or self._has_reader(item.id)
-            if self._has_reader(item.id, "view"):
-                opened.hold_sequence(0)  # until the view says what it holds itself
+            with self._noting_damage(item.id):
+                self._open_table(item)
         sealed = max((table.sealed_lsn for table in self._tables.values()), default=0)
         wal = WriteAheadLog(
             str(folder),
@@ -89,7 +91,10 @@ class StreamStore:
             for record in wal.recover():
                 table = self._tables.get(record.table)
                 if table is not None:
-                    table.replay(record)
+                    with self._noting_damage(record.table):
+                        table.replay(record)
+                elif record.table in self.damaged:
+                    self._needed.setdefault(record.table, record.lsn)
                 elif record.table > self._catalog.last_id:
                     raise _unheard_of(folder, record.table)
             if wal.next_lsn <= sealed:
@@ -99,14 +104,35 @@ class StreamStore:
                     detail=f"it ends at {wal.next_lsn - 1}, blocks go up to {sealed}",
                     hint="files of the log are missing; restore the folder from a copy",
                 )
-            for table in self._tables.values():
-                _check_torn(table, wal.state().first_lsn)
+            for table in list(self._tables.values()):
+                with self._noting_damage(table.definition.id):
+                    _check_torn(table, wal.state().first_lsn)
         except BaseException:
             wal.close()
             raise
         for table in self._tables.values():
             table.attach(wal)
         return wal
+
+    def _open_table(self, item: CatalogObject) -> None:
+        opened = self._tables[item.id] = self._table(stored_definition(item))
+        opened.kept = item.kind != "stream" or self._has_reader(item.id)
+        if self._has_reader(item.id, "view"):
+            opened.hold_sequence(0)  # until the view says what it holds itself
+
+    @contextlib.contextmanager
+    def _noting_damage(self, number: int) -> Iterator[None]:
+        """A table whose files are damaged is left out, with the error; its records stay in the log."""
+        try:
+            yield
+        except StorageError as error:
+            if not is_damage(error):
+                raise
+            self.damaged[number] = error
+            table = self._tables.pop(number, None)
+            if table is not None:
+                self._needed[number] = table.sealed_lsn + 1
+                table.indexes.close()
 
     def _has_reader(self, number: int, *kinds: str) -> bool:
         """Whether a continuous query, or something of these kinds, reads a table."""
@@ -148,6 +174,8 @@ class StreamStore:
     def remove(self, number: int) -> StreamingTable | None:
         """Forgets a table."""
         with self._lock:
+            self.damaged.pop(number, None)
+            self._needed.pop(number, None)
             return self._tables.pop(number, None)
 
     def find(self, number: int) -> StreamingTable | None:
@@ -276,6 +304,8 @@ class StreamStore:
             first = table.first_unsealed_lsn
             if first is not None:
                 bound = min(bound, first)
+        with self._lock:
+            bound = min(bound, *self._needed.values(), bound)
         read = self.read_from()
         self._wal.free((bound if read is None else min(bound, read)) - 1)
 

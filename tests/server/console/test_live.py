@@ -16,6 +16,7 @@ import pyarrow as pa
 
 import headwater
 from headwater.engine.subscription import Out, Subscription
+from headwater.errors import StorageError
 from headwater.server.console.live import HELD, POINT_ROWS, SHOWN_ROWS, Channel, Results
 from headwater.server.console.snapshot import PAGES, ConsoleSnapshot, Rates, tables_of
 from headwater.server.http.server import HttpOptions, HttpServer
@@ -53,6 +54,31 @@ def test_every_page_has_its_parts(live: Live, plain: headwater.Database) -> None
         with channel(live, f"/console/live?show={page}") as messages:
             assert set(next(messages)) == {"at", *parts}
     assert not plain.spark_ready
+
+
+def test_pages_of_views_and_of_damaged_tables(live: Live, plain: headwater.Database) -> None:
+    """Views of every kind have a page; a table that could not be opened is among the errors."""
+    plain.sql("CREATE STREAMING TABLE e (a BIGINT, k INT) TIMESTAMP BY a")
+    plain.sql("CREATE TABLE d (a INT)")
+    for name, options in (("whole", ""), ("parted", " WITH (parts = 2)")):
+        plain.sql(f"CREATE VIEW {name}{options} AS SELECT k, count(*) AS n FROM e GROUP BY k")
+    plain.insert("e", [(1, 1), (2, 2)])
+    plain.flush()
+    for name in ("whole", "parted"):
+        with channel(live, f"/console/live?show=view&name={name}") as messages:
+            found = next(messages)["object"]
+        assert (found["name"], found["state"], found["groups"]) == (name, "running", 2)
+        assert found["reads"] == ["e"]
+    with channel(live, "/console/live?show=network") as messages:
+        assert [view["name"] for view in next(messages)["views"]] == ["parted", "whole"]
+    item = plain._context.find("d")
+    assert item is not None
+    plain._context.damaged[item.id] = StorageError("the file x is damaged", sqlstate="XX001")
+    with channel(live, "/console/live?show=errors") as messages:
+        (error,) = next(messages)["errors"]
+    assert (error["kind"], error["name"], error["state"]) == ("table", "d", "damaged")
+    with channel(live, "/console/live?show=overview") as messages:
+        assert next(messages)["totals"]["failed"] == 1
 
 
 def test_the_overview_counts_rows(live: Live, plain: headwater.Database) -> None:

@@ -95,6 +95,25 @@ def test_events_go_on_where_they_broke_off(following: Live, db: headwater.Databa
     assert found[3]["rows"] == [[1, "x", times[3]]]
 
 
+@pytest.mark.parametrize("options", ["", " WITH (parts = 2)"], ids=["whole", "in parts"])
+def test_a_view_may_be_subscribed_to(following: Live, db: headwater.Database, options: str) -> None:
+    """First its rows, then what each commit changes; after a dropped connection what came since."""
+    db.sql("CREATE STREAMING TABLE s (t INT, k INT) TIMESTAMP BY t")
+    db.sql(f"CREATE VIEW counted{options} AS SELECT k, count(*) AS n FROM s GROUP BY k")
+    db.insert("s", [(1, 1), (2, 2)])
+    events = Events(following, "/subscribe/counted")
+    first = events.next()
+    events.close()
+    assert first is not None
+    assert sorted(row[:2] + row[-1:] for row in first[2]["rows"]) == [[1, 1, "+"], [2, 1, "+"]]
+    db.insert("s", [(3, 1)])
+    events = Events(following, "/subscribe/counted", Last_Event_ID=first[1])
+    later = events.next()
+    events.close()
+    assert later is not None
+    assert sorted(row[:2] + row[-1:] for row in later[2]["rows"]) == [[1, 1, "-"], [1, 2, "+"]]
+
+
 def opened(live: Live, path: str) -> Any:
     """A WebSocket, open while inside."""
     return connect_socket(f"ws://{live.host}:{live.port}{path}", open_timeout=PATIENCE_S)
