@@ -96,10 +96,10 @@ def convert(operand: Bound, type_: pa.DataType) -> Bound:
     if operand.type == type_:
         return operand
     if operand.type == NULL:
-        return BoundConstant(None, type_, span=operand.span)
+        return BoundConstant(None, type_)
     if isinstance(operand, BoundConstant):
-        return BoundConstant(_converted(operand.value, type_), type_, span=operand.span)
-    return BoundCall("widen", (operand,), type_, span=operand.span)
+        return BoundConstant(_converted(operand.value, type_), type_)
+    return BoundCall("widen", (operand,), type_)
 
 
 def _converted(value: Any, type_: pa.DataType) -> Any:

@@ -1,21 +1,20 @@
 """Bound expressions as plain data: columns, constants and calls, each with its Arrow type.
 
 Owns: what an expression means, apart from how it was written. Two expressions that mean the same
-are equal and have one hash; where they stood in a text does not count. `to_plain` and `from_plain`
+are equal and have one hash; where they stood in a text is not known. `to_plain` and `from_plain`
 carry them to another process. Must never: hold a closure, a syntax tree or a text.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
 
-from headwater.sql.text import Span
 from headwater.sql.type_parser import parse_type
 from headwater.sql.types import name_of
 
@@ -30,26 +29,30 @@ class BoundColumn:
 
     name: str
     type: pa.DataType
-    span: Span | None = field(default=None, compare=False, repr=False)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoundConstant:
     """A value that is the same for all rows, as Python holds it.
 
     `digits`: of an integer literal, which Spark makes a decimal of so many beside a decimal.
     """
 
-    value: Any = field(compare=False)
+    value: Any
     type: pa.DataType
-    digits: int | None = field(default=None, compare=False)
-    span: Span | None = field(default=None, compare=False, repr=False)
-    _key: Any = field(init=False, repr=False)
+    digits: int | None = None
 
-    def __post_init__(self) -> None:
+    @property
+    def _exact(self) -> tuple[Any, pa.DataType]:
         # -0.0 is another constant than 0.0, and NaN the same as itself.
-        exact = self.value.hex() if isinstance(self.value, float) else self.value
-        object.__setattr__(self, "_key", exact)
+        value = self.value.hex() if isinstance(self.value, float) else self.value
+        return value, self.type
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, BoundConstant) and self._exact == other._exact
+
+    def __hash__(self) -> int:
+        return hash(self._exact)
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,6 @@ class BoundCall:
     arguments: tuple[Bound, ...]
     type: pa.DataType
     parameters: tuple[Parameter, ...] = ()
-    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 Bound = BoundColumn | BoundConstant | BoundCall

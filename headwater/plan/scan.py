@@ -24,7 +24,7 @@ from headwater.expression.nodes import BoundConstant
 from headwater.expression.predicate import Comparison, Predicate, conjuncts, predicate_of
 from headwater.expression.terms import PLAIN, Terms
 from headwater.sql.dialect import given, relation_of
-from headwater.sql.types import result_schema
+from headwater.sql.types import result_schema, result_type
 
 
 @dataclass(frozen=True)
@@ -176,8 +176,8 @@ class _Reader:
         return ScanPlan(columns, self._result(columns), predicate, by, most)
 
     def _result(self, columns: tuple[tuple[str, str], ...]) -> pa.Schema:
-        fields = [self.fields[column.lower()].with_name(name) for column, name in columns]
-        return result_schema(pa.schema(fields))
+        types = ((name, self.fields[column.lower()].type) for column, name in columns)
+        return pa.schema([(name, result_type(type_)) for name, type_ in types])
 
     def _need(self, condition: bool) -> None:
         if not condition:

@@ -17,7 +17,7 @@ from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql import dialect
 from headwater.sql.calls import Calls
 from headwater.sql.clauses import Clauses
-from headwater.sql.cursor import CLOSING, OPENING, Cursor
+from headwater.sql.cursor import CLOSING, OPENING, Cursor, syntax_error, unclosed
 from headwater.sql.dialect import Parsed
 from headwater.sql.extensions import (
     CurrentInstant,
@@ -172,7 +172,7 @@ def make_query(text: str, offset: int = 0) -> Query:
     tokens = tokenize(text)
     words = {token.upper for token in tokens}
     if not words.isdisjoint(BRACKETS):
-        _check_brackets(Cursor(text, tokens))
+        _check_brackets(text, tokens)
     if not words.isdisjoint(CHANGES):
         _check_reads(text, tokens)
     if "OF" in words:
@@ -183,15 +183,19 @@ def make_query(text: str, offset: int = 0) -> Query:
     return Query(text, offset, read.clauses, read.calls, read.relations, read)
 
 
-def _check_brackets(cursor: Cursor) -> None:
+def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
     """Raise if a bracket has no partner."""
-    while cursor.peek().kind is not Kind.END:
-        if cursor.peek().text in OPENING:
-            cursor.skip_brackets()
-        elif cursor.peek().text in CLOSING:
-            cursor.fail("the end of the query", hint="this bracket was never opened")
-        else:
-            cursor.take()
+    opened: list[Token] = []
+    for token in tokens:
+        if token.text in OPENING:
+            opened.append(token)
+        elif token.text in CLOSING or token.kind is Kind.END:
+            outermost = opened[0] if opened else None
+            if outermost is not None and OPENING[opened.pop().text] != token.text:
+                raise unclosed(text, outermost)
+            if outermost is None and token.kind is not Kind.END:
+                hint = "this bracket was never opened"
+                raise syntax_error(text, token, "expected the end of the query", hint)
 
 
 def _check_reads(text: str, tokens: Sequence[Token]) -> None:
