@@ -250,7 +250,8 @@ def _parameter(binder: Binder, node: exp.Expr) -> Bound | None:
     if found is None:
         return None
     whole = found.type in (pa.int32(), pa.int64())
-    return BoundConstant(found.value, found.type, len(str(abs(found.value))) if whole else None)  # type: ignore[arg-type]
+    digits = len(str(abs(found.value))) if whole else None  # type: ignore[arg-type]
+    return BoundConstant(found.value, found.type, digits, slot=number)
 
 
 def _negative(binder: Binder, node: exp.Expr) -> Bound | None:

@@ -98,7 +98,9 @@ def convert(operand: Bound, type_: pa.DataType) -> Bound:
     if operand.type == NULL:
         return BoundConstant(None, type_)
     if isinstance(operand, BoundConstant):
-        return BoundConstant(_converted(operand.value, type_), type_)
+        same = is_integer(operand.type) and is_integer(type_)  # the value stays as it came
+        slot = operand.slot if same else None
+        return BoundConstant(_converted(operand.value, type_), type_, slot=slot)
     return BoundCall("widen", (operand,), type_)
 
 

@@ -8,7 +8,7 @@ carry them to another process. Must never: hold a closure, a syntax tree or a te
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from typing import Any
@@ -35,12 +35,14 @@ class BoundColumn:
 class BoundConstant:
     """A value that is the same for all rows, as Python holds it.
 
-    `digits`: of an integer literal, which Spark makes a decimal of so many beside a decimal.
+    `digits`: of an integer literal, which Spark makes a decimal of so many beside a decimal. `slot`: n of the
+    `$n` whose value it is, as it came; what is made of that has none.
     """
 
     value: Any
     type: pa.DataType
     digits: int | None = None
+    slot: int | None = field(default=None, repr=False)
 
     @property
     def _exact(self) -> tuple[Any, pa.DataType]:

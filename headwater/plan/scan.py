@@ -12,8 +12,8 @@ left to Spark, which is the judge of what an expression means.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,9 +21,17 @@ from sqlglot import exp
 
 from headwater.expression.bind import Refusal, bind
 from headwater.expression.nodes import BoundConstant
-from headwater.expression.predicate import Comparison, Predicate, conjuncts, predicate_of
-from headwater.expression.terms import PLAIN, Terms
+from headwater.expression.predicate import (
+    Comparison,
+    Predicate,
+    conjuncts,
+    predicate_of,
+    slots_of,
+    with_values,
+)
+from headwater.expression.terms import Terms
 from headwater.sql.dialect import given, relation_of
+from headwater.sql.literals import Literal
 from headwater.sql.types import result_schema, result_type
 
 
@@ -57,6 +65,16 @@ class ScanPlan:
     def needed(self) -> frozenset[str]:
         """The columns of the rows that pass which are looked at."""
         return frozenset([column for column, _ in self.columns] + [by.column for by in self.order])
+
+    def takes(self, values: Sequence[Literal]) -> bool:
+        """Whether the values of `$1`, … are only compared, as they came: others can take their places."""
+        exact = not any(pa.types.is_floating(value.type) for value in values)  # 1e999 is none
+        return exact and set(slots_of(self.predicate)) == set(range(1, len(values) + 1))
+
+    def with_values(self, values: Sequence[Literal]) -> ScanPlan:
+        """The scan with other values of the same types."""
+        assert self.predicate is not None
+        return replace(self, predicate=with_values(self.predicate, [v.value for v in values]))
 
 
 def whole(schema: pa.Schema) -> ScanPlan:
@@ -94,9 +112,9 @@ def plain_source(tree: exp.Expr | None) -> exp.Table | None:
 
 def scan_plan(
     tree: exp.Expr | None,
+    terms: Terms,
     schema: pa.Schema,
     hidden: frozenset[str] = frozenset(),
-    terms: Terms = PLAIN,
     versions: bool = False,
 ) -> ScanPlan | None:
     """The query as a plain scan of a table with this schema, or None; `versions`: it may name one."""

@@ -6,6 +6,8 @@ All spans are places in `Query.text`; in a larger statement `offset` says where 
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,15 +35,18 @@ from headwater.sql.extensions import (
     VersionClause,
     WindowClause,
 )
+from headwater.sql.forms import Form, form_of
 from headwater.sql.identifiers import cte_names, identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.literals import string_value
 from headwater.sql.opaque import read_opaque
 from headwater.sql.statements.base import Statement
-from headwater.sql.text import EditedText, Span
+from headwater.sql.text import EditedText, Name, Span
 
 FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 BRACKETS = CLOSING.union(OPENING)
+MOST_FORMS = 512
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Query(Statement):
     clauses: Clauses
     calls: Calls
     relations: tuple[NamedRelation, ...]  # every name where a table may stand, CTEs too
-    read: Parsed | SqlSyntaxError = field(compare=False, repr=False)
+    known: Parsed | SqlSyntaxError | Shared = field(compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -140,6 +145,18 @@ class Query(Statement):
         return edited
 
     @property
+    def shared(self) -> Shared | None:
+        """What the query has in common with others, if that was enough to know it without reading it."""
+        return self.known if isinstance(self.known, Shared) else None
+
+    @cached_property
+    def read(self) -> Parsed | SqlSyntaxError:
+        """The query as sqlglot reads it."""
+        if isinstance(self.known, Shared):
+            return dialect.read_query(self.text, tokenize(self.text))
+        return self.known
+
+    @property
     def tree(self) -> exp.Expr | None:
         """sqlglot's tree of the text; do not change it. None if sqlglot cannot read the query."""
         return None if isinstance(self.read, SqlSyntaxError) else self.read.tree
@@ -156,8 +173,10 @@ class Query(Statement):
         With a tree the names of CTEs are left out where they are in scope; without one every
         name that is some CTE's is left out.
         """
-        if isinstance(self.read, Parsed):
-            return self.read.references
+        if isinstance(self.known, Shared):
+            return self.relations
+        if isinstance(self.known, Parsed):
+            return self.known.references
         names = cte_names(self.text)
         return tuple(r for r in self.relations if r.name.key not in names)
 
@@ -165,6 +184,72 @@ class Query(Statement):
     def identifiers(self) -> frozenset[str]:
         """Every name in the text, in lower case, whatever it may mean."""
         return identifiers(self.text)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The form of a query with slots for values, which many queries have, and the values of one."""
+
+    form: Query
+    values: tuple[str, ...]
+
+
+# The forms of plain scans: None if one came, the query with slots from the second on.
+_forms: OrderedDict[Form, Query | None] = OrderedDict()
+_forms_lock = threading.Lock()
+
+
+def share(query: Query) -> None:
+    """A query that was read is a plain scan: from its second on, queries of its form need not be read."""
+    found = None if isinstance(query.known, Shared) else form_of(tokenize(query.text))
+    if found is None or "/*+" in query.text:  # hints are no tokens
+        return
+    form, values = found
+    with _forms_lock:
+        came = form in _forms
+        kept = _forms.setdefault(form, None)
+        _forms.move_to_end(form)
+        while len(_forms) > MOST_FORMS:
+            _forms.popitem(last=False)
+    if came and kept is None:
+        made = make_query(form.text)
+        if _filled(made, values) == query.tree:
+            with _forms_lock:
+                _forms[form] = made
+
+
+def _filled(form: Query, values: Sequence[str]) -> exp.Expr | None:
+    """The tree of a form with literals for its slots."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Parameter):
+            return node
+        text = values[int(node.name) - 1]
+        value = string_value(text) if text[0] == "'" else text
+        return exp.Literal(this=value, is_string=text[0] == "'")
+
+    return None if form.tree is None else form.tree.transform(put)
+
+
+def _known_by_form(text: str, offset: int, tokens: Sequence[Token]) -> Query | None:
+    """The query, if its form is known; it reads one table and has nothing of ours."""
+    found = form_of(tokens)
+    if found is None or "/*+" in text:
+        return None
+    with _forms_lock:
+        form = _forms.get(found[0])
+    if form is None:
+        return None
+    [relation] = form.relations
+    moved = dict(zip((t.start for t in tokenize(form.text)), tokens, strict=True))
+    ended = dict(zip((t.end for t in tokenize(form.text)), tokens, strict=True))
+
+    def placed(name: Name) -> Name:
+        return Name(str(name), Span(moved[name.span.start].start, ended[name.span.end].end))
+
+    alias = None if relation.alias is None else placed(relation.alias)
+    here = NamedRelation(placed(relation.name), alias)
+    return Query(text, offset, form.clauses, form.calls, (here,), Shared(form, found[1]))
 
 
 def make_query(text: str, offset: int = 0) -> Query:
@@ -177,6 +262,9 @@ def make_query(text: str, offset: int = 0) -> Query:
         _check_reads(text, tokens)
     if "OF" in words:
         _check_times(text, tokens)
+    known = _known_by_form(text, offset, tokens)
+    if known is not None:
+        return known
     read = dialect.read_query(text, tokens)
     if isinstance(read, SqlSyntaxError):
         return Query(text, offset, *read_opaque(text, tokens), read)
