@@ -104,6 +104,13 @@ def convert(operand: Bound, type_: pa.DataType) -> Bound:
     return BoundCall("widen", (operand,), type_)
 
 
+def without_widening(side: Bound) -> Bound:
+    """A column without the conversion to a common type."""
+    while isinstance(side, BoundCall) and side.function == "widen":
+        side = side.arguments[0]
+    return side
+
+
 def _converted(value: Any, type_: pa.DataType) -> Any:
     if value is None:
         return None

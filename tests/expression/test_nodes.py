@@ -1,8 +1,8 @@
-"""Bound expressions are data: equal by meaning, carried as JSON, compiled without sqlglot."""
+"""Bound expressions are data: equal by meaning, compiled without sqlglot, also in another process."""
 
 from __future__ import annotations
 
-import json
+import pickle
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
@@ -23,8 +23,6 @@ from headwater.expression.nodes import (
     BoundCall,
     BoundColumn,
     BoundConstant,
-    from_plain,
-    to_plain,
 )
 from headwater.sql.spans import has_span, span_of
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ
@@ -50,9 +48,9 @@ CONSTANTS: list[tuple[Any, pa.DataType]] = [
 
 @pytest.mark.parametrize(("value", "type_"), CONSTANTS)
 def test_a_constant_goes_there_and_back(value: Any, type_: pa.DataType) -> None:
-    """By JSON, with its type; NaN is equal to itself."""
+    """To another process, with its type; NaN is equal to itself."""
     constant = BoundConstant(value, type_)
-    again = from_plain(json.loads(json.dumps(to_plain(constant))))
+    again = pickle.loads(pickle.dumps(constant))
     assert again == constant
     assert hash(again) == hash(constant)
     assert repr(again) == repr(constant)
@@ -75,9 +73,9 @@ def whole_list() -> list[Bound]:
 
 
 def test_every_expression_goes_there_and_back() -> None:
-    """The whole whitelist as JSON: equal, and made into closures alike."""
+    """The whole whitelist: equal, and made into closures alike."""
     for number, expression in enumerate(whole_list()):
-        again = from_plain(json.loads(json.dumps(to_plain(expression))))
+        again = pickle.loads(pickle.dumps(expression))
         assert again == expression
         if number % 17 == 0:
             first, second = compiled(expression), compiled(again)
@@ -89,15 +87,14 @@ def test_every_expression_goes_there_and_back() -> None:
 
 def test_a_process_without_sqlglot_compiles_it() -> None:
     """A worker is sent the data and needs no parser."""
-    plain = to_plain(
+    sent = pickle.dumps(
         BoundCall(">", (BoundColumn("a", pa.int32()), BoundConstant(1, pa.int32())), pa.bool_())
     )
     program = f"""
-import json, sys
+import pickle, sys
 import pyarrow as pa
 from headwater.expression.compile import compiled
-from headwater.expression.nodes import from_plain
-found = compiled(from_plain(json.loads({json.dumps(json.dumps(plain))})))
+found = compiled(pickle.loads({sent!r}))
 print(found.evaluate(pa.table({{"a": pa.array([1, 2], pa.int32())}})).to_pylist())
 assert not any(name.split(".")[0] in ("sqlglot", "pyspark") for name in sys.modules)
 """
