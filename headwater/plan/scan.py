@@ -98,16 +98,19 @@ _OTHER_SOURCES = frozenset(("joins", "laterals", "with_", "with", "pivots", "ope
 
 def plain_source(tree: exp.Expr | None) -> exp.Table | None:
     """The one table that a query may be a plain scan of, or None; cheap, before any schema is known."""
-    if type(tree) is not exp.Select or not given(tree) <= _CLAUSES:
-        return None
-    source = tree.args.get("from_")
-    table = None if source is None or given(source) != {"this"} else source.this
-    if type(table) is not exp.Table or not given(table) <= {"this", "db", "catalog", "alias"}:
+    table = _table_of(tree) if tree is not None and given(tree) <= _CLAUSES else None
+    if table is None or relation_of(table) is None:
         return None
     alias = table.args.get("alias")
-    relation = relation_of(table)
-    fine = relation is not None and (alias is None or given(alias) == {"this"})
-    return table if fine else None
+    return table if alias is None or given(alias) == {"this"} else None
+
+
+def _table_of(tree: exp.Expr | None) -> exp.Table | None:
+    """What stands in FROM of a SELECT, if that is a table by its name."""
+    source = tree.args.get("from_") if type(tree) is exp.Select else None
+    table = None if source is None or given(source) != {"this"} else source.this
+    plain = type(table) is exp.Table and given(table) <= {"this", "db", "catalog", "alias"}
+    return table if plain else None
 
 
 def scan_plan(
@@ -132,12 +135,9 @@ def scan_plan(
 
 def equalities(tree: exp.Expr | None, schema: pa.Schema, terms: Terms) -> dict[str, Comparison]:
     """What WHERE asks columns of the one table in FROM to be equal to, whatever else the query does."""
-    if type(tree) is not exp.Select or given(tree) & _OTHER_SOURCES:
-        return {}
-    source, where = tree.args.get("from_"), tree.args.get("where")
-    table = None if source is None or given(source) != {"this"} else source.this
-    alone = type(table) is exp.Table and given(table) <= {"this", "db", "catalog", "alias"}
-    if where is None or table is None or not alone:
+    table = _table_of(tree)
+    where = None if tree is None else tree.args.get("where")
+    if tree is None or table is None or where is None or given(tree) & _OTHER_SOURCES:
         return {}
     reader = _Reader(table, schema, frozenset(), terms)
     found: dict[str, Comparison] = {}
