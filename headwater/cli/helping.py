@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
+from pathlib import Path
 
-from headwater.cli.shipped import shipped
 from headwater.cli.statement_help import TOPICS, Topic
 from headwater.errors import BindError
 
@@ -139,3 +139,11 @@ def _unknown(about: str) -> BindError:
     near = get_close_matches(about, names, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]}?" if near else "\\help lists the statements"
     return BindError(f"there is no statement {about}", sqlstate="42704", hint=hint)
+
+
+def shipped(name: str) -> Path | None:
+    """A file or folder by its path in the repository; None if it did not come along."""
+    package = Path(__file__).parents[1]
+    # In a wheel they are part of the package; in a clone they are beside it.
+    places = (package / name, package.parent / name)
+    return next((place for place in places if place.exists()), None)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from sqlglot import exp
@@ -30,7 +32,6 @@ from headwater.execute.reading import (
     windowed,
 )
 from headwater.expression.predicate import columns_of
-from headwater.expression.terms import Terms
 from headwater.kernel.functions import SqlFunction
 from headwater.kernel.kernel import Work
 from headwater.plan.blocks import unknown_table
@@ -40,7 +41,8 @@ from headwater.result import Result
 from headwater.sql import dialect
 from headwater.sql.assemble import Assembly
 from headwater.sql.identifiers import identifiers
-from headwater.sql.statements.query import Query, make_query
+from headwater.sql.literals import literal
+from headwater.sql.statements.query import Query, make_query, share
 from headwater.sql.text import EditedText, Name
 from headwater.sql.type_parser import parse_type
 from headwater.storage.scan import finish, scan_files, scan_table
@@ -204,6 +206,12 @@ class StreamScan:
         )
         self._rest = replace(plan, order=()) if by_time else plan  # storage gives rows in time
 
+    def with_plan(self, plan: ScanPlan) -> StreamScan:
+        """The same of another plan."""
+        made = StreamScan(self.name, self._selection.definition, plan)
+        made.table = self.table
+        return made
+
     def run(self, context: Context) -> PlainScan | None:
         """The rows as of now; None if the table has changed or is gone."""
         table = None if self.table is None else self.table()
@@ -238,9 +246,15 @@ class StreamScan:
 class FileScan:
     """A plain scan of a standard table, made ready for as long as the table has these columns."""
 
-    def __init__(self, name: str, table: StandardTable, plan: ScanPlan, schema: pa.Schema) -> None:
+    def __init__(
+        self, name: str, table: weakref.ref[StandardTable], plan: ScanPlan, schema: pa.Schema
+    ) -> None:
         self.name, self.plan = name, plan
-        self._table, self._schema = weakref.ref(table), schema
+        self._table, self._schema = table, schema
+
+    def with_plan(self, plan: ScanPlan) -> FileScan:
+        """The same of another plan."""
+        return FileScan(self.name, self._table, plan, self._schema)
 
     def run(self, context: Context) -> PlainScan | None:
         """The rows as of now; None if the table has changed or is gone."""
@@ -260,9 +274,6 @@ class FileScan:
             return PlainScan(self.plan, rows, self.name)
 
 
-_Scans = tuple[object, dict[tuple[str, ...], StreamScan | FileScan | None]]
-
-
 def ready_scan(
     context: Context, query: Query, values: tuple[str, ...] = ()
 ) -> StreamScan | FileScan | None:
@@ -270,18 +281,48 @@ def ready_scan(
 
     `values`: of `$1`, `$2`, …, as SQL texts; the scans of a few are kept.
     """
+    scans = _kept(context, query, ready_scan)
+    if values not in scans:
+        form = query.shared
+        if form is not None:
+            scans[values] = _scan_with_values(context, form.form, form.values)
+        elif values:
+            scans[values] = _scan_with_values(context, query, values)
+        else:
+            scans[values] = _made_scan(context, query, ())
+            if scans[values] is not None:
+                share(query)
+    return scans[values]
+
+
+def _kept(context: Context, query: Query, what: object) -> dict[Any, StreamScan | FileScan | None]:
+    """Scans that are kept with a query; none at first, if the catalog has changed, or if they are many."""
     marks = (
         context.identity,
         context.catalog.changes,
         context.function_changes,
         context.settings.changes,
     )
-    known: _Scans | None = query.facts.get(ready_scan)
+    known: tuple[object, dict[Any, StreamScan | FileScan | None]] | None = query.facts.get(what)
     if known is None or known[0] != marks or len(known[1]) > MOST_VALUES:
-        known = query.facts[ready_scan] = marks, {}
-    if values not in known[1]:
-        known[1][values] = _made_scan(context, query, values)
-    return known[1][values]
+        known = query.facts[what] = marks, {}
+    return known[1]
+
+
+def _scan_with_values(
+    context: Context, query: Query, values: tuple[str, ...]
+) -> StreamScan | FileScan | None:
+    """The scan of a query with slots; that of other values of the same types, where it takes these too."""
+    found = [literal(value, context.terms().time_zone) for value in values]
+    literals = [one for one in found if one is not None]
+    scans, types = _kept(context, query, _scan_with_values), tuple(one.type for one in literals)
+    scan = scans.get(types) if len(literals) == len(found) else None
+    if scan is not None:
+        return scan.with_plan(scan.plan.with_values(literals))
+    made = _made_scan(context, query, values)
+    if made is not None and made.plan.takes(literals):
+        scans[types] = made
+    return made
 
 
 def scan_with_values(running: Running, query: Query, values: tuple[str, ...]) -> Result | None:
@@ -305,31 +346,33 @@ def _made_scan(
         return None
     table, terms = context.stream(name), context.terms()
     terms = replace(terms, values=values) if values else terms
+    plan = partial(scan_plan, query.tree, terms)
     if table is None:
-        return _file_scan(context, name, query.tree, terms)
+        return _file_scan(context, name, plan)
     if table.definition.kind == "stream":
         return None
-    made = _stream_scan(name, table.definition, query.tree, terms)
+    made = _stream_scan(name, table.definition, plan)
     if made is not None:
         made.table = weakref.ref(table)
     return made
 
 
-def _file_scan(context: Context, name: str, tree: exp.Expr | None, terms: Terms) -> FileScan | None:
+Plan = Callable[[pa.Schema, frozenset[str]], ScanPlan | None]  # for a table with hidden columns
+
+
+def _file_scan(context: Context, name: str, plan: Plan) -> FileScan | None:
     item = context.find(name)
     table = None if item is None else context.tables.get(item.id)
     if table is None:
         return None
     schema = table.snapshot.schema
-    plan = scan_plan(tree, schema, terms=terms)
-    return None if plan is None else FileScan(str(name), table, plan, schema)
+    found = plan(schema, frozenset())
+    return None if found is None else FileScan(str(name), weakref.ref(table), found, schema)
 
 
-def _stream_scan(
-    name: str, definition: Definition, tree: exp.Expr | None, terms: Terms
-) -> StreamScan | None:
-    plan = scan_plan(tree, definition.stored_schema, definition.hidden, terms)
-    return None if plan is None else StreamScan(str(name), definition, plan)
+def _stream_scan(name: str, definition: Definition, plan: Plan) -> StreamScan | None:
+    found = plan(definition.stored_schema, definition.hidden)
+    return None if found is None else StreamScan(str(name), definition, found)
 
 
 def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
@@ -344,16 +387,16 @@ def plain_scan(found: Reading, *, shared: bool = False) -> PlainScan | None:
     if table is None or not found.query.table_references:  # a function is no table
         return None
     name, context = str(dialect.name_of(table)), found.context
-    terms = context.terms()
+    planned = partial(scan_plan, tree, context.terms())
     system = found.rows_in_memory(found.query.table_references[0])
     if system is not None:
-        plan = scan_plan(tree, system.schema, frozenset({EPOCH_NUMBER}), terms, versions=True)
+        plan = planned(system.schema, frozenset({EPOCH_NUMBER}), versions=True)
         return None if plan is None else PlainScan(plan, scan_table(plan, system), name)
     snapshot = found.snapshot(name)
     if snapshot is None:
-        files = _file_scan(context, name, tree, terms)
+        files = _file_scan(context, name, planned)
         return None if files is None else files.run(context)
-    scan = _stream_scan(name, snapshot.definition, tree, terms)
+    scan = _stream_scan(name, snapshot.definition, planned)
     windows = found.query.windows
     if scan is None or not windows:
         return None if scan is None else scan.of(context, snapshot, shared=shared)

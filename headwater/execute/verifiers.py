@@ -28,23 +28,25 @@ class Verifier:
     server_key: bytes
 
     def __str__(self) -> str:
-        salt, stored, server = (_encoded(b) for b in (self.salt, self.stored_key, self.server_key))
+        salt, stored, server = (encoded(b) for b in (self.salt, self.stored_key, self.server_key))
         return f"{MECHANISM}${self.iterations}:{salt}${stored}:{server}"
 
 
-def _encoded(data: bytes) -> str:
+def encoded(data: bytes) -> str:
+    """Bytes as text."""
     return base64.b64encode(data).decode()
 
 
-def _hmac(key: bytes, data: bytes) -> bytes:
+def hmac_of(key: bytes, data: bytes) -> bytes:
+    """The signature of data by a key."""
     return hmac.digest(key, data, "sha256")
 
 
 def make_verifier(password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
     """The verifier of a password."""
     salted = hashlib.pbkdf2_hmac("sha256", prepared(password).encode(), salt, iterations)
-    stored = hashlib.sha256(_hmac(salted, b"Client Key")).digest()
-    return Verifier(iterations, salt, stored, _hmac(salted, b"Server Key"))
+    stored = hashlib.sha256(hmac_of(salted, b"Client Key")).digest()
+    return Verifier(iterations, salt, stored, hmac_of(salted, b"Server Key"))
 
 
 def parse_verifier(text: str) -> Verifier:
@@ -64,8 +66,8 @@ def mock_verifier(user: str, secret: bytes) -> Verifier:
 
     Names are compared as the catalog does: ADA and ada have one salt, whether she exists or not.
     """
-    salt = _hmac(secret, user.casefold().encode())[:16]
-    return Verifier(ITERATIONS, salt, _hmac(secret, b"s" + salt), _hmac(secret, b"k" + salt))
+    salt = hmac_of(secret, user.casefold().encode())[:16]
+    return Verifier(ITERATIONS, salt, hmac_of(secret, b"s" + salt), hmac_of(secret, b"k" + salt))
 
 
 def prepared(password: str) -> str:

@@ -96,10 +96,19 @@ def convert(operand: Bound, type_: pa.DataType) -> Bound:
     if operand.type == type_:
         return operand
     if operand.type == NULL:
-        return BoundConstant(None, type_, span=operand.span)
+        return BoundConstant(None, type_)
     if isinstance(operand, BoundConstant):
-        return BoundConstant(_converted(operand.value, type_), type_, span=operand.span)
-    return BoundCall("widen", (operand,), type_, span=operand.span)
+        same = is_integer(operand.type) and is_integer(type_)  # the value stays as it came
+        slot = operand.slot if same else None
+        return BoundConstant(_converted(operand.value, type_), type_, slot=slot)
+    return BoundCall("widen", (operand,), type_)
+
+
+def without_widening(side: Bound) -> Bound:
+    """A column without the conversion to a common type."""
+    while isinstance(side, BoundCall) and side.function == "widen":
+        side = side.arguments[0]
+    return side
 
 
 def _converted(value: Any, type_: pa.DataType) -> Any:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from headwater.expression import functions
-from headwater.expression.coercion import BOOLEAN
+from headwater.expression.coercion import BOOLEAN, without_widening
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundCall, BoundColumn, walk
 from headwater.expression.operand import spread
 from headwater.expression.table import called, operand_of
@@ -81,15 +81,8 @@ def fixed(condition: Bound) -> frozenset[str]:
     for negated in [part for part in calls if part.function == "not"]:
         inner = [part for part in walk(negated) if isinstance(part, BoundCall)]
         equal += [part for part in inner if part.function == "<>"]
-    sides = [_bare(side) for part in equal for side in part.arguments]
+    sides = [without_widening(side) for part in equal for side in part.arguments]
     return frozenset(side.name for side in sides if isinstance(side, BoundColumn))
-
-
-def _bare(side: Bound) -> Bound:
-    """A column without the conversion to a common type."""
-    while isinstance(side, BoundCall) and side.function == "widen":
-        side = side.arguments[0]
-    return side
 
 
 def filter_rows(table: pa.Table, predicate: Compiled) -> pa.Table:

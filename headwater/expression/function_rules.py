@@ -11,11 +11,22 @@ from collections.abc import Callable
 import pyarrow as pa
 from sqlglot import exp
 
-from headwater.expression.binder import PREDICATE, RULES, Binder, NotBound, Read
+from headwater.expression.bind import (
+    PREDICATE,
+    RULES,
+    TWO,
+    Binder,
+    NotBound,
+    Read,
+    listed,
+    named,
+    negated,
+    pair,
+    rule,
+)
 from headwater.expression.coercion import DATE, INT, STRING
 from headwater.expression.functions import patterns, times
 from headwater.expression.nodes import NULL, Bound, BoundConstant
-from headwater.expression.rules import TWO, listed, named, negated, pair, rule
 from headwater.expression.signature import constant
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import reduce
 from typing import Any
@@ -31,12 +31,13 @@ MIRRORED = {"=": "=", "!=": "!=", "<": ">", ">": "<", "<=": ">=", ">=": "<="}
 
 @dataclass(frozen=True)
 class Comparison:
-    """`column op constant`; the constant is of the column's type."""
+    """`column op constant`; the constant is of the column's type. `slot`: of the `$n` that it is."""
 
     column: str
     op: str
     value: Value
     type: pa.DataType
+    slot: int | None = field(default=None, compare=False, repr=False)
 
     def arrow(self) -> pc.Expression:
         """The comparison as Arrow evaluates it."""
@@ -156,7 +157,8 @@ def _comparison(left: Bound, op: str, right: Bound) -> Predicate | None:
         return None
     finite = not isinstance(right.value, float) or math.isfinite(right.value)
     fine = column.type in _COMPARED and finite
-    return Comparison(column.name, op, right.value, column.type) if fine else None
+    slot = right.slot if column.type == right.type else None
+    return Comparison(column.name, op, right.value, column.type, slot) if fine else None
 
 
 _COMPARED = frozenset(SIMPLE.values()) - {pa.binary(), pa.float32()}
@@ -188,6 +190,27 @@ def columns_of(predicate: Predicate) -> set[str]:
     return (
         set().union(*map(columns_of, predicate.parts)) if isinstance(predicate, And | Or) else set()
     )
+
+
+def slots_of(predicate: Predicate | None) -> list[int]:
+    """The slots whose values a predicate compares with, as they came."""
+    if isinstance(predicate, Comparison):
+        return [] if predicate.slot is None else [predicate.slot]
+    if isinstance(predicate, Not):
+        return slots_of(predicate.part)
+    parts = predicate.parts if isinstance(predicate, And | Or) else ()
+    return [slot for part in parts for slot in slots_of(part)]
+
+
+def with_values(predicate: Predicate, values: Sequence[Any]) -> Predicate:
+    """The predicate with other values in its slots, each of the type that was there."""
+    if isinstance(predicate, Comparison) and predicate.slot is not None:
+        return replace(predicate, value=values[predicate.slot - 1])
+    if isinstance(predicate, Not):
+        return Not(with_values(predicate.part, values))
+    if isinstance(predicate, And | Or):
+        return type(predicate)(tuple(with_values(part, values) for part in predicate.parts))
+    return predicate
 
 
 def conjuncts(predicate: Predicate | None) -> Iterator[Predicate]:

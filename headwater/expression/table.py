@@ -9,7 +9,7 @@ Must never: know a function; `functions` has them.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -101,11 +101,6 @@ def _is_constant(argument: Bound) -> bool:
     if isinstance(argument, BoundCall):
         return pa.types.is_nested(argument.type) and all(map(_is_constant, argument.arguments))
     return isinstance(argument, BoundConstant)
-
-
-def spanned(expression: Bound, span: Any) -> Bound:
-    """The expression with its place in the text."""
-    return expression if span is None else replace(expression, span=span)
 
 
 def operand_of(expression: Bound, known: dict[int, Operand] | None = None) -> Operand:

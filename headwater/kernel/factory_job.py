@@ -34,11 +34,6 @@ def cancel_factory(session: SparkSession, number: int) -> None:
     session.sparkContext.cancelJobGroup(GROUP.format(number=number))
 
 
-def slots(session: SparkSession) -> int:
-    """How many tasks run at the same time."""
-    return session.sparkContext.defaultParallelism
-
-
 def packed(value: object) -> bytes:
     """A value with the code in it, as Spark sends it to its tasks; `pickle.loads` unpacks it."""
     from pyspark import cloudpickle

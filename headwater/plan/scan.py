@@ -12,8 +12,8 @@ left to Spark, which is the judge of what an expression means.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import pyarrow as pa
@@ -21,10 +21,18 @@ from sqlglot import exp
 
 from headwater.expression.bind import Refusal, bind
 from headwater.expression.nodes import BoundConstant
-from headwater.expression.predicate import Comparison, Predicate, conjuncts, predicate_of
-from headwater.expression.terms import PLAIN, Terms
+from headwater.expression.predicate import (
+    Comparison,
+    Predicate,
+    conjuncts,
+    predicate_of,
+    slots_of,
+    with_values,
+)
+from headwater.expression.terms import Terms
 from headwater.sql.dialect import given, relation_of
-from headwater.sql.types import result_schema
+from headwater.sql.literals import Literal
+from headwater.sql.types import result_schema, result_type
 
 
 @dataclass(frozen=True)
@@ -58,6 +66,16 @@ class ScanPlan:
         """The columns of the rows that pass which are looked at."""
         return frozenset([column for column, _ in self.columns] + [by.column for by in self.order])
 
+    def takes(self, values: Sequence[Literal]) -> bool:
+        """Whether the values of `$1`, … are only compared, as they came: others can take their places."""
+        exact = not any(pa.types.is_floating(value.type) for value in values)  # 1e999 is none
+        return exact and set(slots_of(self.predicate)) == set(range(1, len(values) + 1))
+
+    def with_values(self, values: Sequence[Literal]) -> ScanPlan:
+        """The scan with other values of the same types."""
+        assert self.predicate is not None
+        return replace(self, predicate=with_values(self.predicate, [v.value for v in values]))
+
 
 def whole(schema: pa.Schema) -> ScanPlan:
     """All rows of a table."""
@@ -80,23 +98,26 @@ _OTHER_SOURCES = frozenset(("joins", "laterals", "with_", "with", "pivots", "ope
 
 def plain_source(tree: exp.Expr | None) -> exp.Table | None:
     """The one table that a query may be a plain scan of, or None; cheap, before any schema is known."""
-    if type(tree) is not exp.Select or not given(tree) <= _CLAUSES:
-        return None
-    source = tree.args.get("from_")
-    table = None if source is None or given(source) != {"this"} else source.this
-    if type(table) is not exp.Table or not given(table) <= {"this", "db", "catalog", "alias"}:
+    table = _table_of(tree) if tree is not None and given(tree) <= _CLAUSES else None
+    if table is None or relation_of(table) is None:
         return None
     alias = table.args.get("alias")
-    relation = relation_of(table)
-    fine = relation is not None and (alias is None or given(alias) == {"this"})
-    return table if fine else None
+    return table if alias is None or given(alias) == {"this"} else None
+
+
+def _table_of(tree: exp.Expr | None) -> exp.Table | None:
+    """What stands in FROM of a SELECT, if that is a table by its name."""
+    source = tree.args.get("from_") if type(tree) is exp.Select else None
+    table = None if source is None or given(source) != {"this"} else source.this
+    plain = type(table) is exp.Table and given(table) <= {"this", "db", "catalog", "alias"}
+    return table if plain else None
 
 
 def scan_plan(
     tree: exp.Expr | None,
+    terms: Terms,
     schema: pa.Schema,
     hidden: frozenset[str] = frozenset(),
-    terms: Terms = PLAIN,
     versions: bool = False,
 ) -> ScanPlan | None:
     """The query as a plain scan of a table with this schema, or None; `versions`: it may name one."""
@@ -114,12 +135,9 @@ def scan_plan(
 
 def equalities(tree: exp.Expr | None, schema: pa.Schema, terms: Terms) -> dict[str, Comparison]:
     """What WHERE asks columns of the one table in FROM to be equal to, whatever else the query does."""
-    if type(tree) is not exp.Select or given(tree) & _OTHER_SOURCES:
-        return {}
-    source, where = tree.args.get("from_"), tree.args.get("where")
-    table = None if source is None or given(source) != {"this"} else source.this
-    alone = type(table) is exp.Table and given(table) <= {"this", "db", "catalog", "alias"}
-    if where is None or table is None or not alone:
+    table = _table_of(tree)
+    where = None if tree is None else tree.args.get("where")
+    if tree is None or table is None or where is None or given(tree) & _OTHER_SOURCES:
         return {}
     reader = _Reader(table, schema, frozenset(), terms)
     found: dict[str, Comparison] = {}
@@ -176,8 +194,8 @@ class _Reader:
         return ScanPlan(columns, self._result(columns), predicate, by, most)
 
     def _result(self, columns: tuple[tuple[str, str], ...]) -> pa.Schema:
-        fields = [self.fields[column.lower()].with_name(name) for column, name in columns]
-        return result_schema(pa.schema(fields))
+        types = ((name, self.fields[column.lower()].type) for column, name in columns)
+        return pa.schema([(name, result_type(type_)) for name, type_ in types])
 
     def _need(self, condition: bool) -> None:
         if not condition:

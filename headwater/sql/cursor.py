@@ -266,12 +266,7 @@ class Cursor:
             if token.text in OPENING:
                 closers.append(OPENING[token.text])
             elif token.kind is Kind.END or (token.text in CLOSING and token.text != closers.pop()):
-                raise SqlSyntaxError(
-                    f"unclosed {opening.text}",
-                    hint=f"the {opening.text} that starts here has no matching "
-                    f"{OPENING[opening.text]}",
-                    place=opening.span.place(self.text),
-                )
+                raise unclosed(self.text, opening)
         return self.span_from(opening.start)
 
     # Failing
@@ -310,6 +305,15 @@ def syntax_error(
         shown = token.text if len(token.text) <= 40 else token.text[:37] + "…"
         message = f'syntax error at or near "{shown}"'
     return SqlSyntaxError(message, detail=detail, hint=hint, place=token.span.place(text))
+
+
+def unclosed(text: str, opening: Token) -> SqlSyntaxError:
+    """The error that a bracket has no partner."""
+    return SqlSyntaxError(
+        f"unclosed {opening.text}",
+        hint=f"the {opening.text} that starts here has no matching {OPENING[opening.text]}",
+        place=opening.span.place(text),
+    )
 
 
 def one_of(words: Iterable[str]) -> str:

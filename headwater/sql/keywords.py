@@ -5,12 +5,9 @@ A flat table. The parser decides what is SQL; this list only has to be helpful.
 
 from __future__ import annotations
 
+from headwater.sql.names import words
 
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-OWN = _words(
+OWN = words(
     """
     ADVANCE APPEND BEHIND BLOCK CHANGES CHUNKS CONFLATE CONTINUOUS CUT EAGER EARLIEST EMIT FIFO
     FLUSH FOREVER INPLACE INSERTS DELETES KEEP LANDMARK LATE LAZY LINECUTTING NEWEST PAIR PAUSE
@@ -19,7 +16,7 @@ OWN = _words(
     REFRESH SETTINGS PREV CURRENT_INSTANT NEAR
     """
 )
-SQL = _words(
+SQL = words(
     """
     ADD ALL ALTER ANALYZE AND ANTI ANY ARRAY AS ASC AT BEGIN BETWEEN BIGINT BINARY BOOLEAN BTREE BY
     CALL CASE CAST COLUMN COLUMNS COMMIT COPY CREATE CROSS CSV CUBE CURRENT_DATE CURRENT_TIMESTAMP
@@ -34,7 +31,7 @@ SQL = _words(
     USING VALUES VERSION VIEW VIEWS WHEN WHERE WINDOW WITH YEAR
     """
 )
-FUNCTIONS = _words(
+FUNCTIONS = words(
     """
     abs array_agg avg ceil coalesce collect_list collect_set concat count date_trunc dense_rank
     element_at explode extract first_value floor from_json greatest lag last_value lead least length
@@ -102,7 +99,7 @@ PHRASES: dict[str, tuple[str, ...]] = {
     "VERIFY": ("VIEW",),
     "SCHEDULE": ("FIFO", "INPLACE", "LINECUTTING"),
 }
-BEFORE_NAMES = _words(
+BEFORE_NAMES = words(
     "FROM JOIN INTO UPDATE TABLE DESCRIBE STREAM VIEW QUERY SUBSCRIBE ADVANCE ON COPY CALL"
 )
 """Words after which the name of an object comes."""

@@ -33,6 +33,7 @@ class Asked(Remembering):
         self.text, self.start = piece.text, piece.start
         self._read, self._key = read, key
         self._parsed: tuple[str, Statement] | None = None
+        self.facts = {}
 
     def statement(self, time_zone: str | None = None) -> Statement:
         """The statement, parsed once; an error says what is wrong with it. None: in whatever time zone."""

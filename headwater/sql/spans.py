@@ -82,10 +82,13 @@ def _extend(node: exp.Expr, start: int | None, end: int) -> None:
 
 def settle(tree: exp.Expr) -> list[exp.Expr]:
     """Gives every node of a tree its span, that of its own words and of all its parts; the nodes."""
-    nodes = list(tree.walk())
-    for node in reversed(nodes):
+    nodes, parts = [tree], []
+    for node in nodes:  # more come behind it
+        parts.append(list(node.iter_expressions()))
+        nodes += parts[-1]
+    for node, inner in zip(reversed(nodes), reversed(parts), strict=True):
         start, end = _own(node)
-        for part in node.iter_expressions():
+        for part in inner:
             inside = part.meta.get(SPAN)
             if inside is not None:
                 start = inside.start if start is None else min(start, inside.start)

@@ -97,11 +97,6 @@ class EditedText:
         """Take a span out; a space is left so that the words around it stay apart."""
         return self.replace(span.start, span.end, " ")
 
-    def blank(self, span: Span) -> EditedText:
-        """Put spaces in place of a span, so that all other positions stay as they are."""
-        kept = "".join(c if c == "\n" else " " for c in span.of(self.original))
-        return self.replace(span.start, span.end, kept)
-
     @property
     def text(self) -> str:
         """The text with all edits made."""
@@ -145,12 +140,3 @@ class EditedText:
                 break
             shift += len(edit.new) - len(edit.span)
         return min(last - shift + 1, len(self.original))
-
-    def edited_position(self, position: int) -> int:
-        """The position in the edited text of a position in the original text."""
-        shift = 0
-        for edit in self._edits:
-            if position < edit.span.end or position == edit.span.start:
-                return min(position, edit.span.start) + shift
-            shift += len(edit.new) - len(edit.span)
-        return position + shift

@@ -7,6 +7,7 @@ microseconds in UTC.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TypeGuard
 
 import pyarrow as pa
@@ -129,6 +130,7 @@ def result_schema(schema: pa.Schema) -> pa.Schema:
     return pa.schema([pa.field(f.name, result_type(f.type)) for f in schema])
 
 
+@lru_cache(maxsize=256)
 def result_type(type_: pa.DataType) -> pa.DataType:
     """The type as results show it, nested fields nullable; types that tables cannot store stay."""
     if pa.types.is_map(type_):

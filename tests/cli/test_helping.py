@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headwater.cli import helping
-from headwater.cli.shipped import shipped
+from headwater.cli.helping import shipped
 from headwater.cli.statement_help import TOPICS, Topic
 from headwater.errors import BindError
 from headwater.sql import parser

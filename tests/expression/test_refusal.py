@@ -9,8 +9,7 @@ import pyarrow as pa
 import pytest
 from sqlglot import exp
 
-from headwater.expression.bind import compile_predicate
-from headwater.expression.binder import RULES
+from headwater.expression.bind import RULES, compile_predicate
 from headwater.expression.compile import filter_rows
 from headwater.sql.dialect import Headwater
 from headwater.sql.types import TIMESTAMP, TIMESTAMP_NTZ

@@ -17,7 +17,7 @@ answers, later. A form stands for all like it; *comparable* types are two of one
 integers with decimals. Functions of a TIMESTAMP (its fields, its text, its day) are on the list where the
 session's time zone is UTC. Of a struct, an array or a map, parts are taken: `s.f`, `a[i]`, `m['k']`.
 
-[How it is done and proven](../internals/inline.md). This page is made from
+[How it is done and proven](../internals/expressions.md). This page is made from
 `tests/harness/whitelist.py` by `python -m tests.harness.reference`.
 
 | function | forms | types |

@@ -42,7 +42,9 @@ def meaning(value: Any, text: str = "") -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         text = getattr(value, "text", text)
         raw = {"value"} if isinstance(value, SetSetting) else set()  # its parts say what it is
-        fields = {f.name for f in dataclasses.fields(value)} - {"text", "offset", "read"} - raw
+        fields = (
+            {f.name for f in dataclasses.fields(value)} - {"text", "offset", "known", "facts"} - raw
+        )
         return type(value).__name__, {name: meaning(getattr(value, name), text) for name in fields}
     if isinstance(value, Mapping):
         return {str(key).casefold(): meaning(each, text) for key, each in value.items()}

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import headwater
-from headwater.expression.terms import Terms
+from headwater.expression.terms import PLAIN, Terms
 from headwater.plan.scan import ScanPlan, scan_plan
 from headwater.sql import dialect
 from headwater.sql.literals import sql_text
@@ -204,7 +204,7 @@ SCHEMA = pa.schema(
 def planned(sql: str) -> ScanPlan | None:
     """The plain scan that a query is, over a few columns."""
     tree = dialect.parse_tree(sql)
-    return None if isinstance(tree, Exception) else scan_plan(tree, SCHEMA)
+    return None if isinstance(tree, Exception) else scan_plan(tree, PLAIN, SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -336,7 +336,7 @@ def test_a_value_means_what_its_text_means(zone: str) -> None:
 def scan_of(sql: str, terms: Terms) -> ScanPlan | None:
     tree = dialect.parse_tree(sql)
     assert not isinstance(tree, Exception)
-    return scan_plan(tree, TYPED, terms=terms)
+    return scan_plan(tree, terms, TYPED)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -99,7 +100,7 @@ def without_clauses(text: str) -> str:
 
     blanked = EditedText(text)
     for span in make_query(text).spans:
-        blanked.blank(span)
+        blanked.replace(span.start, span.end, re.sub(r"[^\n]", " ", span.of(text)))
     return blanked.text
 
 

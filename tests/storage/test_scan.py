@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from headwater.errors import DataError, StorageError
+from headwater.expression.terms import PLAIN
 from headwater.plan.scan import ScanPlan, Total, scan_plan
 from headwater.sql import dialect
 from headwater.storage.scan import scan_files, scan_table, total_of
@@ -21,7 +22,7 @@ def planned(sql: str) -> ScanPlan:
     """The plain scan that a query is."""
     tree = dialect.parse_tree(sql)
     assert not isinstance(tree, Exception)
-    plan = scan_plan(tree, SCHEMA)
+    plan = scan_plan(tree, PLAIN, SCHEMA)
     assert plan is not None
     return plan
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from headwater.expression.binder import called
+from headwater.expression.bind import called
 from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.trees import check_arguments, ordinal
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from headwater.expression.coercion import without_widening
 from headwater.expression.nodes import Bound, BoundCall, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
     FilterNode,
@@ -74,7 +75,7 @@ def _renamed(condition: Bound, names: dict[str, BoundColumn]) -> Bound | None:
         return None
     sides = []
     for side in condition.arguments:
-        column = _bare(side)
+        column = without_widening(side)
         if isinstance(column, BoundColumn):
             if column.name not in names:
                 return None
@@ -87,7 +88,7 @@ def _limit(condition: Bound, number: str) -> int | None:
     """The largest number that a condition allows."""
     if not isinstance(condition, BoundCall) or condition.function not in MIRRORED:
         return None
-    first, second = (_bare(side) for side in condition.arguments)
+    first, second = (without_widening(side) for side in condition.arguments)
     function = condition.function
     if isinstance(first, BoundConstant):
         first, second, function = second, first, MIRRORED[function]
@@ -96,10 +97,3 @@ def _limit(condition: Bound, number: str) -> int | None:
     if not isinstance(second, BoundConstant) or not isinstance(second.value, int):
         return None
     return {"=": second.value, "<=": second.value, "<": second.value - 1}.get(function)
-
-
-def _bare(side: Bound) -> Bound:
-    """A column without the conversion to a common type."""
-    while isinstance(side, BoundCall) and side.function == "widen":
-        side = side.arguments[0]
-    return side

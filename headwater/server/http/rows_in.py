@@ -22,7 +22,6 @@ from headwater.storage.json_rows import ExactFloat, read_lines, typed
 
 CSV = "text/csv"
 LINE_TYPES = (LINES, "application/jsonl", "application/x-jsonlines", "application/json-lines")
-KINDS = (JSON, *LINE_TYPES, CSV, ARROW)
 
 
 def read_rows(

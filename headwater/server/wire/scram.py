@@ -16,6 +16,8 @@ from headwater.errors import Error
 from headwater.execute.verifiers import (
     MECHANISM,
     Verifier,
+    encoded,
+    hmac_of,
     make_verifier,
     mock_verifier,
     parse_verifier,
@@ -40,19 +42,11 @@ class LoginError(Error):
     default_sqlstate = "28P01"
 
 
-def _encoded(data: bytes) -> str:
-    return base64.b64encode(data).decode()
-
-
 def _decoded(text: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError) as error:
         raise LoginError("a login message is not base64", sqlstate="08P01") from error
-
-
-def _hmac(key: bytes, data: bytes) -> bytes:
-    return hmac.digest(key, data, "sha256")
 
 
 class Exchange:
@@ -79,7 +73,7 @@ class Exchange:
         self._header = header
         self._full_nonce = client_nonce + self._nonce
         v = self._verifier
-        answer = f"r={self._full_nonce},s={_encoded(v.salt)},i={v.iterations}"
+        answer = f"r={self._full_nonce},s={encoded(v.salt)},i={v.iterations}"
         self._so_far = f"{bare},{answer}"
         return answer.encode()
 
@@ -93,13 +87,13 @@ class Exchange:
             raise LoginError("channel binding does not fit", sqlstate="08P01")
         signed = f"{self._so_far},{found.group(1)}".encode()
         proof, v = _decoded(found.group(4)), self._verifier
-        signature = _hmac(v.stored_key, signed)
+        signature = hmac_of(v.stored_key, signed)
         if len(proof) != len(signature):
             raise _senseless()
         client_key = bytes(a ^ b for a, b in zip(proof, signature, strict=True))
         if not hmac.compare_digest(hashlib.sha256(client_key).digest(), v.stored_key):
             raise LoginError("password authentication failed")
-        return f"v={_encoded(_hmac(v.server_key, signed))}".encode()
+        return f"v={encoded(hmac_of(v.server_key, signed))}".encode()
 
 
 def _senseless() -> LoginError:

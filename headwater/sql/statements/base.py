@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from typing import Any, Self, TypeVar
 
 import pyarrow as pa
@@ -26,10 +25,8 @@ T = TypeVar("T")
 class Remembering:
     """Keeps what follows from it alone, as long as it is kept itself (`sql.scripts`)."""
 
-    @cached_property
-    def facts(self) -> dict[object, Any]:
-        """What is known of it; whoever keeps what depends on more (`execute.query`) keeps that with it."""
-        return {}
+    facts: dict[object, Any]
+    """What is known of it; whoever keeps what depends on more (`execute.query`) keeps that with it."""
 
     def fact(self, make: Callable[[Self], T]) -> T:
         """What `make` says of it, made once; it must depend on nothing else."""
@@ -44,6 +41,7 @@ class Statement(Remembering):
     """One statement; `text` is all of it, and every span is a place in this text."""
 
     text: str
+    facts: dict[object, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,6 @@ class Drop(Statement):
     kind: str
     name: Name
     if_exists: bool
-    cascade: bool = False
 
 
 def _kind(cursor: Cursor) -> str:
@@ -51,7 +50,5 @@ def parse(cursor: Cursor) -> Drop:
     kind = _kind(cursor)
     if_there = if_exists(cursor)
     name = cursor.path(f"the name of a {kind}")
-    cascade = cursor.accept("CASCADE")
-    if not cascade:
-        cursor.accept("RESTRICT")
-    return Drop(cursor.text, kind, name, if_there, cascade)
+    cursor.accept_any(("CASCADE", "RESTRICT"))
+    return Drop(cursor.text, kind, name, if_there)

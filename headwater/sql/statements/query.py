@@ -6,6 +6,8 @@ All spans are places in `Query.text`; in a larger statement `offset` says where 
 
 from __future__ import annotations
 
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +19,7 @@ from headwater.errors import Error, NotSupportedError, SqlSyntaxError
 from headwater.sql import dialect
 from headwater.sql.calls import Calls
 from headwater.sql.clauses import Clauses
-from headwater.sql.cursor import CLOSING, OPENING, Cursor
+from headwater.sql.cursor import CLOSING, OPENING, Cursor, syntax_error, unclosed
 from headwater.sql.dialect import Parsed
 from headwater.sql.extensions import (
     CurrentInstant,
@@ -33,15 +35,18 @@ from headwater.sql.extensions import (
     VersionClause,
     WindowClause,
 )
+from headwater.sql.forms import Form, form_of
 from headwater.sql.identifiers import cte_names, identifiers
 from headwater.sql.lexer import Kind, Token, tokenize
+from headwater.sql.literals import string_value
 from headwater.sql.opaque import read_opaque
 from headwater.sql.statements.base import Statement
-from headwater.sql.text import EditedText, Span
+from headwater.sql.text import EditedText, Name, Span
 
 FIRST_WORDS = frozenset({"SELECT", "WITH", "VALUES", "FROM", "TABLE", "("})
 CHANGES = frozenset({"INSERT", "UPDATE", "DELETE", "MERGE"})
 BRACKETS = CLOSING.union(OPENING)
+MOST_FORMS = 512
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ class Query(Statement):
     clauses: Clauses
     calls: Calls
     relations: tuple[NamedRelation, ...]  # every name where a table may stand, CTEs too
-    read: Parsed | SqlSyntaxError = field(compare=False, repr=False)
+    known: Parsed | SqlSyntaxError | Shared = field(compare=False, repr=False)
 
     @property
     def span(self) -> Span:
@@ -140,6 +145,18 @@ class Query(Statement):
         return edited
 
     @property
+    def shared(self) -> Shared | None:
+        """What the query has in common with others, if that was enough to know it without reading it."""
+        return self.known if isinstance(self.known, Shared) else None
+
+    @cached_property
+    def read(self) -> Parsed | SqlSyntaxError:
+        """The query as sqlglot reads it."""
+        if isinstance(self.known, Shared):
+            return dialect.read_query(self.text, tokenize(self.text))
+        return self.known
+
+    @property
     def tree(self) -> exp.Expr | None:
         """sqlglot's tree of the text; do not change it. None if sqlglot cannot read the query."""
         return None if isinstance(self.read, SqlSyntaxError) else self.read.tree
@@ -156,8 +173,10 @@ class Query(Statement):
         With a tree the names of CTEs are left out where they are in scope; without one every
         name that is some CTE's is left out.
         """
-        if isinstance(self.read, Parsed):
-            return self.read.references
+        if isinstance(self.known, Shared):
+            return self.relations
+        if isinstance(self.known, Parsed):
+            return self.known.references
         names = cte_names(self.text)
         return tuple(r for r in self.relations if r.name.key not in names)
 
@@ -167,31 +186,104 @@ class Query(Statement):
         return identifiers(self.text)
 
 
+@dataclass(frozen=True)
+class Shared:
+    """The form of a query with slots for values, which many queries have, and the values of one."""
+
+    form: Query
+    values: tuple[str, ...]
+
+
+# The forms of plain scans: None if one came, the query with slots from the second on.
+_forms: OrderedDict[Form, Query | None] = OrderedDict()
+_forms_lock = threading.Lock()
+
+
+def share(query: Query) -> None:
+    """A query that was read is a plain scan: from its second on, queries of its form need not be read."""
+    found = None if isinstance(query.known, Shared) else form_of(tokenize(query.text))
+    if found is None or "/*+" in query.text:  # hints are no tokens
+        return
+    form, values = found
+    with _forms_lock:
+        came = form in _forms
+        kept = _forms.setdefault(form, None)
+        _forms.move_to_end(form)
+        while len(_forms) > MOST_FORMS:
+            _forms.popitem(last=False)
+    if came and kept is None:
+        made = make_query(form.text)
+        if _filled(made, values) == query.tree:
+            with _forms_lock:
+                _forms[form] = made
+
+
+def _filled(form: Query, values: Sequence[str]) -> exp.Expr | None:
+    """The tree of a form with literals for its slots."""
+
+    def put(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Parameter):
+            return node
+        text = values[int(node.name) - 1]
+        value = string_value(text) if text[0] == "'" else text
+        return exp.Literal(this=value, is_string=text[0] == "'")
+
+    return None if form.tree is None else form.tree.transform(put)
+
+
+def _known_by_form(text: str, offset: int, tokens: Sequence[Token]) -> Query | None:
+    """The query, if its form is known; it reads one table and has nothing of ours."""
+    found = form_of(tokens)
+    if found is None or "/*+" in text:
+        return None
+    with _forms_lock:
+        form = _forms.get(found[0])
+    if form is None:
+        return None
+    [relation] = form.relations
+    moved = dict(zip((t.start for t in tokenize(form.text)), tokens, strict=True))
+    ended = dict(zip((t.end for t in tokenize(form.text)), tokens, strict=True))
+
+    def placed(name: Name) -> Name:
+        return Name(str(name), Span(moved[name.span.start].start, ended[name.span.end].end))
+
+    alias = None if relation.alias is None else placed(relation.alias)
+    here = NamedRelation(placed(relation.name), alias)
+    return Query(text, offset, form.clauses, form.calls, (here,), Shared(form, found[1]))
+
+
 def make_query(text: str, offset: int = 0) -> Query:
     """The query that a text is; the text has no trailing semicolon."""
     tokens = tokenize(text)
     words = {token.upper for token in tokens}
     if not words.isdisjoint(BRACKETS):
-        _check_brackets(Cursor(text, tokens))
+        _check_brackets(text, tokens)
     if not words.isdisjoint(CHANGES):
         _check_reads(text, tokens)
     if "OF" in words:
         _check_times(text, tokens)
+    known = _known_by_form(text, offset, tokens)
+    if known is not None:
+        return known
     read = dialect.read_query(text, tokens)
     if isinstance(read, SqlSyntaxError):
         return Query(text, offset, *read_opaque(text, tokens), read)
     return Query(text, offset, read.clauses, read.calls, read.relations, read)
 
 
-def _check_brackets(cursor: Cursor) -> None:
+def _check_brackets(text: str, tokens: Sequence[Token]) -> None:
     """Raise if a bracket has no partner."""
-    while cursor.peek().kind is not Kind.END:
-        if cursor.peek().text in OPENING:
-            cursor.skip_brackets()
-        elif cursor.peek().text in CLOSING:
-            cursor.fail("the end of the query", hint="this bracket was never opened")
-        else:
-            cursor.take()
+    opened: list[Token] = []
+    for token in tokens:
+        if token.text in OPENING:
+            opened.append(token)
+        elif token.text in CLOSING or token.kind is Kind.END:
+            outermost = opened[0] if opened else None
+            if outermost is not None and OPENING[opened.pop().text] != token.text:
+                raise unclosed(text, outermost)
+            if outermost is None and token.kind is not Kind.END:
+                hint = "this bracket was never opened"
+                raise syntax_error(text, token, "expected the end of the query", hint)
 
 
 def _check_reads(text: str, tokens: Sequence[Token]) -> None:
