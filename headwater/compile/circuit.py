@@ -35,9 +35,8 @@ from headwater.operators.set_operation import SetOperationRows
 from headwater.operators.time_windows import TimeWindowRows
 from headwater.operators.top import TopRows
 from headwater.operators.union import UnionRows
-from headwater.plan.blocks import Tables
 from headwater.plan.relational.build import QueryBuilder
-from headwater.plan.relational.building import Built
+from headwater.plan.relational.building import Built, Schemas
 from headwater.plan.relational.describe import described
 from headwater.plan.relational.keys import key_of
 from headwater.plan.relational.names import KnownColumn, NotKept
@@ -60,8 +59,8 @@ from headwater.plan.relational.nodes import (
     TopNode,
     UnionNode,
     inputs_of,
+    over_tables,
     scans_of,
-    taking_back,
 )
 from headwater.plan.relational.prune import Pruner
 from headwater.plan.relational.top import with_tops
@@ -113,7 +112,12 @@ class CircuitSpec:
     @cached_property
     def taking_back(self) -> CircuitSpec:
         """The same over tables of which rows are deleted and replaced; it holds more for that."""
-        return replace(self, root=taking_back(self.root))
+        return replace(self, root=over_tables(self.root, True))
+
+    @cached_property
+    def at_once(self) -> CircuitSpec:
+        """The same over tables whose rows come once, all of them: it holds the least."""
+        return replace(self, root=over_tables(self.root, False))
 
     def circuit(self) -> Circuit:
         """A circuit that holds nothing."""
@@ -134,7 +138,7 @@ class CircuitSpec:
         return None if any(pa.types.is_nested(types[name]) for name in found) else found
 
 
-def make_circuit(tree: exp.Expr | None, tables: Tables, terms: Terms) -> CircuitSpec | NotKept:
+def make_circuit(tree: exp.Expr | None, tables: Schemas, terms: Terms) -> CircuitSpec | NotKept:
     """The circuit of a query, or why there is none."""
     if tree is None:
         return NotKept("the query is not understood")

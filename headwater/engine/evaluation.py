@@ -16,12 +16,13 @@ import pyarrow as pa
 from headwater.compile.block import SEQUENCE, TICK, instant_type
 from headwater.compile.fold import FoldSpec, has_edges
 from headwater.compile.upper import UpperBlock
+from headwater.compile.upper_circuit import UpperCircuit
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.result_changes import repeated
 from headwater.engine.sampling import Instant
 from headwater.engine.windows import WindowRows, shown_columns
 from headwater.engine.world import World, run_over
-from headwater.errors import DataError
+from headwater.errors import DataError, NotSupportedError
 from headwater.fold.columns import Column
 from headwater.fold.state import GroupState
 from headwater.kernel.relation import HeldTables, Relation
@@ -122,7 +123,9 @@ class Evaluation:
     world: World
     probes: StaticProbes
     text: str  # the statement, for the places of errors
-    block: UpperBlock | None = None  # the upper part in line, where it is one block over the folds
+    block: UpperBlock | UpperCircuit | None = (
+        None  # the upper part in line: by blocks, or by operators
+    )
     upper_runs: int = 0
     rows_evaluated: int = 0  # rows of windows that were read again
 
@@ -135,8 +138,9 @@ class Evaluation:
     def upper_tier(self) -> str:
         """Where the upper part runs, or all of a query that is re-evaluated."""
         whole = not self.specs and self.evaluates_in_line
-        in_line = whole or self._finishes_in_line or self.block is not None
-        return "in line" if in_line else "Spark"
+        if whole or self._finishes_in_line or isinstance(self.block, UpperBlock):
+            return "in line"
+        return "Spark" if self.block is None else "in line, by operators"
 
     @property
     def evaluates_in_line(self) -> bool:
@@ -183,7 +187,7 @@ class Evaluation:
             with contextlib.suppress(DataError):
                 return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
         elif self.block is not None and self.world.settings.operators:
-            with contextlib.suppress(DataError):
+            with contextlib.suppress(DataError, NotSupportedError):
                 return [self._over_folds(self.block, i, tables, held) for i, tables in merged]
         if self.plan.single and self.specs[0].plan.kind == "ring":
             merged = [(i, [self._newest_first(tables[0])]) for i, tables in merged]
@@ -200,7 +204,11 @@ class Evaluation:
         return self.output.result(rows, instant.tick)
 
     def _over_folds(
-        self, block: UpperBlock, instant: Instant, merged: Sequence[pa.Table], held: HeldTables
+        self,
+        block: UpperBlock | UpperCircuit,
+        instant: Instant,
+        merged: Sequence[pa.Table],
+        held: HeldTables,
     ) -> pa.Table:
         rows = block.result(merged, self.output.instant(instant.tick), held, self.probes)
         return self.output.result(rows, instant.tick)

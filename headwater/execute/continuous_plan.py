@@ -10,9 +10,11 @@ from typing import Any
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.compile.block import instant_type
 from headwater.compile.circuit import CircuitSpec, make_circuit
 from headwater.compile.fold import FOLDABLE, FoldSpec, make_spec, refuse_types
 from headwater.compile.upper import UpperBlock, make_upper
+from headwater.compile.upper_circuit import UpperCircuit, make_upper_circuit
 from headwater.engine.evaluation import Evaluation, OutputSchema, output_schema, view_output
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.query_functions import QueryFunctions, query_functions
@@ -173,12 +175,15 @@ class Made:
             self._upper(context, functions),
         )
 
-    def _upper(self, context: Context, functions: Terms) -> UpperBlock | None:
+    def _upper(self, context: Context, functions: Terms) -> UpperBlock | UpperCircuit | None:
         """The upper part in line, if its types are those that Spark gives it."""
-        block = make_upper(self.query, self.plan, self.specs, CatalogTables(context), functions)
-        if block is None or block.types != list(self.output.select_types):
-            return None
-        return block
+        tables, types = CatalogTables(context), list(self.output.select_types)
+        block = make_upper(self.query, self.plan, self.specs, tables, functions)
+        if block is not None and block.types == types:
+            return block
+        instant = instant_type(self.output.time_type)
+        circuit = make_upper_circuit(self.plan, self.specs, instant, tables, functions)
+        return circuit if circuit is not None and circuit.types == types else None
 
     def sampling(self) -> Sampling:
         """The instants of a query that begins."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
+from headwater.compile.upper_circuit import UpperCircuit
 from headwater.engine.elsewhere import HERE, HostGone
 from headwater.engine.fold_run import FoldRun
 from headwater.engine.pane_merge import PaneMerge
@@ -170,6 +171,9 @@ def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: 
     if plan.stream_tables:
         lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
     lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
+    block = made.evaluation.block
+    if isinstance(block, UpperCircuit):
+        return [*lines, *(f"  {line}" for line in block.spec.lines)]
     return [*lines, *_over_folds(plan.upper, len(specs))]
 
 

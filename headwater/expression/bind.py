@@ -384,12 +384,12 @@ def _if(binder: Binder, node: exp.Expr) -> Bound | None:
 
 
 def _cast(binder: Binder, node: exp.Expr) -> Bound | None:
-    if node.args.get("safe"):
-        return None  # TRY_CAST
     type_ = _type(node.args["to"])
     if type_ is None:
         return None
     operand = binder.argument(node, "this")
+    if node.args.get("safe"):
+        return binder.call("try_cast", operand, to=type_)
     if isinstance(operand, BoundConstant):
         found = _constant_cast(operand, type_, binder.terms.time_zone)
         if found is not None:

@@ -24,7 +24,7 @@ from headwater.expression.bind import (
     pair,
     rule,
 )
-from headwater.expression.coercion import DATE, INT, STRING
+from headwater.expression.coercion import DATE, INT, MOMENTS, STRING
 from headwater.expression.functions import patterns, times
 from headwater.expression.nodes import NULL, Bound, BoundConstant
 from headwater.expression.signature import constant
@@ -121,10 +121,20 @@ def _unit(name: str) -> Read:
 def _dated(binder: Binder, node: exp.Expr) -> Bound:
     """An argument that sqlglot notes may be text; only a date is one."""
     inner = node.this if type(node) is exp.TsOrDsToDate and set(node.args) == {"this"} else node
-    found = binder.bound(inner)
-    if found.type != DATE:
-        raise NotBound("only a date is read as one here")
+    found: Bound | None = binder.bound(inner)
+    if found is not None and found.type in MOMENTS:
+        found = binder.call("cast", found, to=DATE)
+    if found is None or found.type != DATE:
+        raise NotBound("only a date or a time is read as one here")
     return found
+
+
+def _timestamp_diff(binder: Binder, node: exp.Expr) -> Bound | None:
+    unit = node.args.get("unit")
+    if not isinstance(unit, exp.Var):
+        return None
+    later, earlier = binder.argument(node, "this"), binder.argument(node, "expression")
+    return binder.call("timestampdiff", earlier, later, unit=unit.name.upper())
 
 
 def _date_diff(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -319,6 +329,11 @@ RULES |= {
     exp.TimestampTrunc: rule(_unit("date_trunc"), "this unit", names="date_trunc timestamp_trunc"),
     exp.DateTrunc: rule(_unit("trunc"), "this unit", names="trunc"),
     exp.DateDiff: rule(_date_diff, TWO, names="datediff date_diff"),
+    exp.TimestampDiff: rule(
+        _timestamp_diff,
+        "this expression unit",
+        names="timestampdiff timestamp_diff datediff date_diff",
+    ),
     exp.TsOrDsAdd: rule(
         _date_add,
         "this expression unit",

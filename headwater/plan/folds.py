@@ -6,10 +6,11 @@ and the trees that operators are compiled from.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal as OneOf
 
 import pyarrow as pa
+from sqlglot import exp
 
 from headwater.plan.pieces import Piece, column
 from headwater.plan.shape import Limit, OrderItem, SelectBlock
@@ -262,6 +263,7 @@ class ContinuousPlan:
     reason: str | None = None  # why there is no fold
     rule: str | None = None  # which rule for views that breaks
     upper: SparkText | None = None  # the query over its folds' results, for Spark
+    upper_tree: exp.Expr | None = field(default=None, compare=False)  # the same, for operators
     whole_fold: FoldPlan | None = None  # the one block of the query, for rows in line
     single: bool = False  # the whole query is one fold: its finish gives the result
     stream_tables: tuple[str, ...] = ()  # standard tables below the folds

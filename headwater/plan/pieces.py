@@ -16,6 +16,9 @@ from headwater.sql.spans import has_span, span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
+BLANK = spark_text(" ")  # in the place of clauses of ours, which have no tree
+# `x` of ORDER BY is x, and so is that of FILTER (WHERE x).
+AROUND = (exp.Ordered, exp.Order, exp.Where)
 INSTANT_COLUMN = "headwater_instant"  # the column of the instant, where rows are computed in line
 
 
@@ -133,12 +136,11 @@ class Rendering:
     """A query with replacements that hold everywhere; more may be given for one piece."""
 
     def __init__(self, text: str, tree: exp.Expr | None, always: Iterable[Stand]) -> None:
-        self.text = text
+        self.text, self._tree = text, tree
         self._always = sorted(always, key=lambda stand: stand.span.start)
         self._nodes: dict[Span, exp.Expr] = {}
         for node in tree.walk(bfs=False) if tree is not None else ():
-            # `x` of ORDER BY is x, and so is that of FILTER (WHERE x)
-            if has_span(node) and not isinstance(node, exp.Ordered | exp.Where):
+            if has_span(node) and not isinstance(node, AROUND):
                 self._nodes.setdefault(span_of(node), node)
 
     def of(self, span: Span, extra: Sequence[Stand] = ()) -> SparkText:
@@ -153,6 +155,13 @@ class Rendering:
     def piece(self, span: Span, extra: Sequence[Stand] = ()) -> Piece:
         """The expression in a span, with the replacements in it."""
         return Piece(self.of(span, extra), self._node(span, extra))
+
+    def tree(self, extra: Sequence[Stand]) -> exp.Expr | None:
+        """The whole query with the replacements in it; None if one of them has no tree."""
+        if self._tree is None:
+            return None
+        stands = self._inside(Span(0, len(self.text)), extra)
+        return _replaced(self._tree, [stand for stand in stands if stand.text != BLANK])
 
     def node(self, span: Span) -> exp.Expr | None:
         """The outermost node that stands in just this span."""
@@ -169,19 +178,32 @@ class Rendering:
 
     def _node(self, span: Span, extra: Sequence[Stand]) -> exp.Expr | None:
         node = self.node(span)
-        stands = {stand.span: stand for stand in self._inside(span, extra)}
-        if node is None or any(stand.node is None for stand in stands.values()):
-            return None
-        if not stands:
-            return node
-        used: set[Span] = set()
+        return None if node is None else _replaced(node, self._inside(span, extra))
 
-        def replaced(one: exp.Expr) -> exp.Expr:
-            stand = stands.get(span_of(one)) if has_span(one) else None
-            if stand is None or stand.node is None:
-                return one
-            used.add(stand.span)
-            return stand.node.copy()
 
-        made = node.transform(replaced)
-        return made if len(used) == len(stands) else None
+def _replaced(node: exp.Expr, given: Sequence[Stand]) -> exp.Expr | None:
+    """A tree with the trees of replacements in their places; None if one has none, or no place."""
+    stands = {stand.span: stand for stand in given}
+    if any(stand.node is None for stand in stands.values()):
+        return None
+    if not stands:
+        return node
+    used: set[Span] = set()
+
+    def replaced(one: exp.Expr) -> exp.Expr:
+        is_place = has_span(one) and not isinstance(one, AROUND)
+        stand = stands.get(span_of(one)) if is_place else None
+        clause = one.args.get("with_") if isinstance(one, exp.Select) else None
+        if clause is not None:  # the SELECT begins where its WITH ends
+            end, after = span_of(one).end, span_of(clause).end
+            stand = next((s for s in given if s.span.end == end and s.span.start >= after), None)
+        if stand is None or stand.node is None:
+            return one
+        used.add(stand.span)
+        found = stand.node.copy()
+        if clause is not None:
+            found.set("with_", clause.transform(replaced))
+        return found
+
+    made = node.transform(replaced)
+    return made if len(used) == len(stands) else None

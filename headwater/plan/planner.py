@@ -27,6 +27,7 @@ from headwater.plan.blocks import (
 from headwater.plan.blocks import Sampling as Sampled
 from headwater.plan.calls import AGGREGATES, SqlCall, calls_of
 from headwater.plan.common import fold_form
+from headwater.plan.fold_tree import fold_tree
 from headwater.plan.folds import (
     NEWEST,
     ContinuousPlan,
@@ -36,6 +37,7 @@ from headwater.plan.folds import (
 )
 from headwater.plan.leaves import find_leaves, view_leaves
 from headwater.plan.pieces import (
+    BLANK,
     Piece,
     Rendering,
     Stand,
@@ -124,6 +126,7 @@ def plan_query(
         folds=folds,
         split=split,
         upper=upper,
+        upper_tree=bound.rendering.tree(bound.replaced),
         single=single,
         stream_tables=tuple(dict.fromkeys(reference.name.key for reference in below)),
         pinned=_whole(bound, whole_span, below),
@@ -165,7 +168,7 @@ def _bind(
     leaves = _with_needed(leaves, blocks, scopes, uses, calls, query.identifiers)
     scopes = [_scope(query, block, tables, leaves) for block in blocks]
     gone = (*query.clauses.spans, *_cut_spans(query))
-    always = [*edits, *(Stand(span, spark_text(" ")) for span in gone)]
+    always = [*edits, *(Stand(span, BLANK) for span in gone)]
     rendering = Rendering(query.text, query.tree, always)
     return Bound(
         query,
@@ -444,7 +447,8 @@ def _split(bound: Bound) -> tuple[FoldPlan, ...]:
         fold = fold_block(BoundBlock(bound, block, scope, len(known)))
         fold = replace(fold, number=known.setdefault(fold_form(bound, fold), len(known)))
         folds.append(fold)
-        bound.replaced.append(Stand(block.span, _replacement(bound, fold)))
+        tree = fold_tree(fold)
+        bound.replaced.append(Stand(block.span, _replacement(bound, fold), tree))
     return tuple(folds)
 
 

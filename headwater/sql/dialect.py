@@ -300,6 +300,13 @@ def relation_of(table: exp.Table) -> NamedRelation | None:
     return table.meta.get(RELATION)
 
 
+def named_table(name: str) -> exp.Table:
+    """A table's node that no text has."""
+    table = exp.Table(this=exp.to_identifier(name, quoted=True))
+    table.meta[RELATION] = NamedRelation(Name(name, Span(0, 0)), None)
+    return table
+
+
 def given(node: exp.Expr) -> set[str]:
     """The arguments that a node was written with."""
     return {name for name, value in node.args.items() if value}

@@ -50,7 +50,7 @@ d IN (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11) | i BETWEEN SYMMETRIC 1 AND 2 | i BETWE
 CASE WHEN i THEN 1 END | CASE WHEN NULL THEN i ELSE l END | IF(NULL, i, l)
 CASE WHEN b THEN 1 ELSE 'x' END | CASE WHEN b THEN e ELSE t END | CASE WHEN b THEN NULL END | IF(b, 1)
 COALESCE(i, 'x') | COALESCE(NULL, NULL) | NULLIF(i, 'x') | GREATEST(i, 'x') | LEAST(e, t) | GREATEST(i)
-TRY_CAST(i AS TINYINT) | CAST(i AS TIMESTAMP) | CAST('x' AS INT) | CAST(i AS BINARY) | 0.1F | 1e400
+TRY_CAST(i AS TIMESTAMP) | CAST(i AS TIMESTAMP) | CAST('x' AS INT) | CAST(i AS BINARY) | 0.1F | 1e400
 r'x' | X'1F' | DATE '2020-02-30' | DATE 'today' | TIMESTAMP '2020'
 TIMESTAMP '2020-01-01 00:00:00.1234567' | DATE '٢٠٢٠-01-01' | s LIKE s | s LIKE ANY ('x', 'y')
 i LIKE '1' | substring(s, 1L) | concat(s, i) | s || i | length(x) | length(s, s) | hour(e) | year(s)
@@ -67,7 +67,7 @@ s RLIKE '(?i)x' | s RLIKE '(?:a+)+' | s RLIKE '[a&&b]' | s RLIKE '\\\\p{L}' | s 
 regexp_replace(s, 'x', '$0') | regexp_replace(s, 'x*', 'y') | regexp_extract(s, 'x', 1)
 regexp_replace(s, 'x', 'y', 2) | split(s, '')[0] | split(s, ',', 2)[0] | s LIKE 'x\\\\'
 s LIKE 'a\\\\b' | s LIKE 'x' ESCAPE '%' | trim('' FROM s) | get_json_object(s, '$.a')
-from_json(s, 'a INT') | date_add(t, 1) | date_add(e, i) | date_add(e, l) | datediff(t, t)
+from_json(s, 'a INT') | date_add(t, 1) | date_add(e, i) | date_add(e, l) | datediff(s, e)
 add_months(e, i) | date_trunc('CENTURY', t) | date_trunc('DAY', e) | date_trunc(s, t) | trunc(t, 'MM')
 trunc(e, s) | extract(SECOND FROM t) | extract(EPOCH FROM t) | unix_timestamp(s) | unix_timestamp()
 from_unixtime(i) | to_date(s, 'yyyy') | date_format(e, 'yyyy') | date_format(t, 'QQ')

@@ -163,6 +163,11 @@ WHITELIST: tuple[Entry, ...] = (
         Entry(f"CAST AS {type_}", f"CAST({{a}} AS {type_})", _each(types), can_raise=raises)
         for type_, types, raises in _CASTS
     ),
+    *(
+        Entry(f"TRY_CAST AS {type_}", f"TRY_CAST({{a}} AS {type_})", _each(types))
+        for type_, types, raises in _CASTS
+        if raises
+    ),
     *(Entry(template.partition("(")[0], template, _each(("STRING",))) for template in _OF_TEXT),
     Entry("||", "{a} || {b}", _pairs(("STRING",))),
     *(Entry(template.partition("(")[0], template, _pairs(("STRING",))) for template in _OF_TEXTS),
@@ -225,7 +230,11 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("DATE + number", "{a} + {b}", (("DATE", "TINYINT"), ("DATE", "SMALLINT"))),
     Entry("DATE + number", "{a} + 1", _each(("DATE",))),
     Entry("DATE - number", "{a} - 366", _each(("DATE",))),
-    Entry("datediff", "datediff({a}, {b})", (("DATE", "DATE"),)),
+    Entry("datediff", "datediff({a}, {b})", _pairs(TIMES)),
+    *(
+        Entry("timestampdiff", f"timestampdiff({unit}, {{a}}, {{b}})", _SAME[-2:])
+        for unit in ("MICROSECOND", "SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+    ),
     Entry("last_day", "last_day({a})", _each(("DATE",))),
     Entry("make_date", "make_date({a}, {b}, {b})", (("INT", "TINYINT"),), can_raise=True),
     Entry("make_date", "make_date({b} + 2000, 2, {a})", (("TINYINT", "TINYINT"),), can_raise=True),

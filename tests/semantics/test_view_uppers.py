@@ -57,7 +57,7 @@ IN_LINE = {
     "SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.k WHERE a.total = (SELECT max(total) FROM t)",
     "twice": f"SELECT a.k, a.total - b.n AS d FROM {TOTALS} a JOIN {TOTALS} b ON a.k = b.k",
 }
-ON_SPARK = {
+BY_OPERATORS = {
     "not in": f"SELECT name FROM people WHERE id NOT IN (SELECT k FROM {TOTALS} t WHERE k IS NOT NULL)",
     "or": f"SELECT name FROM people WHERE id IN (SELECT k FROM {TOTALS} t) OR name = 'Bob'",
     "members or not": "SELECT id FROM people WHERE name IS NULL OR (id = 1) IN "
@@ -66,12 +66,27 @@ ON_SPARK = {
     "AS own, (SELECT max(v) IS NULL FROM s WHERE s.k = people.id) AS none FROM people",
     "counted and summed": "SELECT name, (SELECT count(v) + coalesce(sum(v), -1) FROM s "
     "WHERE s.k = people.id) AS own FROM people",
-    "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
-    "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
     "counted": "SELECT name, (SELECT count(*) FROM s WHERE s.k = people.id) AS own FROM people",
     "itself": f"WITH t AS {TOTALS} SELECT a.k, b.total FROM t a JOIN t b ON a.k = b.n",
     "union": f"SELECT k FROM {TOTALS} t UNION ALL SELECT id FROM people",
     "star": f"WITH t AS {TOTALS} SELECT * FROM t WHERE total = (SELECT max(total) FROM t)",
+    "a rank of groups": "SELECT k, sum(v) AS total, rank() OVER (ORDER BY sum(v) DESC NULLS LAST) AS r "
+    "FROM s GROUP BY k",
+    "a share": "SELECT k, sum(v) / (SELECT sum(v) FROM s) AS share FROM s GROUP BY k",
+    "sums of sums": "SELECT k, sum(sum(v)) OVER (ORDER BY k NULLS FIRST) AS t FROM s GROUP BY k",
+    "the first of each": "SELECT * FROM (SELECT k, v, count(*) AS n, row_number() OVER "
+    "(PARTITION BY k ORDER BY count(*) DESC, v NULLS LAST) AS rn FROM s GROUP BY k, v) WHERE rn <= 2",
+    "with a table": f"SELECT name, total, sum(total) OVER () AS whole FROM people LEFT JOIN {TOTALS} t "
+    "ON t.k = people.id",
+    "now": "SELECT k, now() > TIMESTAMP '2020-01-01' AS later, "
+    "rank() OVER (ORDER BY max(v) NULLS LAST) AS r FROM s GROUP BY k",
+    "a value that is empty": "SELECT name, (SELECT max(v) FROM s WHERE v > 99) AS none, "
+    "count(*) OVER () AS n FROM people",
+}
+ON_SPARK = {
+    "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
+    "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
+    "an aggregate of Spark": f"SELECT approx_count_distinct(total) AS n FROM {TOTALS} t",
 }
 PEOPLE = pa.table(
     {
@@ -127,6 +142,25 @@ def test_in_line(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -
             found = db.sql(f"SELECT * FROM {view}").rows()
             wanted = list(map(tuple, duck.execute(query).fetchall()))
             assert same_bag(found, wanted), (query, found, wanted)
+
+
+def test_by_operators(tables: tuple[headwater.Database, duckdb.DuckDBPyConnection]) -> None:
+    """What no block computes goes through operators, without Spark, before any row and after some."""
+    db, duck = tables
+    names = {f"v{number}": query for number, query in enumerate(BY_OPERATORS.values())}
+    for view, query in names.items():
+        db.sql(f"CREATE VIEW {view} AS {query}")
+        lines = [line for (line,) in db.sql(f"EXPLAIN VIEW {view}").rows()]
+        assert "at each read: in line, by operators" in lines, (query, lines)
+    for batch in [None, *BATCHES]:
+        if batch is not None:
+            _feed(db, duck, batch)
+        for view, query in names.items():
+            found = db.sql(f"SELECT * FROM {view}").rows()
+            wanted = list(map(tuple, duck.execute(query).fetchall()))
+            assert same_bag(found, wanted), (query, found, wanted)
+    ran = [line for (line,) in db.sql("EXPLAIN ANALYZE VIEW v0").rows()]
+    assert "upper part on Spark: 0 runs" in ran
 
 
 @pytest.mark.here

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from headwater.errors import DataError
 from headwater.expression.coercion import (
     BIGINT,
     BOOLEAN,
@@ -266,6 +267,32 @@ def _step(call: BoundCall) -> _Step:
 operation(
     "cast", _cast, lambda call: _step(call).kernel(call), lambda call: _step(call).raises(call)
 )
+
+
+def _try_cast(operand: Bound, to: pa.DataType) -> Bound | None:
+    """TRY_CAST: the same, NULL where it would raise."""
+    found = _cast(operand, to)
+    if isinstance(found, BoundCall) and found.function == "cast" and _step(found).raises(found):
+        return replace(found, function="try_cast")
+    return found
+
+
+def _tried(call: BoundCall) -> Kernel:
+    kernel = _step(call).kernel(call)
+
+    def compute(value: pa.Array) -> pa.Array:
+        try:
+            return kernel(value)
+        except DataError:
+            if len(value) == 1:
+                return pa.nulls(1, call.type)
+            half = len(value) // 2
+            return pa.concat_arrays([compute(value.slice(0, half)), compute(value.slice(half))])
+
+    return compute
+
+
+operation("try_cast", _try_cast, _tried)
 
 
 def _rounded(name: str, operand: Bound) -> Bound | None:

@@ -207,6 +207,27 @@ def _days_between(*values: Value) -> pa.Array:
 fixed("datediff", [[DATE, DATE]], INT, lambda _: _days_between)
 
 
+def _time_between(earlier: Bound, later: Bound, unit: str) -> Bound | None:
+    """TIMESTAMPDIFF by a unit of a fixed length: whole units, cut towards zero."""
+    known = unit in _UNITS_US and earlier.type == later.type and earlier.type in MOMENTS
+    return called("timestampdiff", (earlier, later), BIGINT, unit) if known else None
+
+
+def _time_between_kernel(call: BoundCall) -> Kernel:
+    length = _UNITS_US[str(call.parameters[0])]
+
+    def compute(*values: Value) -> pa.Array:
+        earlier, later = (pc.cast(value, BIGINT) for value in spread_all(values))
+        return pc.divide(pc.subtract(later, earlier), pa.scalar(length, BIGINT))
+
+    return compute
+
+
+_UNITS_US = {"MICROSECOND": 1, "MILLISECOND": 1_000, "SECOND": 1_000_000, "MINUTE": 60_000_000}
+_UNITS_US |= {"HOUR": 3_600_000_000, "DAY": DAY_US, "WEEK": 7 * DAY_US}
+operation("timestampdiff", _time_between, _time_between_kernel)
+
+
 def _add_months(operand: Bound, months: Bound) -> Bound | None:
     if operand.type != DATE or not is_integer(months.type) or months.type == BIGINT:
         return None

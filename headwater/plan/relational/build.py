@@ -16,9 +16,8 @@ from sqlglot import exp
 from headwater.expression.coercion import common_type, convert
 from headwater.expression.nodes import NULL, Bound, BoundColumn
 from headwater.expression.terms import Terms
-from headwater.plan.blocks import Tables
 from headwater.plan.folds import StreamColumns
-from headwater.plan.relational.building import AggregateType, Building, Built, Known
+from headwater.plan.relational.building import AggregateType, Building, Built, Known, Schemas
 from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.names import KnownColumn, KnownRelation
 from headwater.plan.relational.nodes import (
@@ -30,6 +29,7 @@ from headwater.plan.relational.nodes import (
     TopNode,
     UnionNode,
 )
+from headwater.plan.relational.pivots import pivoted
 from headwater.plan.relational.select import SelectBuilder
 from headwater.plan.relational.trees import (
     check_arguments,
@@ -44,7 +44,7 @@ from headwater.sql.dialect import relation_of
 class QueryBuilder:
     """Builds the nodes of one query."""
 
-    def __init__(self, tables: Tables, terms: Terms, aggregate_type: AggregateType) -> None:
+    def __init__(self, tables: Schemas, terms: Terms, aggregate_type: AggregateType) -> None:
         self._building = Building(tables, terms, aggregate_type, self.query, self.relation)
         self._scans: dict[str, Built] = {}
 
@@ -83,6 +83,9 @@ class QueryBuilder:
 
     def relation(self, node: exp.Expr, known: Known) -> tuple[Node, KnownRelation]:
         """A table or subquery of FROM."""
+        pivots = node.args.get("pivots") or []
+        if pivots:
+            return self._pivoted(node, pivots, known)
         if isinstance(node, exp.Table):
             return self._table(node, known)
         if isinstance(node, exp.Subquery):
@@ -92,6 +95,20 @@ class QueryBuilder:
             built = self._alone(built if alias is None else _renamed(built, alias))
             return built.node, KnownRelation(node.alias or None, built.shown)
         raise refuse("a function in FROM", node)
+
+    def _pivoted(
+        self, node: exp.Expr, pivots: Sequence[exp.Expr], known: Known
+    ) -> tuple[Node, KnownRelation]:
+        """A table or subquery with PIVOT behind it."""
+        if len(pivots) != 1:
+            raise refuse("several PIVOTs", node)
+        plain = node.copy()
+        plain.set("pivots", None)
+        below, relation = self.relation(plain, known)
+        rows = self.fresh("rows")
+        made = pivoted(pivots[0], rows, relation.columns)
+        built = self._alone(self.query(made, {**known, rows: Built(below, relation.columns)}))
+        return built.node, KnownRelation(pivots[0].alias or None, built.shown)
 
     def _table(self, node: exp.Table, known: Known) -> tuple[Node, KnownRelation]:
         check_arguments(node, "this alias")

@@ -5,15 +5,27 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import pyarrow as pa
 from sqlglot import exp
 
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
-from headwater.plan.blocks import Tables
+from headwater.plan.folds import StreamColumns
 from headwater.plan.relational.names import KnownColumn, KnownRelation
 from headwater.plan.relational.nodes import Node, SortColumn
+
+
+class Schemas(Protocol):
+    """The tables that a query may read: what the planner knows of the catalog, in part."""
+
+    def stream(self, name: str) -> StreamColumns | None:
+        """A streaming table, or what is read like one."""
+
+    def standard(self, name: str) -> pa.Schema | None:
+        """The columns of a standard table, or of a view that is read like one."""
+
 
 AggregateType = Callable[[str, Sequence[pa.DataType]], pa.DataType | None]
 
@@ -40,7 +52,7 @@ Known = Mapping[str, Built]  # the queries of WITH, by name
 class Building:
     """One query that is being built."""
 
-    tables: Tables
+    tables: Schemas
     terms: Terms
     aggregate_type: AggregateType
     query: Callable[[exp.Expr, Known], Built]

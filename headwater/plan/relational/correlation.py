@@ -55,6 +55,15 @@ def correlated(building: Building, known: Known, select: exp.Select) -> Correlat
     return Correlated(node, names, ties)
 
 
+def is_correlated(building: Building, known: Known, select: exp.Select) -> bool:
+    """Whether a condition of a subquery's WHERE reads rows outside it."""
+    where = select.args.get("where")
+    if where is None or select.args.get("from_") is None:
+        return False
+    _, inside = JoinedSources(building, known).joined(select, [])
+    return not all(_is_own(one, inside) for one in conjuncts_of(where.this))
+
+
 def _is_own(condition: exp.Expr, inside: Names) -> bool:
     if has_query(condition):
         return True

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 from sqlglot import exp
 
+from headwater.plan.pieces import INSTANT_COLUMN
 from headwater.sql.text import Span
 
 
@@ -62,6 +63,8 @@ class Names:
             if not table and wanted in relation.only_by_alias:
                 continue
             found += [c for c in relation.columns if c.shown.casefold() == wanted]
+        if wanted == INSTANT_COLUMN:  # it is the same beside every relation
+            return found[0] if found else None
         if len(found) > 1:
             raise NotKept(f"column {node.name} may mean several")
         return found[0] if found else None

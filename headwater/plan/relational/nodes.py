@@ -327,21 +327,21 @@ def scans_of(node: Node) -> list[ScanNode]:
     return [scan for below in inputs_of(node) for scan in scans_of(below)]
 
 
-def taking_back(root: Node) -> Node:
-    """The same tree over tables whose rows may all be taken back; what was one node stays one."""
+def over_tables(root: Node, changes: bool) -> Node:
+    """The same tree over tables whose rows may all be taken back, or never; one node stays one."""
     made: dict[int, Node] = {}
 
     def of(node: Node) -> Node:
         if id(node) not in made:
-            made[id(node)] = _over(node, of)
+            made[id(node)] = _over(node, of, changes)
         return made[id(node)]
 
     return of(root)
 
 
-def _over(node: Node, of: Callable[[Node], Node]) -> Node:
+def _over(node: Node, of: Callable[[Node], Node], changes: bool) -> Node:
     if isinstance(node, ScanNode):
-        return replace(node, changes=True)
+        return replace(node, changes=changes)
     if isinstance(node, UnionNode):
         return replace(node, parts=tuple(map(of, node.parts)))
     if isinstance(node, JoinNode | SetNode):

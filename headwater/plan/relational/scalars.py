@@ -1,4 +1,4 @@
-"""Subqueries that are one value → joins with a grouping: of all rows, or by what ties it to the rows outside.
+"""Subqueries within expressions → columns: a test is a mark, one value a join with a grouping.
 
 `(SELECT max(v) FROM s)` is a row that is always there. `(SELECT max(v) FROM s WHERE s.k = a.k)` is grouped by
 s.k and joined to each row by a.k; a row without a group sees what an empty group gives: NULL, or 0 for a
@@ -19,6 +19,7 @@ from headwater.plan.relational.correlation import Correlated, correlated, unwrap
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.members import is_test, with_mark
 from headwater.plan.relational.nodes import GroupNode, JoinNode, Node, ProjectNode
 from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments
@@ -46,13 +47,19 @@ def with_scalars(layer: Layer, known: Known, parts: Iterable[exp.Expr]) -> Layer
 
 
 def _scalars_in(part: exp.Expr) -> Iterable[exp.Expr]:
-    for node in part.walk(prune=lambda n: isinstance(n, exp.Query)):
-        if isinstance(node, exp.Query):
+    for node in part.walk(prune=_is_subquery):
+        if _is_subquery(node):
             yield node
+
+
+def _is_subquery(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Query) or is_test(node)
 
 
 def _joined(layer: Layer, known: Known, tree: exp.Expr) -> tuple[Layer, exp.Expr]:
     """The layer with one subquery joined, and what stands for its value."""
+    if is_test(tree):
+        return with_mark(layer, known, tree)
     select = unwrapped(tree)
     if not isinstance(select, exp.Select):
         raise refuse("a set operation as a value", tree)

@@ -22,7 +22,7 @@ from headwater.sql.spans import span_of
 from headwater.sql.text import Span
 from headwater.sql.types import quoted
 
-_COUNTS = frozenset({"count", "count_distinct", "count_if", "regr_count"})
+COUNTS = frozenset({"count", "count_distinct", "count_if", "regr_count"})
 _ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.Mod, exp.Neg, exp.Paren)
 
 
@@ -78,7 +78,7 @@ def lookup_text(fold: FoldPlan, rows: RowsSlot) -> SparkText:
     found: dict[Slot, Slot | SparkText] = {}
     for number, aggregate in enumerate(fold.aggregates):
         largest = spark_text("max(", ValueSlot(number), ")")  # there is one, or none
-        counts = aggregate.function in _COUNTS
+        counts = aggregate.function in COUNTS
         found[ValueSlot(number)] = spark_text("coalesce(", largest, ", 0L)") if counts else largest
     name = "" if output.name is None else f" AS {quoted(output.name)}"
     asked = (spark_text(f"_k{n} = (", piece.text, ")") for n, piece in enumerate(fold.outside))
@@ -89,7 +89,7 @@ def lookup_text(fold: FoldPlan, rows: RowsSlot) -> SparkText:
 def is_null_over_nothing(fold: FoldPlan) -> bool:
     """Whether the value over no rows is surely NULL: arithmetic with aggregates that do not count."""
     assert fold.finish is not None
-    if any(a.function in _COUNTS for a in fold.aggregates):
+    if any(a.function in COUNTS for a in fold.aggregates):
         return False
     node = fold.finish.outputs[0].piece.node
     if node is None:

@@ -70,7 +70,7 @@ class QueryMaker:
         shapes = [
             *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
             *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
-            *(self._value, self._rolled_up, self._windowed),
+            *(self._value, self._rolled_up, self._windowed, self._marked, self._pivoted),
         ]
         return self.random.choice(shapes)(depth - 1)
 
@@ -324,6 +324,59 @@ class QueryMaker:
             more = f" AND {inner}.k > 1" if self.random.random() < 0.5 else ""
             condition = f"{test} (SELECT 1 FROM {table} {inner} WHERE {inner}.k = {outer}{more})"
         return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {condition}", part.columns)
+
+    def _marked(self, depth: int) -> Part:
+        """IN and EXISTS under OR and in a CASE, and IN whose values depend on the row outside."""
+        part, alias, inner = self.query(depth), self._alias(), self._alias()
+        names = part.of(INT)
+        if not names:
+            return part
+        table = self.random.choice(("r", "t", "s"))
+        one, other = (f"{alias}.{self.random.choice(names)}" for _ in range(2))
+        where = self.random.choice(("", f" WHERE {inner}.k > 2", f" WHERE {inner}.id > {other}"))
+        where = where if table == "s" or "id" not in where else f" WHERE {inner}.k <> {other}"
+        no = self.random.choice(("", "NOT "))
+        test = self.random.choice(("IN", "EXISTS"))
+        asked = f"{one} {no}IN (SELECT {inner}.k FROM {table} {inner}{where})"
+        if test == "EXISTS":
+            asked = f"{no}EXISTS (SELECT 1 FROM {table} {inner} WHERE {inner}.k = {one})"
+        tied = other in where and test == "IN"
+        self._used(f"{no}{test}{' by key' if tied else ''}, marked")
+        if tied and self.random.random() < 0.4:
+            return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {asked}", part.columns)
+        if self.random.random() < 0.5:
+            condition = f"{asked} OR {self._condition(part, alias)}"
+        else:
+            condition = f"CASE WHEN {asked} THEN {one} ELSE {other} + 1 END > 2"
+        return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {condition}", part.columns)
+
+    def _pivoted(self, depth: int) -> Part:
+        """PIVOT; what DuckDB makes of a cell without rows is another thing, so it is told what to do."""
+        part, alias = self.query(depth), self._alias()
+        if not part.of(TEXT) or not part.of(INT):
+            return part
+        self._used("pivot")
+        by, value = self.random.choice(part.of(TEXT)), self.random.choice(part.of(INT))
+        call = self.random.choice((f"sum({value})", "count(*)", f"max({value})"))
+        key, names = self.random.choice(part.columns), [self._name() for _ in range(3)]
+        kept = {by: None, value: None, key[0]: None}
+        inner = f"(SELECT {', '.join(kept)} FROM ({part.text}) {alias})"
+        keys = [name for name in kept if name != by and name not in call]
+        shown = "".join(f"{name}, " for name in keys)
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
+        cells = ", ".join(
+            f"CASE WHEN count(*) FILTER (WHERE {by} = '{v}') > 0 THEN {call} "
+            f"FILTER (WHERE {by} = '{v}') END AS {n}"
+            for v, n in zip("ab", names[:2], strict=True)
+        )
+        spark = f" PIVOT ({call} FOR {by} IN ('a' AS {names[0]}, 'b' AS {names[1]}))"
+        opening = self._mark(
+            f"SELECT {shown}{names[0]}, {names[1]} FROM ", f"SELECT {shown}{cells} FROM "
+        )
+        closing = self._mark(spark, group)
+        columns = [(name, type_) for name, type_ in part.columns if name in keys]
+        columns = [*sorted(columns, key=lambda c: keys.index(c[0])), *((n, INT) for n in names[:2])]
+        return Part(f"{opening}{inner}{closing}", tuple(columns))
 
     def _value(self, depth: int) -> Part:
         """A subquery that is a value."""

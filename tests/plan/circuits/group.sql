@@ -138,3 +138,15 @@ group by nothing: percentile_approx(v), percentile(v)
 
 SELECT k, approx_count_distinct(v) AS n FROM s GROUP BY k;
 Spark: aggregate approx_distinct has no operator
+
+SELECT * FROM (SELECT k, v, x FROM s JOIN t USING (k)) PIVOT (count(*) AS n, sum(v) AS t FOR k IN ('a' AS a, 'b'));
+compute case((count > 0), count, NULL), case((count > 0), count, NULL)
+  group by x: count(argument), sum(argument), count(argument), sum(argument)
+    compute case((k = 'a'), 1, NULL), case((k = 'a'), v, NULL), case((k = 'b'), 1, NULL), case((k = 'b'), v, NULL)
+      inner join on k = k
+        s: k, v
+        t: k, x
+± x INT, a_n BIGINT, a_t INT, b_n BIGINT, b_t INT
+
+SELECT * FROM s UNPIVOT (x FOR n IN (v));
+Spark: a PIVOT of several columns, or UNPIVOT

@@ -99,4 +99,59 @@ anti join on k = k and (v > v)
 ± k STRING
 
 SELECT k FROM s WHERE v > 1 OR EXISTS (SELECT 1 FROM t WHERE t.k = s.k);
-Spark: a subquery that may give several rows
+filter ((v > 1) or mark)
+  union all
+    compute True
+      semi join on k = k
+        s: k, v
+        t: k
+    compute False
+      anti join on k = k
+        s: k, v
+        t: k
+± k STRING
+
+SELECT k FROM s WHERE v > 1 OR k IN (SELECT k FROM t);
+filter ((v > 1) or mark)
+  union all
+    compute True
+      semi join on k = k
+        s: k, v
+        t: k
+    compute False
+      anti join on nothing
+        anti join on k = k
+          filter not(is null(k))
+            s: k, v
+          t: k
+        filter is null(k)
+          t: k
+    compute False
+      anti join on nothing
+        filter is null(k)
+          s: k, v
+        t: k
+    compute NULL
+      semi join on nothing
+        as in line 9
+        as in line 13
+    compute NULL
+      semi join on nothing
+        as in line 17
+        t: k
+± k STRING
+
+SELECT k FROM s WHERE v NOT IN (SELECT x FROM t WHERE t.k = s.k);
+union all
+  anti join on k = k
+    anti join on v = x and k = k
+      filter not(is null(v))
+        s: k, v
+      t: k, x
+    filter is null(x)
+      t: k, x
+  anti join on k = k
+    filter is null(v)
+      s: k, v
+    t: k, x
+± k STRING
