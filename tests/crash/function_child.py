@@ -1,6 +1,6 @@
 """A process that feeds a stream and follows a query whose functions keep state; somebody kills it.
 
-python -m tests.crash.function_child FOLDER LOG SECONDS
+python -m tests.crash.function_child FOLDER LOG LAST
 """
 
 from __future__ import annotations
@@ -45,4 +45,4 @@ def open_database(folder: Path) -> headwater.Database:
 
 
 if __name__ == "__main__":
-    follow(open_database(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3])
+    follow(open_database(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,9 +1,9 @@
 """A process that feeds a table, follows a query, and writes down what it got; somebody kills it.
 
-    python -m tests.crash.query_child FOLDER LOG SECONDS
+    python -m tests.crash.query_child FOLDER LOG LAST
 
-Each line of the log is a token, an instant and the result's rows. The next process goes on with the token
-of the last whole line.
+It feeds the rows before second LAST. Each line of the log is a token, an instant and the result's rows. The
+next process goes on with the token of the last whole line; one that has written the last result ends.
 """
 
 from __future__ import annotations
@@ -15,15 +15,18 @@ import threading
 from pathlib import Path
 
 import headwater
+from tests.harness.patience import PATIENCE_S
 
 LAST_SECOND = 400
+EVERY = 3  # seconds between two results
+RESULTS = LAST_SECOND // EVERY
 VIEW = (
     "CREATE MATERIALIZED VIEW m AS SELECT k, count(*) n, sum(v) t FROM s [INTERVAL 4 SECONDS]"
     " GROUP BY k SAMPLE INTERVAL 2 SECONDS"
 )
 QUERY = (
     "CREATE CONTINUOUS QUERY q AS SELECT k, sum(n) n, max(t) t FROM m [INTERVAL 6 SECONDS BEFORE]"
-    " GROUP BY k SAMPLE INTERVAL 3 SECONDS"
+    f" GROUP BY k SAMPLE INTERVAL {EVERY} SECONDS"
 )
 SETTINGS = {"snapshot_s": 0.1, "block_age_s": 0.2, "eager_spark": False}
 
@@ -44,11 +47,12 @@ def open_database(folder: Path) -> headwater.Database:
     return db
 
 
-def feed(db: headwater.Database) -> None:
-    """Rows from where the table stands; a batch id makes a repeated second harmless."""
-    for second in range(LAST_SECOND):
+def feed(db: headwater.Database, last: int) -> None:
+    """All rows before a second; a batch id makes a repeated second harmless."""
+    for second in range(last):
         db.insert("s", rows_at(second), batch_id=f"second {second}")
-    db.advance("s", LAST_SECOND)
+    if last == LAST_SECOND:
+        db.advance("s", last)
 
 
 def lines_of(log: Path) -> list[dict[str, object]]:
@@ -57,23 +61,30 @@ def lines_of(log: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
 
-def main(folder: str, log: str, seconds: str) -> None:
-    """Feeds and follows until nothing comes for so many seconds."""
-    follow(open_database(Path(folder)), Path(log), seconds)
+def main(folder: str, log: str, last: str) -> None:
+    """Feeds and follows."""
+    follow(open_database(Path(folder)), Path(log), int(last))
 
 
-def follow(db: headwater.Database, path: Path, seconds: str) -> None:
+def follow(db: headwater.Database, path: Path, last: int) -> None:
     """Feeds table s, and writes down the results of query q after those that the log has."""
     kept = lines_of(path)
     path.write_text("".join(json.dumps(line) + "\n" for line in kept))
     after = str(kept[-1]["token"]) if kept else "earliest"
-    threading.Thread(target=feed, args=(db,), daemon=True).start()
-    with path.open("a") as file:
-        for out in db.subscribe("q", after=after, timeout=float(seconds)):
+    feeder = threading.Thread(target=feed, args=(db, last), daemon=True)
+    feeder.start()
+    with (
+        path.open("a") as file,
+        db.subscribe("q", after=after, timeout=PATIENCE_S) as results,
+    ):
+        for out in results:
             line = {"token": out.token, "time": out.time, "rows": sorted(out.rows())}
             file.write(json.dumps(line) + "\n")
             file.flush()
             os.fsync(file.fileno())
+            if out.time == RESULTS * EVERY:
+                break
+    feeder.join()
     db.close()
 
 

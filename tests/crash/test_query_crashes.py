@@ -28,6 +28,7 @@ QUERIES = {
     "SECONDS] y WHERE x.k = y.k GROUP BY x.k SAMPLE INTERVAL 2 SECONDS",
 }
 SETTINGS = {"snapshot_s": 0.1, "eager_spark": False}
+MORE = 10  # results that a process could write beyond those that it is killed after
 
 
 def _rows(seed: int, first: int, last: int) -> list[tuple[int, str, int]]:
@@ -187,22 +188,35 @@ def test_state_of_functions_goes_on_through_kills(tmp_path: Path) -> None:
 
 
 def through_kills(module: str, tmp_path: Path, kills: int = 4) -> list[dict[str, Any]]:
-    """What a child has written that was killed at random moments, and in the end was not."""
+    """What a child has written that was killed at random moments, and in the end was not.
+
+    It is given little more than it is to write: however late the kill comes, rows are left for the others.
+    """
     log, choose = tmp_path / "log", random.Random(3)
     command = [sys.executable, "-m", f"tests.crash.{module}", str(tmp_path / "db"), str(log)]
     root = Path(__file__).parents[2]
     for _ in range(kills):
-        child = subprocess.Popen([*command, "60"], cwd=root, stderr=subprocess.PIPE)
-        before = len(query_child.lines_of(log))
-        until = time.monotonic() + PATIENCE_S
-        wanted = before + choose.randint(1, 20)
-        while len(query_child.lines_of(log)) < wanted and time.monotonic() < until:
-            assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
-            time.sleep(0.01)  # not a wait for progress of ours: the child is killed at any moment
-        child.send_signal(signal.SIGKILL)
-        child.communicate()
-    subprocess.run([*command, "3"], cwd=root, check=True, timeout=PATIENCE_S)
+        wanted = len(query_child.lines_of(log)) + choose.randint(1, 20)
+        last = (wanted + MORE) * query_child.EVERY
+        with subprocess.Popen([*command, str(last)], cwd=root, stderr=subprocess.PIPE) as child:
+            until = time.monotonic() + PATIENCE_S
+            while not _written(log, wanted, last):
+                assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
+                assert time.monotonic() < until, "nothing was written"
+                time.sleep(
+                    0.01
+                )  # not a wait for progress of ours: the child is killed at any moment
+            child.send_signal(signal.SIGKILL)
+            child.communicate()
+    last = query_child.LAST_SECOND
+    subprocess.run([*command, str(last)], cwd=root, check=True, timeout=PATIENCE_S)
     return query_child.lines_of(log)
+
+
+def _written(log: Path, wanted: int, last: int) -> bool:
+    """Whether so many results are there, or, where updates take the place of others, the last ones are."""
+    times = [int(str(line["time"])) for line in query_child.lines_of(log)]
+    return len(times) >= wanted or max(times, default=0) > last - 2 * query_child.EVERY
 
 
 def _expected(instant: int) -> list[list[Any]]:

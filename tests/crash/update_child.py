@@ -1,6 +1,6 @@
 """A process that feeds a stream and follows an update query over it; somebody kills it.
 
-python -m tests.crash.update_child FOLDER LOG SECONDS
+python -m tests.crash.update_child FOLDER LOG LAST
 """
 
 from __future__ import annotations
@@ -37,4 +37,4 @@ def open_database(folder: Path) -> headwater.Database:
 
 
 if __name__ == "__main__":
-    follow(open_database(Path(sys.argv[1])), Path(sys.argv[2]), sys.argv[3])
+    follow(open_database(Path(sys.argv[1])), Path(sys.argv[2]), int(sys.argv[3]))

@@ -18,7 +18,7 @@ import pytest
 
 from headwater.database import Database
 from headwater.factories import coordinator
-from headwater.kernel import spark
+from headwater.kernel import spark, spark_settings
 from headwater.settings import Settings
 from tests.harness.patience import PATIENCE_S
 
@@ -32,7 +32,8 @@ _waits = False
 
 
 def prepare() -> None:
-    """For the whole run: a test's statements can wait, and Spark has room, whichever test starts it."""
+    """For the whole run: a test's statements can wait; whichever test starts Spark, it has room, and a
+    daemon with a factory's modules: else each factory would load them again."""
     _have_statements_wait()
     if _asked != HERE:
         _make_room()
@@ -53,12 +54,17 @@ def factories_of(item: pytest.Item) -> str:
 
 
 def _make_room() -> None:
-    wanted = spark.factory_slots
+    wanted, confs = spark.factory_slots, spark.spark_settings
 
     def slots(settings: Settings) -> int:
         return max(wanted(settings), int(FACTORIES))
 
-    spark.factory_slots = slots
+    def with_daemon(settings: Settings) -> dict[str, str]:
+        local = settings.text("master").startswith("local")
+        daemon = {"spark.python.daemon.module": spark_settings.FACTORY_DAEMON} if local else {}
+        return {**daemon, **confs(settings)}
+
+    spark.factory_slots, spark.spark_settings = slots, with_daemon
 
 
 def _have_statements_wait() -> None:

@@ -151,15 +151,20 @@ def _file_of(module: str) -> Path | None:
 
 def _fixture(path: Path, name: str) -> Place | None:
     """A fixture of the conftest files above a test file, the nearest first."""
-    for folder in path.parents:
-        conftest = folder / "conftest.py"
-        if conftest.exists() and conftest != path:
+    for conftest in _conftests(path.parent):
+        if conftest != path:
             module = _read(conftest)
             if name in module.definitions or name in module.imports:
                 return conftest, name
-        if folder == ROOT:
-            break
     return None
+
+
+@cache
+def _conftests(folder: Path) -> tuple[Path, ...]:
+    """The conftest files of a folder and those above it, the nearest first."""
+    own = folder / "conftest.py"
+    above = () if folder in (ROOT, folder.parent) else _conftests(folder.parent)
+    return (own, *above) if own.exists() else above
 
 
 @dataclass
