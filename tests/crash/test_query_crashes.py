@@ -203,9 +203,7 @@ def through_kills(module: str, tmp_path: Path, kills: int = 4) -> list[dict[str,
             while not _written(log, wanted, last):
                 assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
                 assert time.monotonic() < until, "nothing was written"
-                time.sleep(
-                    0.01
-                )  # not a wait for progress of ours: the child is killed at any moment
+                time.sleep(0.01)  # not a wait for progress of ours: the child is killed at any time
             child.send_signal(signal.SIGKILL)
             child.communicate()
     last = query_child.LAST_SECOND
