@@ -177,6 +177,8 @@ class Made:
 
     def _upper(self, context: Context, functions: Terms) -> UpperBlock | UpperCircuit | None:
         """The upper part in line, if its types are those that Spark gives it."""
+        if self.plan.single and self.specs and self.specs[0].finish is not None:
+            return None  # it is the end of its only fold
         tables, types = CatalogTables(context), list(self.output.select_types)
         block = make_upper(self.query, self.plan, self.specs, tables, functions)
         if block is not None and block.types == types:

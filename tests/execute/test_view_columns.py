@@ -41,7 +41,9 @@ def test_they_are_those_of_spark(db: headwater.Database) -> None:
         db.sql(statement)
     for number, select in enumerate(SELECTS):
         db.sql(f"CREATE VIEW v{number} AS {select}")
-        wanted = [(f.name, f.type) for f in db.sql(f"SELECT * FROM ({select}) WHERE rand() >= 0").schema]
+        wanted = [
+            (f.name, f.type) for f in db.sql(f"SELECT * FROM ({select}) WHERE rand() >= 0").schema
+        ]
         found = [(f.name, f.type) for f in db.sql(f"SELECT * FROM v{number}").schema]
         assert found == wanted, select
 
