@@ -20,7 +20,7 @@ from headwater.sql.literals import sql_text, string_value
 from headwater.sql.text import EditedText
 
 _DIFFERENT = re.compile(
-    r"""["]|\b[eE]'|::|~|(?i:\bextract\s*\(\s*epoch\b|\bpublic\b|\barray\b|\bany\b|\ball\b)"""
+    r"""["]|\b[eE]'|::|~|(?i:\bextract\s*\(\s*epoch\b|\bpublic\b|\barray\b|\b(?:any|some|all)\b)"""
 )
 _HEX = re.compile(r"'\\{1,2}x((?:[0-9a-fA-F]{2})*)'")  # the backslash may be escaped
 _LONG_TYPES = (
@@ -150,7 +150,8 @@ def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int
         return ()
     word = "IN" if comparison.text == "=" else "NOT IN"
     nothing = _NOTHING if last == opening + 2 else ""
-    edited.replace(comparison.start, tokens[opening + 1].end, f"{word} ({nothing}")
+    word = _apart(edited, comparison.start, tokens[opening + 1].end, f"{word} (")
+    edited.replace(comparison.start, tokens[opening + 1].end, word + nothing)
     edited.replace(tokens[last].start, tokens[close].end, ")")
     return opening, last + 1
 
@@ -166,7 +167,8 @@ def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> Non
     except ValueError:  # Spark says what is wrong with it
         return
     word = "IN" if comparison.text == "=" else "NOT IN"
-    edited.replace(comparison.start, close.end, f"{word} ({', '.join(elements) or _NOTHING})")
+    word = _apart(edited, comparison.start, close.end, f"{word} (")
+    edited.replace(comparison.start, close.end, f"{word}{', '.join(elements) or _NOTHING})")
 
 
 def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
@@ -180,9 +182,17 @@ def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
     pattern = tokens[index + 2] if loose else after
     if pattern.kind is not Kind.STRING:
         return
-    edited.replace(start, after.end if loose else token.end, "NOT RLIKE" if negated else "RLIKE")
+    end = after.end if loose else token.end
+    edited.replace(start, end, _apart(edited, start, end, "NOT RLIKE" if negated else "RLIKE"))
     if loose:
         edited.replace(pattern.start, pattern.start + 1, f"{pattern.text[0]}(?i)")
+
+
+def _apart(edited: EditedText, start: int, end: int, word: str) -> str:
+    """A word in the place of a symbol, with blanks where it would join what stands beside it."""
+    before, after = edited.original[start - 1 : start], edited.original[end : end + 1]
+    joined = word if before.isspace() else f" {word}"
+    return joined if after.isspace() or word.endswith("(") else f"{joined} "
 
 
 def _closing(tokens: Sequence[Token], index: int) -> int:
