@@ -122,14 +122,16 @@ def _is_schema(tokens: Sequence[Token], index: int) -> bool:
 
 def _array(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
     """`ARRAY[a, b]`; the inner lists of `ARRAY[[1], [2]]` are arrays, too."""
-    close = _closing(tokens, index + 1)
-    for place in range(index + 1, close + 1):
+    place, close = index + 1, _closing(tokens, index + 1)
+    while place <= close:
         token, before = tokens[place], tokens[place - 1]
         outermost = place == index + 1
         if token.text == "[" and (outermost or before.text in ("[", ",")):
             end = _closing(tokens, place)
             edited.replace(token.start, token.end, "(" if outermost else "array(")
             edited.replace(tokens[end].start, tokens[end].end, ")")
+        inner = token.upper == "ARRAY" and tokens[place + 1].text == "["  # has its own turn
+        place = (_closing(tokens, place + 1) if inner else place) + 1
 
 
 def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int, ...]:
@@ -138,14 +140,10 @@ def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int
     if (comparison.text, tokens[index].upper) not in _MEMBERS or not index:
         return ()
     if tokens[opening].kind is Kind.STRING:
-        _among_texts(edited, tokens, index)
-        return ()
+        return _among_texts(edited, tokens, index)
     is_array = tokens[opening].upper == "ARRAY" and tokens[opening + 1].text in ("[", "(")
     last = _closing(tokens, opening + 1) if is_array else 0
-    close = last + 1
-    if tokens[close].text == "::":
-        close += 1 + len(type_words(tokens, close + 1))
-        close += 2 * ([token.text for token in tokens[close : close + 2]] == ["[", "]"])
+    close = _after_cast(tokens, last + 1)
     if not last or tokens[close].text != ")":
         return ()
     word = "IN" if comparison.text == "=" else "NOT IN"
@@ -156,19 +154,28 @@ def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int
     return opening, last + 1
 
 
-def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
-    """`= ANY('{1,2}')`: an array as PostgreSQL writes it."""
-    comparison, array, close = tokens[index - 1], tokens[index + 2], tokens[index + 3]
-    text = string_value(array.text)
+def _after_cast(tokens: Sequence[Token], place: int) -> int:
+    """The place after `::type[]`, if that stands at one."""
+    if tokens[place].text != "::":
+        return place
+    place += 1 + len(type_words(tokens, place + 1))
+    return place + 2 * ([token.text for token in tokens[place : place + 2]] == ["[", "]"])
+
+
+def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int, ...]:
+    """`= ANY('{1,2}')`: an array as PostgreSQL writes it; the place of its cast."""
+    comparison, array = tokens[index - 1], tokens[index + 2]
+    text, close = string_value(array.text), tokens[_after_cast(tokens, index + 3)]
     if text is None or close.text != ")":
-        return
+        return ()
     try:
         elements = [sql_text(element) for element in array_elements(text)]
     except ValueError:  # Spark says what is wrong with it
-        return
+        return ()
     word = "IN" if comparison.text == "=" else "NOT IN"
     word = _apart(edited, comparison.start, close.end, f"{word} (")
     edited.replace(comparison.start, close.end, f"{word}{', '.join(elements) or _NOTHING})")
+    return (index + 3,)
 
 
 def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
@@ -180,7 +187,7 @@ def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
     start = before.start if negated else token.start
     loose = after.text == "*" and after.start == token.end
     pattern = tokens[index + 2] if loose else after
-    if pattern.kind is not Kind.STRING:
+    if pattern.kind is not Kind.STRING or (loose and pattern.text[0] != "'"):
         return
     end = after.end if loose else token.end
     edited.replace(start, end, _apart(edited, start, end, "NOT RLIKE" if negated else "RLIKE"))
