@@ -163,7 +163,8 @@ class Database:
             return results[-1] if results else Result("EMPTY")
         edited = bind_values(text, parameters)
         try:
-            return self._scanned(text, parameters) or self.sql(edited.text)
+            scanned = self._scanned(text, parameters)
+            return self.sql(edited.text) if scanned is None else scanned
         except Error as error:
             raise unbound(error, edited) from None
 

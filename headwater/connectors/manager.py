@@ -90,7 +90,12 @@ class Connectors(ABC, Generic[Run]):
             return
         self._stop(item)
         with self._lock:
-            self._start(self._set_state(item, RUNNING))
+            running = self._set_state(item, RUNNING)
+            try:
+                self._start(running)
+            except Error as error:
+                self._absent[item.id] = error
+                raise
 
     def drop(self, item: CatalogObject) -> None:
         """Stops one and removes all that was kept for it, but not its rows."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -114,6 +115,7 @@ class SplitQuery(InParts, ContinuousQuery):
     part_count: int
     _given: list[dict[int, Evaluated]] = field(init=False)  # by part and tick
     _passed: list[int | None] = field(init=False)  # the last tick that each has given
+    _behind: set[int] = field(init=False, default_factory=set)  # parts that are to begin anew
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -125,7 +127,15 @@ class SplitQuery(InParts, ContinuousQuery):
         """A part takes up its place after the last result: what it gave since, it will give again."""
         with self._changed:
             self._forget(place)
+            self._behind.discard(place)
             self.sink.recover()
+
+    @property
+    def reached(self) -> int | None:
+        """The furthest tick that a part has gone beyond."""
+        last = self.sink.last()
+        ticks = [part.reached for part in self.parts] + [None if last is None else last[0]]
+        return max((tick for tick in ticks if tick is not None), default=None)
 
     def _forget(self, place: int) -> None:
         self._given[place], self._passed[place] = {}, None
@@ -135,6 +145,8 @@ class SplitQuery(InParts, ContinuousQuery):
         with self._changed:
             if not self._changed.wait_for(lambda: len(self._given[place]) < MOST_AHEAD, AHEAD_S):
                 raise StorageError("a part of the query is far ahead of another", sqlstate=BUSY)
+            if place in self._behind:
+                return  # this is of the old rows still: it will see that, and give all of it again
             try:
                 self._given[place] |= {one.instant.tick: one for one in results}
                 self._passed[place] = results[-1].instant.tick
@@ -162,26 +174,32 @@ class SplitQuery(InParts, ContinuousQuery):
     def _ready(self, until: int) -> list[tuple[Instant, list[pa.Table]]]:
         """Instants with the groups of all parts. A part that has passed one without a word has none then:
 
-        of a long gap each tells only the first and the last instant that it sees.
+        of a long gap each tells only the first and the last instant that it sees. Instants that became
+        durable though it was not known are among the results already.
         """
-        found = list[tuple[Instant, list[pa.Table]]]()
-        for tick in sorted({tick for given in self._given for tick in given if tick <= until}):
-            given = [mine[tick] for mine in self._given if tick in mine]
-            if len({tuple(one.note[GENERATIONS]) for one in given}) > 1:
-                self._forget_older(tick)
+        found, last = list[tuple[Instant, list[pa.Table]]](), self.sink.last()
+        ticks = [sorted(given) for given in self._given]
+        for tick in sorted({tick for own in ticks for tick in own if tick <= until}):
+            if last is not None and tick <= last[0]:
+                continue
+            passing = [
+                mine[own[bisect_left(own, tick)]]
+                for mine, own in zip(self._given, ticks, strict=True)
+            ]
+            if self._forget_older([one.note[GENERATIONS] for one in passing]):
                 break
+            given = [one for one in passing if one.instant.tick == tick]
             found.append((given[0].instant, [pa.concat_tables([one.rows for one in given])]))
         return found
 
-    def _forget_older(self, tick: int) -> None:
-        """Stored rows were changed: the parts that have not seen it yet will, and answer again."""
-        seen = {
-            n: mine[tick].note[GENERATIONS] for n, mine in enumerate(self._given) if tick in mine
-        }
-        newest = max(seen.values())
-        for place, generations in seen.items():
-            if generations != newest:
-                self._forget(place)
+    def _forget_older(self, generations: Sequence[list[int]]) -> bool:
+        """Whether stored rows were changed meanwhile; parts that have not seen it yet are to begin anew."""
+        newest = max(generations)
+        older = [place for place, seen in enumerate(generations) if seen != newest]
+        for place in older:
+            self._forget(place)
+            self._behind.add(place)
+        return bool(older)
 
     def _append(
         self, instants: Sequence[Instant], rows: Sequence[pa.Table], held: HeldTables

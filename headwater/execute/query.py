@@ -320,7 +320,7 @@ def _scan_with_values(
     if scan is not None:
         return scan.with_plan(scan.plan.with_values(literals))
     made = _made_scan(context, query, values)
-    if made is not None and made.plan.takes(literals):
+    if made is not None and made.plan.takes(literals, query.tree):
         scans[types] = made
     return made
 

@@ -66,15 +66,30 @@ class ScanPlan:
         """The columns of the rows that pass which are looked at."""
         return frozenset([column for column, _ in self.columns] + [by.column for by in self.order])
 
-    def takes(self, values: Sequence[Literal]) -> bool:
-        """Whether the values of `$1`, … are only compared, as they came: others can take their places."""
+    def takes(self, values: Sequence[Literal], tree: exp.Expr | None) -> bool:
+        """Whether the values of `$1`, … are only compared, as they came: others can take their places.
+
+        Each stands at one place of the tree, where it is compared once: it might be taken as it came beside
+        one column, and as another type beside a second.
+        """
+        places = [] if tree is None else list(tree.find_all(exp.Parameter))
+        if len(places) != len(values) or not all(map(_is_compared_once, places)):
+            return False
         exact = not any(pa.types.is_floating(value.type) for value in values)  # 1e999 is none
-        return exact and set(slots_of(self.predicate)) == set(range(1, len(values) + 1))
+        return exact and sorted(slots_of(self.predicate)) == list(range(1, len(values) + 1))
 
     def with_values(self, values: Sequence[Literal]) -> ScanPlan:
         """The scan with other values of the same types."""
         assert self.predicate is not None
         return replace(self, predicate=with_values(self.predicate, [v.value for v in values]))
+
+
+def _is_compared_once(place: exp.Expr) -> bool:
+    """Not so what stands before BETWEEN or IN."""
+    node = place
+    while node.parent is not None and not isinstance(node.parent, exp.Between | exp.In):
+        node = node.parent
+    return node.parent is None or node.arg_key != "this"
 
 
 def whole(schema: pa.Schema) -> ScanPlan:
@@ -283,9 +298,10 @@ class _Reader:
         count = limit.args.get("expression")
         if isinstance(count, exp.Parameter) and given(limit) == {"expression"}:
             found = self._integer(count)
-            self._need(found >= 0)
-            return found
-        if not isinstance(count, exp.Literal) or given(limit) != {"expression"}:
+        elif not isinstance(count, exp.Literal) or given(limit) != {"expression"}:
             raise _NotPlain
-        self._need(not count.is_string and count.name.isdigit())
-        return int(count.name)
+        else:
+            self._need(not count.is_string and count.name.isdecimal() and count.name.isascii())
+            found = int(count.name)
+        self._need(0 <= found < 1 << 31)  # Spark refuses what is no INT
+        return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 from uuid import UUID
 
 from headwater.errors import BindError, Error
@@ -98,10 +99,16 @@ def _places(text: str) -> list[str]:
     return [token.text for token in tokenize(text) if token.kind is Kind.PARAMETER]
 
 
+def _in_microseconds(value: Any) -> Any:
+    """Times of NumPy in the unit that Python's have: of finer ones it makes plain numbers."""
+    unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(value.dtype.kind)
+    return value if unit is None or value.dtype.str.endswith("[D]") else value.astype(unit)
+
+
 def value_text(value: object) -> str:
     """A Python value as SQL; a text can never become code."""
     if hasattr(value, "dtype") and hasattr(value, "tolist"):  # of NumPy: a value, or an array
-        value = value.tolist()
+        value = (_in_microseconds(value) if type(value).__module__ == "numpy" else value).tolist()
     if isinstance(value, bool) or value is None:
         return sql_text(value)
     if isinstance(value, int):

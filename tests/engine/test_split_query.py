@@ -10,7 +10,7 @@ from headwater.engine import split_query
 from headwater.engine.query_parts import Evaluated
 from headwater.engine.sampling import Instant
 from headwater.engine.split_query import GENERATIONS, PartSink, QueryPart, SplitQuery
-from headwater.errors import StorageError
+from headwater.errors import BindError, StorageError
 from headwater.storage.disk import may_pass
 
 pytestmark = pytest.mark.here
@@ -75,8 +75,49 @@ def test_groups_of_different_stored_rows_are_never_united(db: headwater.Database
     query.give(0, [given(query, 1, (1, 1)), given(query, 2, (1, 1))])
     query.give(1, [given(query, 1, (2, 1)), given(query, 2, (2, 1), generation=1)])
     assert results(query) == [(1, [1, 2], 1)]
+    query.give(0, [given(query, 3, (1, 1))])  # it was at work meanwhile
+    assert results(query) == [(1, [1, 2], 1)]
+    query.begins(0)
     query.give(0, [given(query, 2, (3, 1), generation=1)])
     assert results(query)[1:] == [(2, [3, 2], 2)]
+
+
+def test_an_instant_whose_rows_were_deleted_is_not_half_a_result(db: headwater.Database) -> None:
+    """The part that passes it without a word has groups then; it has no such instant any more."""
+    query = split(db)
+    query.give(0, [given(query, 1, (1, 1)), given(query, 2, (1, 1))])
+    query.give(1, [given(query, 1, (2, 1)), given(query, 3, (2, 1), generation=1)])
+    query.begins(0)
+    query.give(0, [given(query, 3, (1, 1), generation=1)])
+    assert results(query) == [(1, [1, 2], 1), (3, [1, 2], 2)]
+
+
+def test_what_became_durable_in_spite_of_an_error_is_not_told_again(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = split(db)
+    query.give(0, [given(query, 1, (1, 1)), given(query, 2, (1, 1))])
+    append = query.sink.append
+
+    def fails_afterwards(groups: list[Evaluated]) -> None:
+        append(groups)
+        raise StorageError("the disk is full", sqlstate="53100")
+
+    with monkeypatch.context() as inner:
+        inner.setattr(query.sink, "append", fails_afterwards)
+        with pytest.raises(StorageError):
+            query.give(1, [given(query, 1, (2, 1))])
+    query.begins(1)
+    query.give(1, [given(query, 2, (2, 1))])
+    assert results(query) == [(1, [1, 2], 1), (2, [1, 2], 2)]
+
+
+def test_a_clock_is_not_set_back_behind_results_of_parts(db: headwater.Database) -> None:
+    split(db)
+    db.insert("a", [(second, second % 3, 1) for second in range(10)])
+    db.flush()
+    with pytest.raises(BindError, match="behind results of q"):
+        db.sql("ALTER TABLE a SET CLOCK TO 5")
 
 
 def test_a_part_that_is_far_ahead_waits(

@@ -151,6 +151,59 @@ def test_a_known_form_means_what_the_catalog_says_now(db: headwater.Database) ->
     assert db.sql(form.format("'45'")).rows() == [("45",)]
 
 
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("SELECT a FROM t WHERE a = $1 LIMIT $1", lambda n: [(n,)] * n),
+        ("SELECT a FROM t WHERE a = $1 AND wide = $1 LIMIT 1", lambda n: [(n,)]),
+        ("SELECT a FROM t WHERE wide = $1 AND narrow = $1 LIMIT 1", lambda n: [(n,)]),
+        (
+            "SELECT coalesce(sum(a), $1) AS s FROM t WHERE narrow < 0 AND wide = $1",
+            lambda n: [(n,)],
+        ),
+        ("SELECT a FROM t WHERE narrow = 4 AND $1 BETWEEN wide AND narrow LIMIT 1", None),
+    ],
+)
+def test_a_value_at_several_places_is_the_same_at_each(
+    text: str, rows: Callable[[int], list[Any]] | None
+) -> None:
+    """At one it may be taken as it came, and as another type at the next."""
+    with headwater.connect(":memory:", settings={"eager_spark": False}) as db:
+        db.sql("CREATE STREAMING TABLE t (a INT, wide BIGINT, narrow SMALLINT) TIMESTAMP BY a")
+        db.insert("t", [(a, a, a) for a in range(1, 9) for _ in range(9)])
+        for value in (4, 5, 2):
+            found = db.sql(text, [value]).rows()
+            expected = [(4,)] * (value == 4) if rows is None else rows(value)
+            assert found == expected, value
+
+
+def test_a_value_between_columns_of_other_types(db: headwater.Database) -> None:
+    db.sql("CREATE TABLE r (low INT, high SMALLINT)")
+    db.insert("r", [(n, n + 1) for n in range(10)])
+    for value in (3, 8, 5, 1):
+        for text in (
+            f"SELECT low FROM r WHERE low >= 0 AND {value} BETWEEN low AND high ORDER BY low",
+            f"SELECT low FROM r WHERE low >= 0 AND {value} IN (low, high) ORDER BY low",
+        ):
+            assert db.sql(text).rows() == [(value - 1,), (value,)], text
+
+
+def test_a_limit_is_an_int(db: headwater.Database) -> None:
+    assert len(db.sql(f"SELECT a FROM t LIMIT {(1 << 31) - 1}")) == ROWS
+    for limit in (1 << 31, 1 << 63):
+        with pytest.raises(headwater.Error, match="limit"):
+            db.sql(f"SELECT a FROM t LIMIT {limit}")
+
+
+def test_values_that_find_nothing_are_looked_for_once(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "SELECT b FROM t WHERE a = ?"
+    assert len(db.sql(text, [5])) == ROWS // 100
+    monkeypatch.setattr(headwater.Database, "script", None)
+    assert len(db.sql(text, [1000])) == 0
+
+
 def ready(db: headwater.Database, text: str) -> object:
     """The scan that is kept with a statement."""
     [asked] = scripts.read(text)

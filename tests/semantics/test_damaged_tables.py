@@ -250,6 +250,9 @@ def test_sources_and_sinks_of_a_damaged_table_wait(folder: Path, tmp_path: Path)
         assert state == "failed"
         assert str(path) in error
         refused(db, "RESUME SOURCE s", path)
+        assert db.sql("SELECT state FROM headwater.sources WHERE name = 's'").rows() == [
+            ("failed",)
+        ]
         before = _fed(db, "good")
         feed.allowed.release(2)
         wait_for(db, lambda: _fed(db, "good") == before + 2)

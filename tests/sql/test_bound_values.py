@@ -30,6 +30,12 @@ MOMENT = dt.datetime(2026, 3, 1, 10, 0, tzinfo=dt.timezone(dt.timedelta(hours=2)
         ("SELECT ?", [[1, 2]], "SELECT array(1, 2)"),
         ("SELECT ?", [("a", None)], "SELECT array('a', NULL)"),
         ("SELECT $$ ? $$", {}, "SELECT $$ ? $$"),
+        ("SELECT ?", [np.timedelta64(1_500_000_000, "ns")], "SELECT INTERVAL '1.500000' SECOND"),
+        (
+            "SELECT ?",
+            [np.array(["2026-03-01T01:00"], "datetime64[ns]")],
+            "SELECT array(TIMESTAMP '2026-03-01 01:00:00')",
+        ),
     ],
 )
 def test_texts_with_values(text: str, values: Parameters, bound: str) -> None:
@@ -65,6 +71,12 @@ def test_what_does_not_fit_is_refused(text: str, values: Parameters, message: st
         (np.int64(7), 7),
         (np.float64(0.25), 0.25),
         (np.bool_(True), True),
+        (
+            np.datetime64("2026-03-01T09:30:00.5", "ns"),
+            dt.datetime(2026, 3, 1, 9, 30, 0, 500000, tzinfo=dt.UTC),
+        ),
+        (np.datetime64("2026-03-01"), dt.date(2026, 3, 1)),
+        (np.datetime64("NaT", "ns"), None),
     ],
 )
 def test_values_of_other_libraries_and_times(value: object, read: object) -> None:

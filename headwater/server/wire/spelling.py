@@ -20,7 +20,7 @@ from headwater.sql.literals import sql_text, string_value
 from headwater.sql.text import EditedText
 
 _DIFFERENT = re.compile(
-    r"""["]|\b[eE]'|::|~|(?i:\bextract\s*\(\s*epoch\b|\bpublic\b|\barray\b|\bany\b|\ball\b)"""
+    r"""["]|\b[eE]'|::|~|(?i:\bextract\s*\(\s*epoch\b|\bpublic\b|\barray\b|\b(?:any|some|all)\b)"""
 )
 _HEX = re.compile(r"'\\{1,2}x((?:[0-9a-fA-F]{2})*)'")  # the backslash may be escaped
 _LONG_TYPES = (
@@ -122,14 +122,16 @@ def _is_schema(tokens: Sequence[Token], index: int) -> bool:
 
 def _array(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
     """`ARRAY[a, b]`; the inner lists of `ARRAY[[1], [2]]` are arrays, too."""
-    close = _closing(tokens, index + 1)
-    for place in range(index + 1, close + 1):
+    place, close = index + 1, _closing(tokens, index + 1)
+    while place <= close:
         token, before = tokens[place], tokens[place - 1]
         outermost = place == index + 1
         if token.text == "[" and (outermost or before.text in ("[", ",")):
             end = _closing(tokens, place)
             edited.replace(token.start, token.end, "(" if outermost else "array(")
             edited.replace(tokens[end].start, tokens[end].end, ")")
+        inner = token.upper == "ARRAY" and tokens[place + 1].text == "["  # has its own turn
+        place = (_closing(tokens, place + 1) if inner else place) + 1
 
 
 def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int, ...]:
@@ -138,35 +140,42 @@ def _among(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int
     if (comparison.text, tokens[index].upper) not in _MEMBERS or not index:
         return ()
     if tokens[opening].kind is Kind.STRING:
-        _among_texts(edited, tokens, index)
-        return ()
+        return _among_texts(edited, tokens, index)
     is_array = tokens[opening].upper == "ARRAY" and tokens[opening + 1].text in ("[", "(")
     last = _closing(tokens, opening + 1) if is_array else 0
-    close = last + 1
-    if tokens[close].text == "::":
-        close += 1 + len(type_words(tokens, close + 1))
-        close += 2 * ([token.text for token in tokens[close : close + 2]] == ["[", "]"])
+    close = _after_cast(tokens, last + 1)
     if not last or tokens[close].text != ")":
         return ()
     word = "IN" if comparison.text == "=" else "NOT IN"
     nothing = _NOTHING if last == opening + 2 else ""
-    edited.replace(comparison.start, tokens[opening + 1].end, f"{word} ({nothing}")
+    word = _apart(edited, comparison.start, tokens[opening + 1].end, f"{word} (")
+    edited.replace(comparison.start, tokens[opening + 1].end, word + nothing)
     edited.replace(tokens[last].start, tokens[close].end, ")")
     return opening, last + 1
 
 
-def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
-    """`= ANY('{1,2}')`: an array as PostgreSQL writes it."""
-    comparison, array, close = tokens[index - 1], tokens[index + 2], tokens[index + 3]
-    text = string_value(array.text)
+def _after_cast(tokens: Sequence[Token], place: int) -> int:
+    """The place after `::type[]`, if that stands at one."""
+    if tokens[place].text != "::":
+        return place
+    place += 1 + len(type_words(tokens, place + 1))
+    return place + 2 * ([token.text for token in tokens[place : place + 2]] == ["[", "]"])
+
+
+def _among_texts(edited: EditedText, tokens: Sequence[Token], index: int) -> tuple[int, ...]:
+    """`= ANY('{1,2}')`: an array as PostgreSQL writes it; the place of its cast."""
+    comparison, array = tokens[index - 1], tokens[index + 2]
+    text, close = string_value(array.text), tokens[_after_cast(tokens, index + 3)]
     if text is None or close.text != ")":
-        return
+        return ()
     try:
         elements = [sql_text(element) for element in array_elements(text)]
     except ValueError:  # Spark says what is wrong with it
-        return
+        return ()
     word = "IN" if comparison.text == "=" else "NOT IN"
-    edited.replace(comparison.start, close.end, f"{word} ({', '.join(elements) or _NOTHING})")
+    word = _apart(edited, comparison.start, close.end, f"{word} (")
+    edited.replace(comparison.start, close.end, f"{word}{', '.join(elements) or _NOTHING})")
+    return (index + 3,)
 
 
 def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
@@ -178,11 +187,19 @@ def _pattern(edited: EditedText, tokens: Sequence[Token], index: int) -> None:
     start = before.start if negated else token.start
     loose = after.text == "*" and after.start == token.end
     pattern = tokens[index + 2] if loose else after
-    if pattern.kind is not Kind.STRING:
+    if pattern.kind is not Kind.STRING or (loose and pattern.text[0] != "'"):
         return
-    edited.replace(start, after.end if loose else token.end, "NOT RLIKE" if negated else "RLIKE")
+    end = after.end if loose else token.end
+    edited.replace(start, end, _apart(edited, start, end, "NOT RLIKE" if negated else "RLIKE"))
     if loose:
         edited.replace(pattern.start, pattern.start + 1, f"{pattern.text[0]}(?i)")
+
+
+def _apart(edited: EditedText, start: int, end: int, word: str) -> str:
+    """A word in the place of a symbol, with blanks where it would join what stands beside it."""
+    before, after = edited.original[start - 1 : start], edited.original[end : end + 1]
+    joined = word if before.isspace() else f" {word}"
+    return joined if after.isspace() or word.endswith("(") else f"{joined} "
 
 
 def _closing(tokens: Sequence[Token], index: int) -> int:
