@@ -83,7 +83,7 @@ class Warning(Exception):
 class Error(Exception):
     """The root of all errors here; `sqlstate` and `hint` are those of its cause."""
 
-    def __init__(self, message: str, sqlstate: str = "HY000", hint: str | None = None) -> None:
+    def __init__(self, message: str, sqlstate: str = "XX000", hint: str | None = None) -> None:
         super().__init__(message)
         self.sqlstate, self.hint = sqlstate, hint
 

@@ -15,6 +15,7 @@ import gc
 import os
 import tempfile
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -167,8 +168,9 @@ class _Traces:
             return []
         if more:
             settle_spark()  # whose start falls into whichever test is the first
+        until = time.monotonic() + PATIENCE_S
         for thread in threads:
-            thread.join(PATIENCE_S)
+            thread.join(max(0.0, until - time.monotonic()))
         children = list(_processes(_children() - self.children))
         psutil.wait_procs(children, timeout=PATIENCE_S if children else 0)
         files = _opened_since(self.files)

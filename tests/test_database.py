@@ -239,8 +239,8 @@ def test_a_damaged_delta_log(folder: Path) -> None:
     commit = table / "_delta_log" / f"{1:020d}.json"
     whole = commit.read_bytes()
     commit.write_bytes(b"{")
-    with pytest.raises(StorageError) as caught:
-        headwater.connect(folder)
+    with headwater.connect(folder) as db, pytest.raises(StorageError) as caught:
+        db.sql("SELECT * FROM t")
     assert caught.value.sqlstate == "XX001"
     assert str(table) in caught.value.message
     commit.write_bytes(whole)
@@ -249,8 +249,8 @@ def test_a_damaged_delta_log(folder: Path) -> None:
 
 
 def test_a_failed_open_is_closed_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    table = made(folder)
-    (table / "_delta_log" / f"{1:020d}.json").write_bytes(b"{")
+    made(folder)
+    (folder / "catalog" / "0000000001.wal").write_bytes(b"nonsense" * 1000)
     closed: list[DataFolder] = []
     close = DataFolder.close
 

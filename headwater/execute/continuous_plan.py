@@ -163,7 +163,7 @@ class Made:
                 below=(),
             )
             self.specs = []
-        self.output = self._output(context, text)
+        self.output = self._output(text)
         self.evaluation = Evaluation(
             self.plan,
             self.specs,
@@ -177,6 +177,8 @@ class Made:
 
     def _upper(self, context: Context, functions: Terms) -> UpperBlock | UpperCircuit | None:
         """The upper part in line, if its types are those that Spark gives it."""
+        if self.plan.single and self.specs and self.specs[0].finish is not None:
+            return None  # it is the end of its only fold
         tables, types = CatalogTables(context), list(self.output.select_types)
         block = make_upper(self.query, self.plan, self.specs, tables, functions)
         if block is not None and block.types == types:
@@ -211,15 +213,14 @@ class Made:
         except NotSupportedError:
             return None
 
-    def _output(self, context: Context, text: str) -> OutputSchema:
+    def _output(self, text: str) -> OutputSchema:
         """The result's columns: from the whitelist where the whole block is on it, else from Spark."""
         block = self.specs[0] if self.plan.single and self.specs else self.whole
         finish = None if block is None else block.finish
         in_line = block is not None and (block.pipeline is not None or block.plan.kind == "join")
         if finish is not None and in_line and all(name is not None for name in finish.names):
-            columns = list(zip([str(n) for n in finish.names], finish.types, strict=True))
-            if not context.kernel.ready:
-                return self._schema(columns)
+            names = [str(name) for name in finish.names]
+            return self._schema(list(zip(names, finish.types, strict=True)))
         try:
             columns = self.analyser.columns(self.plan.whole, self.plan)
         except Error as error:
@@ -249,28 +250,39 @@ class MadeView(Made):
         known: dict[str, list[list[str]]] | None = None,
         zone: str | None = None,
     ) -> None:
-        self.query, self._names = query, names
+        self.query, self._names, self._context = query, names, context
         self.world = WorldInZone(context, zone or context.time_zone)
         self.tables = _streams_of(context, query)
-        tables = CatalogTables(context)
-        self.plan = plan_query(query, tables, "interval", FOLDABLE, text, times)
+        self.plan = plan_query(query, CatalogTables(context), "interval", FOLDABLE, text, times)
         self.analyser = Analyser(self.world, TIMESTAMP_ZERO, known)
+        self.circuit: CircuitSpec | None = None  # what keeps a view without a fold
         self._type_all(context, text)
-        whole = all(leaf.columns.keeps_all for leaf in self.plan.leaves)
-        self.circuit = self._circuit(tables) if whole and not self.specs else None
 
-    def _circuit(self, tables: CatalogTables) -> CircuitSpec | None:
-        """What keeps a view without a fold, if its types are those that Spark gives it."""
-        found = make_circuit(self.query.tree, tables, self.world.terms())
-        if isinstance(found, NotKept):
-            own = self.world.functions_in(self.plan.identifiers)  # folds know them better
-            if not own or self.plan.reason is None:
-                self.plan = replace(self.plan, reason=found.reason)
-            return None
-        if found.types != list(self.output.select_types):
+    def _output(self, text: str) -> OutputSchema:
+        """The view's columns: those of its circuit, where it has one that knows all of their names."""
+        stored = all(leaf.columns.keeps_all for leaf in self.plan.leaves)
+        if self.specs or not stored:
+            return super()._output(text)
+        circuit = self._made_circuit()
+        if circuit is not None and all(column.shown for column in circuit.shown):
+            self.circuit = circuit
+            return self._schema([(column.shown, column.type) for column in circuit.shown])
+        output = super()._output(text)
+        if circuit is not None and circuit.types != list(output.select_types):
             self.plan = replace(self.plan, reason="a type is not what Spark makes of it")
-            return None
-        return found
+            return output
+        self.circuit = circuit
+        return output
+
+    def _made_circuit(self) -> CircuitSpec | None:
+        """The whole query as a circuit; None with the reason in the plan."""
+        found = make_circuit(self.query.tree, CatalogTables(self._context), self.world.terms())
+        if not isinstance(found, NotKept):
+            return found
+        own = self.world.functions_in(self.plan.identifiers)  # folds know them better
+        if not own or self.plan.reason is None:
+            self.plan = replace(self.plan, reason=found.reason)
+        return None
 
     def _schema(self, columns: Sequence[tuple[str, pa.DataType]]) -> OutputSchema:
         if self._names is None:

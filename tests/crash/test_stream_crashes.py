@@ -23,7 +23,6 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from headwater.errors import StorageError
 from headwater.storage import delta_sums
 from tests.crash.stream_child import TABLES, opened, size_of, table_of
 from tests.crash.stream_store import Opened, ids, rows_of, scanned
@@ -301,10 +300,10 @@ def test_a_torn_commit_whose_rows_the_log_no_longer_has_is_an_error(tmp_path: Pa
         assert found.store.log_state().first_lsn > 1, "nothing was freed: the test shows nothing"
     commit = last_commit(folder / "tables" / "a-1")
     commit.write_bytes(commit.read_bytes()[:100])
-    with pytest.raises(StorageError) as caught:
-        Opened(folder)
-    assert caught.value.sqlstate == "XX001"
-    assert str(commit) in caught.value.message
+    with Opened(folder) as found:
+        (error,) = found.store.damaged.values()
+    assert error.sqlstate == "XX001"
+    assert str(commit) in error.message
 
 
 def test_the_log_keeps_what_one_table_has_not_sealed(tmp_path: Path) -> None:

@@ -269,8 +269,7 @@ def test_a_row_that_goes_before_it_was_read_is_not_taken_back(db: headwater.Data
 
 def test_what_has_no_operator_says_why(db: headwater.Database) -> None:
     db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
-    db.sql("CREATE TABLE t (k INT)")
-    query = "SELECT k FROM s WHERE v > 1 OR k IN (SELECT k FROM t)"
+    query = "SELECT k FROM s WHERE soundex(CAST(k AS STRING)) > 'A'"
     assert db.sql(f"CREATE VIEW n AS {query}").notice == (
-        "the view is evaluated again when its input has changed: a subquery that may give several rows"
+        "the view is evaluated again when its input has changed: soundex is evaluated by Spark"
     )

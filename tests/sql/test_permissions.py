@@ -80,6 +80,8 @@ ADMINS = (
     "ALTER TABLE t RENAME COLUMN a TO b",
     "ALTER TABLE t SET RANGE FOREVER",
     "ALTER VIEW v REFRESH STATIC",
+    "ALTER VIEW v SET (parts = 2)",
+    "ALTER QUERY q SET (parts = auto)",
     "ALTER QUERY q RESET LANDMARK",
     "PAUSE QUERY q",
     "KILL QUERY q",

@@ -199,7 +199,10 @@ def _existing(layer: Layer, known: Known, test: exp.Exists) -> tuple[Node, list[
     """The rows that EXISTS asks for, and the conditions that tie them to the row outside."""
     select = unwrapped(test.this)
     if not isinstance(select, exp.Select):
-        raise refuse("EXISTS over a set operation", test)
+        is_set = isinstance(select, exp.SetOperation)
+        raise refuse(
+            "EXISTS over a set operation" if is_set else "exists is evaluated by Spark", test
+        )
     check_arguments(select, "expressions from_ joins where")
     if is_grouped(select, select.expressions):
         raise refuse("EXISTS over an aggregate, which has a row in any case", test)

@@ -167,10 +167,10 @@ def test_an_unreadable_commit_whose_rows_the_log_no_longer_has_is_an_error(tmp_p
     text = commit.read_text()
     commit.write_text(text.replace('\\"t\\": 0', '\\"t\\": {}'))
     assert commit.read_text() != text
-    with pytest.raises(StorageError) as caught:
-        Opened(tmp_path / "data")
-    assert caught.value.sqlstate == "XX001"
-    assert str(commit) in caught.value.message
+    with Opened(tmp_path / "data") as found:
+        (error,) = found.store.damaged.values()
+    assert error.sqlstate == "XX001"
+    assert str(commit) in error.message
     assert commit.exists()
 
 
