@@ -40,7 +40,7 @@ def _select(finish: Finish) -> exp.Select:
     if finish.distinct:
         made.set("distinct", exp.Distinct())
     if finish.condition is not None:
-        made.set("where", exp.Where(this=_condition(finish.condition.node)))
+        made.set("where", exp.Where(this=_node(finish.condition.node)))
     if finish.order:
         items = [
             exp.Ordered(this=_node(p.node), desc=i.descending, nulls_first=i.nulls_first)
@@ -56,16 +56,6 @@ def _select(finish: Finish) -> exp.Select:
         if limit.offset:
             made.set("offset", exp.Offset(expression=exp.Literal.number(limit.offset)))
     return made
-
-
-def _condition(node: exp.Expr | None) -> exp.Expr:
-    """HAVING; IN under NOT and AND or OR is a value to Spark there, and FALSE where it is not known."""
-    found = _node(node)
-    for negated in found.find_all(exp.Not):
-        joined = negated.find(exp.And, exp.Or) is not None
-        if joined and any(one.args.get("query") for one in negated.find_all(exp.In)):
-            raise _NoTree
-    return found
 
 
 def _lookup(fold: FoldPlan, finish: Finish) -> exp.Select:

@@ -86,8 +86,6 @@ BY_OPERATORS = {
 ON_SPARK = {
     "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
     "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
-    "IN under NOT, of groups": "SELECT k FROM s GROUP BY k HAVING NOT (count(*) IN "
-    "(SELECT id FROM people WHERE id > 1) AND k > 1)",
     "an aggregate of Spark": f"SELECT approx_count_distinct(total) AS n FROM {TOTALS} t",
 }
 PEOPLE = pa.table(
