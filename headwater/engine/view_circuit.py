@@ -337,8 +337,12 @@ class ViewCircuit:
 
     def find(self, keys: pa.Table) -> pa.Table:
         """The view's rows of some keys as they are now; the caller holds the lock."""
-        rows = self._shown(self.kept.find(keys))
-        self._spill_if_large()
+        try:
+            rows = self._shown(self.kept.find(keys))
+            self._spill_if_large()
+        except BaseException:
+            self._clear()  # a part of a state may be on disk
+            raise
         return rows
 
     def _shown(self, rows: pa.Table) -> pa.Table:
@@ -421,7 +425,7 @@ class ViewCircuit:
         """Another host goes on with it: its state is put away, and no longer held here."""
         if not self.is_lent:
             self.put_away()
-            with self.lock:
+            with self._writing, self.lock:  # nobody who writes a snapshot holds runs any more
                 self.is_lent = True
                 self.keeper.void()
                 self._clear()

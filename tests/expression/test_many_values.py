@@ -82,6 +82,7 @@ Infinity | -Infinity | inf | INF | +inf | -Inf | 1_000 | 1,5 | ١ | 12 34 | true
 n | f | false | False | on | off | 0.5 | 99.95 | 9.95 | 9.949 | -9.95 | 99.949 | 1e1 | 123456789.12345
 0.00000000000000000001 | 99999999999999999999999999999999999999 | 1e37 | 1e38 | 1.005 | 4.9e-324 | 2.5e-324
 1.7976931348623157e308 | 1.7976931348623159e308 | 12345678901234567890 | 0.1e1 | 00.00 | 1e+5 | 1e+05
+0e50 | 0e99999 | 1e99999 | 1e-99999 | 1e1000000000 | -1e99999999999 | 1e-99999999999
 """
 DATES = """
 2024 | 2024-02 | 2024-2 | 2024-02-29 | 2023-02-29 | 2024-2-9 | 2024-13-01 | 2024-00-01 | 2024-01-00
@@ -171,6 +172,7 @@ def test_floats(db: headwater.Database) -> None:
     bits = [struct.unpack("<f", struct.pack("<I", random.getrandbits(32)))[0] for _ in range(2000)]
     tiny = [1.401298464324817e-45 * n for n in range(1, 40)]
     special = [math.nan, math.inf, -math.inf, 0.0, -0.0, 0.1, 1e10, 1e-5, 33554432.0, 16777216.0]
+    special += [sign * 2.0**n for n in (7, 15, 31, 63) for sign in (1, -1)]
     rows = pa.table({"f": pa.array([*bits, *tiny, *special], pa.float32())})
     plain = [
         (t, t) for t in ("CAST(f AS STRING)", "CAST(f AS DOUBLE)", "CAST(f AS BOOLEAN)", "sqrt(f)")

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import shutil
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 import headwater
-from headwater.engine import arrangement_runs
+from headwater.engine import arrangement_runs, view
+from headwater.engine.arrangement_runs import CircuitRuns
 from headwater.engine.view_circuit import ViewCircuit
+from headwater.errors import StorageError
 from headwater.kernel import run_parts
+from tests.harness.patience import PATIENCE_S
 from tests.semantics.test_kept_views import TABLES, VIEWS
 
 Connect = Callable[..., headwater.Database]
@@ -135,6 +140,36 @@ def test_a_snapshot_names_runs_and_has_only_what_memory_holds(
 
 
 @pytest.mark.here
+def test_a_disk_that_is_full_while_a_row_is_found_leaves_no_half_of_a_state(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Near rows of a top-n have gone to disk, far ones have not: the circuit begins anew."""
+    monkeypatch.setattr(view, "FEW_ROWS", 0)
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT, v INT) TIMESTAMP BY ts")
+    order = "row_number() OVER (PARTITION BY k ORDER BY v DESC, ts)"
+    db.sql(f"CREATE VIEW v AS SELECT k, v FROM s QUALIFY {order} = 1")
+    rows = [(n, n % 3, n) for n in range(300)]
+    db.insert("s", rows)
+    db.sql("DELETE FROM s WHERE v < 2")  # from here on far rows are kept
+    assert sorted(db.sql("SELECT * FROM v").rows()) == [(0, 297), (1, 298), (2, 299)]
+    circuit, write, left = circuit_of(db, "v"), arrangement_runs.write_part, [1]
+
+    def fails(*arguments: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise StorageError("no space left", sqlstate="53100")
+        return write(*arguments)
+
+    monkeypatch.setattr(arrangement_runs, "write_part", fails)
+    monkeypatch.setattr(ViewCircuit, "_bound", 0)
+    with circuit.lock, pytest.raises(StorageError):
+        circuit.find(pa.table({"k": pa.array([1], pa.int32())}))
+    monkeypatch.undo()
+    db.insert("s", [(400, 9, 5)])
+    assert sorted(db.sql("SELECT * FROM v").rows()) == [(0, 297), (1, 298), (2, 299), (9, 5)]
+
+
+@pytest.mark.here
 def test_what_cannot_go_to_disk_is_not_kept(db: headwater.Database) -> None:
     db.sql("CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts")
     db.sql("SET view_state_mb = 1")
@@ -202,3 +237,50 @@ def test_a_circuit_on_disk_moves_to_another_host_and_back(db: headwater.Database
     assert sorted(found, key=repr) == sorted([*ends, *alone], key=repr)
     assert hosts[0] is mine
     assert sorted(db.sql("SELECT * FROM v").rows(), key=repr) == sorted(found, key=repr)
+
+
+@pytest.mark.here
+def test_a_snapshot_under_way_when_a_circuit_leaves_removes_nothing_of_the_other_host(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs that it holds and that no snapshot names have the numbers that the other host gives next."""
+    db.sql("SET view_state_mb = 0")
+    db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql("CREATE VIEW v AS SELECT s.ts, r.ts AS other FROM s JOIN r ON s.k = r.k")
+    mine = circuit_of(db, "v")
+    arguments = (mine.number, mine.spec, mine.tables, mine.starts, mine.world)
+    other = ViewCircuit(*arguments, mine.snapshot, mine.runs.anew())
+    other.is_lent = True
+
+    def went_through(circuit: ViewCircuit, step: int) -> None:
+        db.insert("s", [(step, 1)])
+        db.insert("r", [(step, 1)])
+        with db._context.held(frozenset()) as held:
+            circuit.catch_up(held)
+
+    put_away, sync = ViewCircuit.put_away, CircuitRuns.sync
+    late = threading.Thread(target=lambda: put_away(mine))
+    holds, ends = threading.Event(), threading.Event()
+
+    def syncs(runs: CircuitRuns, records: Any) -> None:
+        if threading.current_thread() is late:
+            holds.set()
+            assert ends.wait(PATIENCE_S)
+        sync(runs, records)
+
+    def begins_another(circuit: ViewCircuit) -> None:
+        put_away(circuit)
+        went_through(circuit, 2)
+        late.start()
+        assert holds.wait(PATIENCE_S)
+        threading.Timer(0.5, ends.set).start()
+
+    went_through(mine, 1)
+    monkeypatch.setattr(CircuitRuns, "sync", syncs)
+    monkeypatch.setattr(ViewCircuit, "put_away", begins_another)
+    mine.lend()
+    other.take_back()
+    went_through(other, 3)
+    late.join(PATIENCE_S)
+    assert other.result().num_rows == 9

@@ -40,6 +40,12 @@ VIEWS = {
     "counted": "SELECT k, (SELECT count(*) FROM r WHERE r.k = t.k) AS n FROM t JOIN s USING (k)",
     "others": "SELECT k, v FROM s WHERE v NOT IN (SELECT w FROM r WHERE ts < 3)",
     "not_labelled": "SELECT v FROM s WHERE k NOT IN (SELECT k FROM t)",
+    "none_of": "SELECT count(*) AS n FROM s WHERE v NOT IN (SELECT w FROM r)",
+    "members": (
+        "SELECT ts, k IN (SELECT k FROM t) AS one, k NOT IN (SELECT k FROM t) AS none, "
+        "CASE WHEN k IN (SELECT k FROM t) THEN v END AS w FROM s "
+        "WHERE coalesce(v IN (SELECT w FROM r), true) OR NOT (k IN (SELECT k FROM t) OR v > 3)"
+    ),
     "whole_left": "SELECT s.* FROM s JOIN r USING (k)",
     "whole_right": "SELECT r.*, v FROM s LEFT JOIN r USING (k, ts)",
     "whole_semi": "SELECT * FROM s LEFT SEMI JOIN r USING (k)",

@@ -100,7 +100,8 @@ def _truncated(call: BoundCall) -> Kernel:
     high = limit if to == BIGINT else limit - 1  # 2^63 - 1 is no DOUBLE
 
     def compute(value: pa.Array) -> pa.Array:
-        reals, nulls = vector(value)
+        given, nulls = vector(value)
+        reals = given.astype(np.float64)  # the bounds of an INT are no FLOATs
         with np.errstate(invalid="ignore"):
             fits = (np.floor(reals) <= high) & (np.ceil(reals) >= -limit)
         if not fits.all():

@@ -21,11 +21,11 @@ EXACT = Context(prec=400)  # digits enough for any DOUBLE and any decimal
 _BLANK = "".join(map(chr, (*range(33), 127)))
 _JAVA_BLANK = "".join(map(chr, range(33)))
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?[dDfF]?")
+_REAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?[dDfF]?")
 _HEXADECIMAL = re.compile(
     r"[+-]?0[xX]([0-9a-fA-F]+\.?|[0-9a-fA-F]*\.[0-9a-fA-F]+)[pP][+-]?[0-9]+[dDfF]?"
 )
-_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?")  # digits of any script
+_DECIMAL = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,5})?")  # digits of any script
 _SPECIAL = {"nan": math.nan, "inf": math.inf, "+inf": math.inf, "-inf": -math.inf}
 _SPECIAL |= {"infinity": math.inf, "+infinity": math.inf, "-infinity": -math.inf}
 _TRUE, _FALSE = frozenset(["t", "true", "y", "yes", "1"]), frozenset(["f", "false", "n", "no", "0"])
@@ -87,7 +87,7 @@ def decimal(text: str, type_: pa.DataType) -> Decimal:
 
 def fitted(value: Decimal, type_: pa.DataType) -> Decimal:
     """A number as a decimal of a type: rounded half up to its scale; raises where it does not fit."""
-    if value.adjusted() > type_.precision - type_.scale:
+    if value and value.adjusted() > type_.precision - type_.scale:
         raise out_of_range(str(value), type_)
     found = value.quantize(Decimal(1).scaleb(-type_.scale), ROUND_HALF_UP, EXACT)
     if len(found.as_tuple().digits) > type_.precision and found != 0:

@@ -6,6 +6,7 @@ is NULL.
 
 Elsewhere in an expression (under OR, in a CASE) such a test is a column: the rows that have a partner stand
 beside those that have none, each with its truth; IN is NULL where no value equals a and one of them is NULL.
+Where it is a value, not asked for its truth alone, Spark makes IN and NOT IN FALSE then.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Sequence
 from sqlglot import exp
 
 from headwater.expression.coercion import BOOLEAN
-from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
+from headwater.expression.nodes import NULL, Bound, BoundColumn, BoundConstant, columns_of
 from headwater.expression.table import call
 from headwater.plan.relational.building import Known
 from headwater.plan.relational.correlation import (
@@ -24,6 +25,7 @@ from headwater.plan.relational.correlation import (
     is_correlated,
     unwrapped,
 )
+from headwater.plan.relational.explode import GENERATORS
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import is_grouped
 from headwater.plan.relational.layer import Layer
@@ -62,7 +64,36 @@ def with_member(layer: Layer, known: Known, condition: exp.Expr) -> Layer:
     return layer.over(values.without() if negated else values.joined("semi", layer.node))
 
 
-def with_mark(layer: Layer, known: Known, test: exp.Expr) -> tuple[Layer, exp.Expr]:
+def unknown_as(test: exp.Expr) -> bool | None:
+    """What a test counts as where its truth is not known: NULL where no more than truth is asked for.
+
+    As a value it is FALSE then, or TRUE right under a NOT.
+    """
+    node, negated, joined, turned = test, False, False, False
+    while isinstance(node.parent, exp.Paren | exp.Not | exp.And | exp.Or):
+        node = node.parent
+        turned |= joined and isinstance(node, exp.Not)
+        negated ^= isinstance(node, exp.Not)
+        joined |= isinstance(node, exp.And | exp.Or)
+    if _is_asked(node):
+        return None
+    if turned or isinstance(node.parent, exp.EQ | exp.NEQ):  # Spark may make NOT IN of it, or not
+        raise refuse("IN under NOT or =, as a value", test)
+    return negated
+
+
+def _is_asked(condition: exp.Expr) -> bool:
+    """Whether NULL means the same as FALSE."""
+    above = condition.parent
+    if isinstance(above, exp.If):
+        compared = isinstance(above.parent, exp.Case) and above.parent.this is not None
+        return above.this is condition and not compared
+    return isinstance(above, exp.Where)
+
+
+def with_mark(
+    layer: Layer, known: Known, test: exp.Expr, unknown: bool | None
+) -> tuple[Layer, exp.Expr]:
     """All rows, with the truth of such a test as a column; what stands for it."""
     name = layer.building.fresh("mark")
     sides: list[tuple[Node, bool | None]]
@@ -74,7 +105,8 @@ def with_mark(layer: Layer, known: Known, test: exp.Expr) -> tuple[Layer, exp.Ex
         ]
     else:
         assert isinstance(test, exp.In)
-        sides = _Values(layer, known, test).by_truth()
+        found = _Values(layer, known, test).by_truth()
+        sides = [(node, unknown if truth is None else truth) for node, truth in found]
     columns = [(column, BoundColumn(column, type_)) for column, type_ in layer.node.columns]
     parts = [
         ProjectNode(node, (*columns, (name, BoundConstant(truth, BOOLEAN))))
@@ -92,6 +124,8 @@ class _Values:
             raise refuse("IN of a subquery", test)
         self._layer, query = layer, unwrapped(test.args["query"])
         self._tested, self._ties = layer.bound(test.this), list[Bound]()
+        if self._tested.type == NULL:
+            raise refuse("IN of a NULL that has no type", test)
         if isinstance(query, exp.Select) and is_correlated(layer.building, known, query):
             self._read_tied(known, query)
         else:
@@ -170,6 +204,10 @@ def _existing(layer: Layer, known: Known, test: exp.Exists) -> tuple[Node, list[
             "EXISTS over a set operation" if is_set else "exists is evaluated by Spark", test
         )
     check_arguments(select, "expressions from_ joins where")
+    if is_grouped(select, select.expressions):
+        raise refuse("EXISTS over an aggregate, which has a row in any case", test)
+    if any(item.find(*GENERATORS) is not None for item in select.expressions):
+        raise refuse("EXISTS over a generator", test)
     inner = correlated(layer.building, known, select)
     return inner.node, _tied(layer, inner)
 
@@ -177,4 +215,9 @@ def _existing(layer: Layer, known: Known, test: exp.Exists) -> tuple[Node, list[
 def _tied(layer: Layer, inner: Correlated) -> list[Bound]:
     seen = inner.with_outside(layer.expressions.names)
     expressions = Expressions(seen, layer.building.terms)
-    return [expressions.bound(tie) for tie in inner.ties]
+    found = [expressions.bound(tie) for tie in inner.ties]
+    there = inner.names.all.union(name for name, _ in layer.node.columns)
+    for bound, tie in zip(found, inner.ties, strict=True):
+        if not columns_of(bound) <= there:
+            raise refuse("a subquery above a grouping that depends on its rows", tie)
+    return found

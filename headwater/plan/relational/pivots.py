@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pyarrow as pa
 from sqlglot import exp
 
 from headwater.plan.relational.expressions import refuse
@@ -33,6 +34,9 @@ def pivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.S
         raise refuse("a PIVOT whose columns have no names", pivot)
     if not all(isinstance(value, exp.Literal) for value in values):
         raise refuse("a PIVOT by values that are no constants", pivot)
+    types = [c.type for c in columns if c.shown.casefold() == place.name.casefold()]
+    if not all(_is_of(value, type_) for value in values for type_ in types):
+        raise refuse("a PIVOT by values that are not of the column's type", pivot)
     named = {c.name.casefold() for part in (place, *calls) for c in part.find_all(exp.Column)}
     keys = [
         exp.column(exp.to_identifier(c.shown, quoted=True))
@@ -45,6 +49,15 @@ def pivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.S
     if keys:
         made.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     return made
+
+
+def _is_of(value: exp.Expr, type_: pa.DataType) -> bool:
+    """Whether a constant stays as it is when Spark casts it to the column's type."""
+    if value.is_string:
+        return pa.types.is_string(type_) or pa.types.is_date(type_)
+    if value.name.isdecimal():
+        return pa.types.is_integer(type_) or pa.types.is_float64(type_)
+    return pa.types.is_float64(type_)
 
 
 def _bare(node: exp.Expr) -> exp.Expr:

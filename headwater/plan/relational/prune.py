@@ -66,7 +66,8 @@ class Pruner:
             outputs = tuple(one for one in node.outputs if one[0] in needed) or node.outputs[:1]
             return replace(node, below=self._pruned(node.below), outputs=outputs)
         if isinstance(node, UnionNode):
-            return replace(node, parts=tuple(self._only(part, needed) for part in node.parts))
+            shown = _of_union(node, needed)
+            return replace(node, parts=tuple(self._only(part, shown) for part in node.parts))
         if isinstance(node, JoinNode | SetNode):
             left, right = self._pruned(node.left), self._pruned(node.right)
             return replace(node, left=left, right=right)
@@ -89,7 +90,7 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
     if isinstance(node, ScanNode):
         return []
     if isinstance(node, UnionNode):
-        return [(part, needed) for part in node.parts]
+        return [(part, _of_union(node, needed)) for part in node.parts]
     if isinstance(node, SetNode):
         return [(node.left, _all(node.left)), (node.right, _all(node.right))]
     if isinstance(node, JoinNode):
@@ -121,6 +122,11 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         kept_columns |= {name for call in node.calls for name in call.arguments}
     assert isinstance(node, OverNode | TopNode)
     return [(below, kept_columns)]
+
+
+def _of_union(node: UnionNode, needed: Needed) -> Needed:
+    """The columns that all parts give; how many rows there are is told by any column."""
+    return needed or frozenset(name for name, _ in node.columns[:1])
 
 
 def _all(node: Node) -> Needed:

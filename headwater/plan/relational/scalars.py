@@ -19,7 +19,7 @@ from headwater.plan.relational.correlation import Correlated, correlated, unwrap
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
-from headwater.plan.relational.members import is_test, with_mark
+from headwater.plan.relational.members import is_test, unknown_as, with_mark
 from headwater.plan.relational.nodes import GroupNode, JoinNode, Node, ProjectNode
 from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments
@@ -28,20 +28,27 @@ from headwater.plan.relational.trees import check_arguments
 @dataclass
 class _Found:
     tree: exp.Expr
+    unknown: bool | None  # of a test: what it counts as where it is not known
     value: exp.Expr
+
+    def is_for(self, node: exp.Expr) -> bool:
+        return self.tree == node and (
+            not isinstance(node, exp.In) or self.unknown == unknown_as(node)
+        )
 
 
 def with_scalars(layer: Layer, known: Known, parts: Iterable[exp.Expr]) -> Layer:
     """A layer in which the subqueries of expressions are columns."""
     found: list[_Found] = []
     for tree in (one for part in parts for one in _scalars_in(part)):
-        if any(one.tree == tree for one in found):
+        if any(one.is_for(tree) for one in found):
             continue
-        layer, value = _joined(layer, known, tree)
-        found.append(_Found(tree, value))
+        unknown = unknown_as(tree) if isinstance(tree, exp.In) else None
+        layer, value = _joined(layer, known, tree, unknown)
+        found.append(_Found(tree, unknown, value))
 
     def replace(node: exp.Expr) -> exp.Expr | None:
-        return next((one.value for one in found if one.tree == node), None)
+        return next((one.value for one in found if one.is_for(node)), None)
 
     return layer.above(layer.node, replace) if found else layer
 
@@ -56,10 +63,12 @@ def _is_subquery(node: exp.Expr) -> bool:
     return isinstance(node, exp.Query) or is_test(node)
 
 
-def _joined(layer: Layer, known: Known, tree: exp.Expr) -> tuple[Layer, exp.Expr]:
+def _joined(
+    layer: Layer, known: Known, tree: exp.Expr, unknown: bool | None
+) -> tuple[Layer, exp.Expr]:
     """The layer with one subquery joined, and what stands for its value."""
     if is_test(tree):
-        return with_mark(layer, known, tree)
+        return with_mark(layer, known, tree, unknown)
     select = unwrapped(tree)
     if not isinstance(select, exp.Select):
         raise refuse("a set operation as a value", tree)

@@ -67,6 +67,8 @@ class JoinedSources:
         if join is None:
             return _Part(below, relation, "inner", (), ())
         check_arguments(join, "this on using side kind")
+        if join.this.args.get("pivots"):
+            raise refuse("PIVOT behind a join: it is over all that was joined", join)
         kind = (join.args.get("kind") or "").lower()
         side = (join.args.get("side") or "").lower()
         if kind not in ("", "inner", "outer", "cross", "semi", "anti"):

@@ -150,3 +150,9 @@ compute case((count > 0), count, NULL), case((count > 0), count, NULL)
 
 SELECT * FROM s UNPIVOT (x FOR n IN (v));
 Spark: a PIVOT of several columns, or UNPIVOT
+
+SELECT * FROM (SELECT k, v FROM s) PIVOT (count(*) FOR v IN (1.7 AS a, 2 AS b));
+Spark: a PIVOT by values that are not of the column's type
+
+SELECT a, b FROM (SELECT k FROM s) q, (SELECT k AS j FROM t) u PIVOT (count(*) FOR j IN ('x' AS a, 'y' AS b));
+Spark: PIVOT behind a join: it is over all that was joined

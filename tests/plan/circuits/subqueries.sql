@@ -155,3 +155,153 @@ union all
       s: k, v
     t: k, x
 ± k STRING
+
+SELECT count(*) AS n FROM s WHERE v NOT IN (SELECT x FROM t WHERE t.k = s.k);
+group by nothing: count()
+  union all
+    anti join on k = k
+      anti join on v = x and k = k
+        filter not(is null(v))
+          s: ts, k, v
+        t: k, x
+      filter is null(x)
+        t: k, x
+    anti join on k = k
+      filter is null(v)
+        s: ts, k, v
+      t: k, x
+± n BIGINT
+
+SELECT k FROM s WHERE EXISTS (SELECT max(x) FROM t WHERE t.k = s.k);
+Spark: EXISTS over an aggregate, which has a row in any case
+
+SELECT k FROM s WHERE v > 1 OR NOT EXISTS (SELECT explode(array(x)) FROM t WHERE t.k = s.k);
+Spark: EXISTS over a generator
+
+SELECT k, EXISTS (SELECT 1 FROM t WHERE t.k = s.k) AS there FROM s GROUP BY k;
+Spark: a subquery above a grouping that depends on its rows
+
+SELECT k, sum(v) FROM s GROUP BY k HAVING k IN (SELECT k FROM t) OR sum(v) > 3;
+filter (mark or (sum > 3))
+  union all
+    compute True
+      semi join on k = k
+        group by k: sum(v)
+          s: k, v
+        t: k
+    compute False
+      anti join on nothing
+        anti join on k = k
+          filter not(is null(k))
+            as in line 5
+          t: k
+        filter is null(k)
+          t: k
+    compute False
+      anti join on nothing
+        filter is null(k)
+          as in line 5
+        t: k
+    compute False
+      semi join on nothing
+        as in line 10
+        as in line 14
+    compute False
+      semi join on nothing
+        as in line 18
+        t: k
+± k STRING, _ INT
+
+SELECT v NOT IN (SELECT x FROM t) AS none, v IN (SELECT x FROM t) AS one FROM s;
+compute not(mark)
+  union all
+    compute True
+      semi join on v = x
+        union all
+          compute True
+            semi join on v = x
+              s: v
+              t: x
+          compute False
+            anti join on nothing
+              anti join on v = x
+                filter not(is null(v))
+                  s: v
+                t: x
+              filter is null(x)
+                t: x
+          compute False
+            anti join on nothing
+              filter is null(v)
+                s: v
+              t: x
+          compute True
+            semi join on nothing
+              as in line 12
+              as in line 16
+          compute True
+            semi join on nothing
+              as in line 20
+              t: x
+        t: x
+    compute False
+      anti join on nothing
+        anti join on v = x
+          filter not(is null(v))
+            as in line 5
+          t: x
+        filter is null(x)
+          t: x
+    compute False
+      anti join on nothing
+        filter is null(v)
+          as in line 5
+        t: x
+    compute False
+      semi join on nothing
+        as in line 34
+        as in line 38
+    compute False
+      semi join on nothing
+        as in line 42
+        t: x
+± none BOOLEAN, one BOOLEAN
+
+SELECT k FROM s WHERE coalesce(k IN (SELECT k FROM t), true);
+filter coalesce(mark, True)
+  union all
+    compute True
+      semi join on k = k
+        s: k
+        t: k
+    compute False
+      anti join on nothing
+        anti join on k = k
+          filter not(is null(k))
+            s: k
+          t: k
+        filter is null(k)
+          t: k
+    compute False
+      anti join on nothing
+        filter is null(k)
+          s: k
+        t: k
+    compute False
+      semi join on nothing
+        as in line 9
+        as in line 13
+    compute False
+      semi join on nothing
+        as in line 17
+        t: k
+± k STRING
+
+SELECT k, NOT (k IN (SELECT k FROM t) OR v > 2) AS none FROM s;
+Spark: IN under NOT or =, as a value
+
+SELECT k, (k IN (SELECT k FROM t)) = false AS none FROM s;
+Spark: IN under NOT or =, as a value
+
+SELECT k, NULL IN (SELECT k FROM t) AS n FROM s;
+Spark: IN of a NULL that has no type
