@@ -300,7 +300,7 @@ def test_damage_is_refused_or_harmless(filled: Filled, tmp_path: Path) -> None:
     outcomes = run(filled, tmp_path, chosen)
     assert all(path.read_bytes() == data for path, data in before.items())  # no case met another
     assert outcomes["refused"] > 5, outcomes
-    assert outcomes["refused alone"] > 10, outcomes
+    assert outcomes["refused alone"] > 3, outcomes
     assert outcomes["right"] > 10, outcomes
 
 
