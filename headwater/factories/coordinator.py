@@ -185,9 +185,8 @@ class Factories:
         catalog = context.catalog.position
         if seat.told.get("catalog") != catalog:
             seat.told["catalog"] = catalog
-            columns = {
-                n: [schema_to_json(t.schema), str(t.folder)] for n, t in context.tables.items()
-            }
+            tables = dict(context.tables)  # statements make and drop them meanwhile
+            columns = {n: [schema_to_json(t.schema), str(t.folder)] for n, t in tables.items()}
             line.tell("standard", columns=columns)
             line.tell("catalog", lsn=catalog)
         if seat.told.get("settings") != context.settings.changes:
