@@ -18,7 +18,12 @@ from headwater.settings import TABLE
 from headwater.sql import statements
 from headwater.sql.statements.base import Statement
 from tests.harness.pages import NOT_RUN, blocks
-from tests.harness.reference import INLINE_PAGE, SETTINGS_PAGE, inline_page, settings_page
+from tests.harness.reference import (
+    SETTINGS_PAGE,
+    WITHOUT_SPARK_PAGE,
+    settings_page,
+    without_spark_page,
+)
 
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
@@ -32,8 +37,10 @@ def test_settings() -> None:
     assert len(TABLE) == len({s.name for s in TABLE})
 
 
-def test_what_is_evaluated_in_line() -> None:
-    assert INLINE_PAGE.read_text() == inline_page(), "run python -m tests.harness.reference"
+def test_what_is_evaluated_without_spark() -> None:
+    assert WITHOUT_SPARK_PAGE.read_text() == without_spark_page(), (
+        "run python -m tests.harness.reference"
+    )
 
 
 def statement_kinds() -> list[str]:

@@ -18,7 +18,7 @@ OF_THE_PIPELINE = frozenset({"where", "group by", "partials"})
 UPPER = frozenset({"upper", "at each read"})
 MEASURED = frozenset(
     {
-        "results", "rows", "keys", "rows folded in line", "rows read by Spark", "groups held",
+        "results", "rows", "keys", "rows folded by operators", "rows read by Spark", "groups held",
         "in memory", "spilled", "upper part on Spark", "rows re-evaluated", "early chunks",
         "over budget", "rows returned", "rows taken in", "rows held",
     }

@@ -16,7 +16,7 @@ from headwater.values import safe
 LEAST_ROOM = 24
 """Text is broken into lines of no less than this, however deep it hangs."""
 GREEN, YELLOW = "\x1b[32m", "\x1b[33m"
-TIERS = {"in line": GREEN, "Spark": YELLOW}
+TIERS = {"operators": GREEN, "Spark": YELLOW}
 """Where a part runs, when its line ends so."""
 
 

@@ -1,1 +1,1 @@
-"""Plans → what the engine runs: typed folds, blocks in line, joins, upper parts."""
+"""Plans → what the engine runs: typed folds, blocks, joins, upper parts."""

@@ -1,4 +1,4 @@
-"""A block in line: the stream pipeline over a chunk, and the finish over merged results.
+"""A block by operators: the stream pipeline over a chunk, and the finish over merged results.
 
 Compiled from the same pieces that Spark gets, or not at all: one that is not on the whitelist of
 `expression` makes the whole pipeline (or finish) Spark's. Columns of the block's sources are named
@@ -36,37 +36,37 @@ INNER = (",", "inner", "cross")
 _ROW = "headwater_row"
 
 
-class NotInLine(Exception):
+class NoOperator(Exception):
     """Raised while compiling: a piece that only Spark can do."""
 
 
 def tree_of(piece: Piece) -> exp.Expr:
     """The tree of a piece."""
     if piece.node is None:
-        raise NotInLine(str(piece))
+        raise NoOperator(str(piece))
     return piece.node
 
 
 def compiled(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
-    """An expression in line, or NotInLine."""
+    """An expression as operators compute it, or NoOperator."""
     found = compile_expression(tree_of(piece), resolve, functions)
     if found is None:
-        raise NotInLine(str(piece))
+        raise NoOperator(str(piece))
     return found
 
 
 def equal_sides(piece: Piece, resolve: Resolve, functions: Terms) -> list[Compiled | None]:
-    """The sides of an equality, each as far as it is in line; none if it is no equality."""
+    """The sides of an equality, each as far as operators compute it; none if it is no equality."""
     node = tree_of(piece).unnest()
     sides = (node.this, node.expression) if isinstance(node, exp.EQ) else ()
     return [compile_expression(side, resolve, functions) for side in sides]
 
 
 def condition(piece: Piece, resolve: Resolve, functions: Terms) -> Compiled:
-    """A condition in line, or NotInLine."""
+    """A condition as operators compute it, or NoOperator."""
     found = compile_predicate(tree_of(piece), resolve, functions)
     if found is None:
-        raise NotInLine(str(piece))
+        raise NoOperator(str(piece))
     return found
 
 
@@ -91,7 +91,7 @@ class _ProbeStep:
     filters: tuple[Compiled, ...]
 
 
-class InlinePipeline:
+class StreamPipeline:
     """filter → probe → filter over the rows of one stream."""
 
     def __init__(self, plan: FoldPlan, functions: Terms) -> None:
@@ -121,7 +121,7 @@ class InlinePipeline:
             self._next([member], available, conditions)
         for piece in conditions:  # over a table whose rows may be missing: after all joins
             if not self._reads(piece) <= available:
-                raise NotInLine(str(piece))
+                raise NoOperator(str(piece))
         self._last = [condition(piece, self.resolve, functions) for piece in conditions]
         self.columns = self._stream_columns()
 
@@ -138,7 +138,7 @@ class InlinePipeline:
         inner = source.join in INNER and all(static.join in INNER for _, static in found)
         named = bool(source.using) or any(static.using for _, static in found)
         if not inner or named or (asked and not plan.join_on):
-            raise NotInLine("the stream is not the first of FROM")
+            raise NoOperator("the stream is not the first of FROM")
         return found, True
 
     def _next(
@@ -148,12 +148,12 @@ class InlinePipeline:
         conditions: list[Piece],
     ) -> int:
         """Adds the step of the first table that can be probed with what is there; which it is."""
-        refusal: NotInLine | None = None
+        refusal: NoOperator | None = None
         for place, (number, static) in enumerate(statics):
             rest = list(conditions)
             try:
                 step = self._step(number, static, available, rest)
-            except NotInLine as error:
+            except NoOperator as error:
                 refusal = refusal or error
                 continue
             self._steps.append(step)
@@ -183,7 +183,7 @@ class InlinePipeline:
             "semi",
             "anti",
         ):
-            raise NotInLine(f"a {static.join} join")
+            raise NoOperator(f"a {static.join} join")
         inner = static.join in (",", "inner", "cross")
         pieces = list(static.condition)
         pieces += [
@@ -204,9 +204,9 @@ class InlinePipeline:
             elif inner or number in self._behind:
                 rest.append(condition(piece, self.resolve, self._functions))
             else:
-                raise NotInLine(str(piece))
+                raise NoOperator(str(piece))
         if not keys:
-            raise NotInLine("a join without an equality")
+            raise NoOperator("a join without an equality")
         shown = tuple(static.schema.names)
         if number in self._behind:
             asked = {name for one in rest for name in one.columns}
@@ -226,7 +226,7 @@ class InlinePipeline:
         for number in sorted(available):
             if name.casefold() in (n.casefold() for n in self._schemas[number][1].names):
                 return self._schemas[number][0]
-        raise NotInLine(name)
+        raise NoOperator(name)
 
     def _key(self, piece: Piece, number: int) -> tuple[Compiled, str] | None:
         """`stream expression = column of the table`, of one type."""
@@ -305,7 +305,7 @@ def source_schemas(plan: FoldPlan) -> dict[int, tuple[str, pa.Schema]]:
         found[place] = (leaf.alias, pa.schema([*leaf.columns.schema, *leaf.added]))
     for place, static in plan.statics:
         if static.schema is None:
-            raise NotInLine("a subquery in FROM")
+            raise NoOperator("a subquery in FROM")
         found[place] = (static.alias, static.schema)
     return found
 
@@ -340,7 +340,7 @@ def _named(
     return found
 
 
-class InlineFinish:
+class BlockFinish:
     """HAVING, the select list, DISTINCT, ORDER BY and LIMIT over a fold's columns."""
 
     def __init__(
@@ -385,7 +385,7 @@ class InlineFinish:
         if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
             place = int(node.name) - 1
             if not 0 <= place < len(self._outputs):
-                raise NotInLine(str(piece))
+                raise NoOperator(str(piece))
             return self._outputs[place]
         if isinstance(node, exp.Column) and not node.table:
             for place, output in enumerate(finish.outputs):
@@ -416,7 +416,7 @@ def _limits(limit: Limit | None) -> tuple[int | None, int]:
     if limit is None:
         return None, 0
     if not limit.plain:
-        raise NotInLine(limit.text)
+        raise NoOperator(limit.text)
     return limit.count, limit.offset
 
 

@@ -1,6 +1,6 @@
-"""A fold with its types: what the planner found, as it is computed in line and on Spark.
+"""A fold with its types: what the planner found, as it is computed by operators and on Spark.
 
-Owns: the types of keys, arguments and kept columns (from the in-line whitelist, or Spark's analysis of
+Owns: the types of keys, arguments and kept columns (from the whitelist of expressions, or Spark's analysis of
 empty relations), the aggregation behind them, and the texts that Spark runs for a chunk. Both tiers
 make the same partials. Must never: hold rows.
 """
@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import pyarrow as pa
 
-from headwater.compile.block import InlineFinish, InlinePipeline, NotInLine, compiled
+from headwater.compile.block import BlockFinish, NoOperator, StreamPipeline, compiled
 from headwater.compile.join import JoinPipeline
 from headwater.errors import NotSupportedError
 from headwater.expression.compile import Compiled
@@ -42,15 +42,15 @@ def refuse_types(_text: SparkText) -> list[pa.DataType]:
 @dataclass(frozen=True)
 class _Spec:
     plan: FoldPlan
-    pipeline: InlinePipeline | None  # None: only Spark can run the stream pipeline
+    pipeline: StreamPipeline | None  # None: only Spark can run the stream pipeline
     pairing: JoinPipeline | None  # the same of a join of two streams
     schema: pa.Schema  # of the merged result
-    finish: InlineFinish | None  # None: only Spark can finish the block
+    finish: BlockFinish | None  # None: only Spark can finish the block
 
     @property
     def tier(self) -> str:
         """Where chunks may be folded."""
-        return "Spark" if self.pipeline is None and self.pairing is None else "in line"
+        return "Spark" if self.pipeline is None and self.pairing is None else "operators"
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class GroupsSpec(_Spec):
 
     aggregation: Aggregation
     argument_pieces: tuple[Piece, ...]
-    keys: tuple[Compiled, ...]  # in line
+    keys: tuple[Compiled, ...]  # by operators
     arguments: tuple[Compiled, ...]
     kept: ClassVar[tuple[Compiled, ...]] = ()
 
@@ -68,7 +68,7 @@ class GroupsSpec(_Spec):
 class RowsSpec(_Spec):
     """A fold that keeps rows, typed: columns _c0 …"""
 
-    kept: tuple[Compiled, ...]  # in line
+    kept: tuple[Compiled, ...]  # by operators
     aggregation: ClassVar[None] = None
     argument_pieces: ClassVar[tuple[Piece, ...]] = ()
     keys: ClassVar[tuple[Compiled, ...]] = ()
@@ -85,7 +85,7 @@ def make_spec(plan: FoldPlan, functions: Terms, analyse: Analyse) -> FoldSpec:
     pieces = [*plan.keys, *arguments, *kept]
     pipeline, found = _in_line(plan, pieces, functions)
     types = _types(plan, pieces, analyse) if pipeline is None else [c.type for c in found]
-    single = pipeline if isinstance(pipeline, InlinePipeline) else None
+    single = pipeline if isinstance(pipeline, StreamPipeline) else None
     pairing = pipeline if isinstance(pipeline, JoinPipeline) else None
     if not plan.keys and not plan.aggregates:
         schema = pa.schema([pa.field(f"_c{n}", t) for n, t in enumerate(types)])
@@ -107,20 +107,20 @@ def has_edges(spec: GroupsSpec) -> bool:
 
 def _in_line(
     plan: FoldPlan, pieces: Sequence[Piece], functions: Terms
-) -> tuple[InlinePipeline | JoinPipeline | None, list[Compiled]]:
+) -> tuple[StreamPipeline | JoinPipeline | None, list[Compiled]]:
     if plan.kind == "ring":
         return None, []
     try:
-        pipeline: InlinePipeline | JoinPipeline
+        pipeline: StreamPipeline | JoinPipeline
         if plan.kind == "join":
             pipeline = JoinPipeline(plan, functions)
         else:
-            pipeline = InlinePipeline(plan, functions)
+            pipeline = StreamPipeline(plan, functions)
         found = [compiled(piece, pipeline.resolve, functions) for piece in pieces]
         for one in found[: len(plan.keys)]:
             kind_of(one.type)
         return pipeline, found
-    except (NotInLine, NotSupportedError):
+    except (NoOperator, NotSupportedError):
         return None, []
 
 
@@ -171,13 +171,13 @@ def _aggregation(
     return Aggregation(keys, aggregates)
 
 
-def make_finish(plan: FoldPlan, schema: pa.Schema, functions: Terms) -> InlineFinish | None:
+def make_finish(plan: FoldPlan, schema: pa.Schema, functions: Terms) -> BlockFinish | None:
     """What is left of a block above its fold, or None where only Spark can compute it."""
     if plan.finish is None:
         return None
     try:
-        return InlineFinish(plan.finish, schema, plan.leaves[0].columns.time_type, functions)
-    except NotInLine:
+        return BlockFinish(plan.finish, schema, plan.leaves[0].columns.time_type, functions)
+    except NoOperator:
         return None
 
 

@@ -1,4 +1,4 @@
-"""What is computed in line of the two streams of a join: filters, keys, and conditions over pairs.
+"""What is computed by operators of the two streams of a join: filters, keys, and conditions over pairs.
 
 Compiled from the same pieces that Spark gets, or not at all. A condition over one side is a filter
 of its rows, an equality of both sides of one type is a key, any other condition is asked of the pairs
@@ -14,7 +14,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from headwater.compile.block import (
-    NotInLine,
+    NoOperator,
     condition,
     equal_sides,
     resolve_column,
@@ -52,11 +52,11 @@ class SidePlan:
 
 
 class JoinPipeline:
-    """The conditions of an inner join of two streams; NotInLine if there is no equality among them."""
+    """The conditions of an inner join of two streams; NoOperator if there is no equality among them."""
 
     def __init__(self, plan: FoldPlan, functions: Terms) -> None:
         if plan.statics:
-            raise NotInLine("a table is joined with two streams")
+            raise NoOperator("a table is joined with two streams")
         self._schemas = source_schemas(plan)
         self._sources, self._functions = plan.leaf_sources, functions
         filters: tuple[list[Compiled], list[Compiled]] = ([], [])
@@ -72,7 +72,7 @@ class JoinPipeline:
             else:
                 rest.append(found)
         if not keys:
-            raise NotInLine("a join of streams without an equality")
+            raise NoOperator("a join of streams without an equality")
         self.key_types = [left.type for left, _ in keys]
         for type_ in self.key_types:
             kind_of(type_)

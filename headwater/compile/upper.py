@@ -1,4 +1,4 @@
-"""The upper part of a query in line: blocks over the finished rows of its folds, over tables and each other.
+"""The upper part of a query by operators: blocks over its folds, tables and each other.
 
 Compiled once, computed at each instant or read. Whatever the whitelist does not have is left to Spark.
 """
@@ -11,7 +11,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from headwater.compile.block import InlineFinish, constant_column, probe_name
+from headwater.compile.block import BlockFinish, constant_column, probe_name
 from headwater.compile.fold import (
     FOLDABLE,
     FoldSpec,
@@ -92,7 +92,7 @@ class UpperBlock:
     ) -> None:
         in_order = isinstance(spec, GroupsSpec) and has_edges(spec)
         if spec.pipeline is None or spec.finish is None or in_order:
-            raise _NotInLine
+            raise _NoOperator
         self._first, self._relations, self._scalars, self._spec = first, relations, scalars, spec
         self._pipeline, self._finish = spec.pipeline, spec.finish
 
@@ -168,7 +168,7 @@ def make_upper(
     tables: Tables,
     functions: Terms,
 ) -> UpperBlock | None:
-    """The upper part in line, or None where only Spark can compute it."""
+    """The upper part by operators, or None where only Spark can compute it."""
     if not specs or plan.single or any(fold.finish is None for fold in plan.split):
         return None
     upper = upper_plan(query, plan)
@@ -176,11 +176,11 @@ def make_upper(
         return None
     try:
         return _Maker(specs, tables, functions).block(upper)
-    except (Error, _NotInLine):
+    except (Error, _NoOperator):
         return None
 
 
-class _NotInLine(Exception):
+class _NoOperator(Exception):
     """Raised while blocks are compiled: only Spark can compute one."""
 
 
@@ -201,7 +201,7 @@ class _Maker:
         beside = [pa.field(name, one.schema.field(0).type) for name, one in scalars.items()]
         fold = upper.fold(schemas, beside, self.tables, FOLDABLE)
         if fold is None:
-            raise _NotInLine
+            raise _NoOperator
         spec = make_spec(fold, self.functions, refuse_types)
         return UpperBlock(upper.first, relations, scalars, spec)
 
@@ -214,7 +214,7 @@ class _Maker:
         found = self._rows(part)
         names = found.schema.names
         if len({name.casefold() for name in names}) < len(names):
-            raise _NotInLine  # two columns without a name, or a name that stands twice
+            raise _NoOperator  # two columns without a name, or a name that stands twice
         return found.named(names)
 
     def _scalar(self, part: FoldRows | UpperPlan) -> _Relation:
@@ -223,7 +223,7 @@ class _Maker:
             return self._rows(part)
         block = self.block(part)
         if not block.has_one_row:
-            raise _NotInLine
+            raise _NoOperator
         return _Relation(_schema(block.names, block.types), block.rows)
 
     def _rows(self, part: FoldRows | UpperPlan) -> _Relation:
@@ -250,13 +250,13 @@ class _Maker:
             lambda moment: finish.result(moment.merged[number], moment.instant),
         )
 
-    def _finish(self, fold: FoldPlan) -> InlineFinish:
+    def _finish(self, fold: FoldPlan) -> BlockFinish:
         """How a block finishes its fold, which may be that of others too."""
         spec = self.specs[fold.number]
         own = fold.finish == spec.plan.finish
         found = spec.finish if own else make_finish(fold, spec.schema, self.functions)
         if found is None:
-            raise _NotInLine
+            raise _NoOperator
         return found
 
     def _groups(self, part: FoldGroups) -> _Relation:

@@ -638,7 +638,7 @@ class Engine:
 def _rows_of(queries: Iterable[Hosted]) -> int:
     """How many rows queries have taken in; what several share counts once."""
     counters = {id(c): c for query in queries for c in query.all_counters}
-    return sum(c.rows_in_line + c.rows_on_spark for c in counters.values())
+    return sum(c.rows_by_operators + c.rows_on_spark for c in counters.values())
 
 
 def _trouble(error: BaseException) -> Trouble:

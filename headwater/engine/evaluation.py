@@ -1,4 +1,4 @@
-"""From rows or merged relations to a result: the finish of a block in line, or Spark for the rest.
+"""From rows or merged relations to a result: the finish of a block by operators, or Spark for the rest.
 
 Owns: the result's schema (`_t` last), the upper part over the folds' results, and re-evaluation over
 the rows of whole windows. Must never: keep anything between instants but the result over empty windows.
@@ -118,13 +118,13 @@ class Evaluation:
 
     plan: ContinuousPlan
     specs: Sequence[FoldSpec]
-    whole: FoldSpec | None  # the one block over rows, in line
+    whole: FoldSpec | None  # the one block over rows, operators
     output: OutputSchema
     world: World
     probes: StaticProbes
     text: str  # the statement, for the places of errors
     block: UpperBlock | UpperCircuit | None = (
-        None  # the upper part in line: by blocks, or by operators
+        None  # the upper part by operators: by blocks, or as a circuit
     )
     upper_runs: int = 0
     rows_evaluated: int = 0  # rows of windows that were read again
@@ -137,26 +137,26 @@ class Evaluation:
     @property
     def upper_tier(self) -> str:
         """Where the upper part runs, or all of a query that is re-evaluated."""
-        whole = not self.specs and self.evaluates_in_line
-        if whole or self._finishes_in_line or isinstance(self.block, UpperBlock):
-            return "in line"
-        return "Spark" if self.block is None else "in line, by operators"
+        whole = not self.specs and self.evaluates_by_operators
+        if whole or self._finishes_by_operators or isinstance(self.block, UpperBlock):
+            return "operators"
+        return "Spark" if self.block is None else "operators over changes"
 
     @property
-    def evaluates_in_line(self) -> bool:
+    def evaluates_by_operators(self) -> bool:
         """Whether re-evaluation of a small window needs no Spark."""
-        return self._rows_in_line and self.world.settings.operators
+        return self._rows_by_operators and self.world.settings.operators
 
     @property
-    def _finishes_in_line(self) -> bool:
+    def _finishes_by_operators(self) -> bool:
         if not self.plan.single or not self.specs:
             return False
         if self.specs[0].plan.kind == "ring":
-            return self._rows_in_line
+            return self._rows_by_operators
         return self.specs[0].finish is not None
 
     @property
-    def _rows_in_line(self) -> bool:
+    def _rows_by_operators(self) -> bool:
         whole = self.whole
         return whole is not None and whole.pipeline is not None and whole.finish is not None
 
@@ -180,12 +180,12 @@ class Evaluation:
     def _upper_over_rows(
         self, merged: Sequence[tuple[Instant, Sequence[pa.Table]]], held: HeldTables
     ) -> list[pa.Table]:
-        if self._finishes_in_line and self.specs[0].plan.kind != "ring":
+        if self._finishes_by_operators and self.specs[0].plan.kind != "ring":
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
                 return [self._finished(i, tables[0]) for i, tables in merged]
-        elif self._finishes_in_line and all(self._allowed(t[0].num_rows) for _, t in merged):
+        elif self._finishes_by_operators and all(self._allowed(t[0].num_rows) for _, t in merged):
             with contextlib.suppress(DataError):
-                return [self.rows_in_line(tables[0], i.tick, held) for i, tables in merged]
+                return [self.rows_by_operators(tables[0], i.tick, held) for i, tables in merged]
         elif self.block is not None and self.world.settings.operators:
             with contextlib.suppress(DataError, NotSupportedError):
                 return [self._over_folds(self.block, i, tables, held) for i, tables in merged]
@@ -254,9 +254,9 @@ class Evaluation:
     def over_rows(self, windows: WindowRows, tick: int, held: HeldTables) -> pa.Table:
         """The result over the rows of all windows, the newest first where they are in memory."""
         self.rows_evaluated += windows.count
-        if self._rows_in_line and self._allowed(windows.count) and not windows.files:
+        if self._rows_by_operators and self._allowed(windows.count) and not windows.files:
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
-                return self.rows_in_line(windows.tables[0], tick, held, sorted_down=True)
+                return self.rows_by_operators(windows.tables[0], tick, held, sorted_down=True)
         tables = {
             window_view(leaf.number): rows.select(shown_columns(leaf, rows.column_names))
             for leaf in self.plan.leaves
@@ -267,7 +267,7 @@ class Evaluation:
         static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 
-    def rows_in_line(
+    def rows_by_operators(
         self, rows: pa.Table, tick: int, held: HeldTables, sorted_down: bool = False
     ) -> pa.Table:
         """The one block of the query over the rows of its window."""

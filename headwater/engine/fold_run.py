@@ -1,4 +1,4 @@
-"""One fold at work: chunks go through the stream pipeline, in line or on Spark, into its merge.
+"""One fold at work: chunks go through the stream pipeline, by operators or on Spark, into its merge.
 
 Owns: the choice of tier for a chunk, the staging of rows for Spark, and the probes of static tables.
 Both tiers feed the same merge, so a query may change its tier from chunk to chunk.
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from headwater.compile.block import PLACE, InlinePipeline, probe_name
+from headwater.compile.block import PLACE, StreamPipeline, probe_name
 from headwater.compile.block import SEQUENCE as CARRIED_SEQUENCE
 from headwater.compile.block import TICK as CARRIED_TICK
 from headwater.compile.fold import (
@@ -29,7 +29,7 @@ from headwater.compile.fold import (
     side_rows,
 )
 from headwater.engine.feed import FeedCursor, last_until, stored_until
-from headwater.engine.joins import InlineMerge, PairsMerge, join_merge
+from headwater.engine.joins import PairsMerge, StreamJoinMerge, join_merge
 from headwater.engine.merges import (
     FoldMerge,
     KeyWindowsMerge,
@@ -60,12 +60,12 @@ GROUPS = (PaneMerge, LandmarkMerge, KeyWindowsMerge)  # merges of aggregates
 class Counters:
     """What a query's pipelines did, for EXPLAIN ANALYZE and headwater.queries."""
 
-    rows_in_line: int = 0
+    rows_by_operators: int = 0
     rows_on_spark: int = 0
     spark_runs: int = 0
     last_spark_rows: int = 0  # stream rows that the last Spark run of a pipeline read
     last_rows: int = 0  # rows of the last chunk
-    in_line_runs: int = 0
+    operator_runs: int = 0
 
 
 class StaticProbes:
@@ -76,7 +76,7 @@ class StaticProbes:
         self._made: dict[str, tuple[Relation, Probe]] = {}
         self._rows: dict[tuple[str, tuple[str, ...]], tuple[Relation, pa.Table]] = {}
 
-    def of(self, pipeline: InlinePipeline, held: HeldTables) -> Mapping[str, Probe]:
+    def of(self, pipeline: StreamPipeline, held: HeldTables) -> Mapping[str, Probe]:
         """The probes that a pipeline needs, at the versions held."""
         return {
             probe_name(table, keys): self.one(table, keys, held) for table, keys in pipeline.probes
@@ -123,8 +123,8 @@ class FoldRun:
     _since: list[FeedCursor | None] = field(
         default_factory=list
     )  # of a join: where each side stands
-    _last: tuple[list[Rows], HeldTables] | None = None  # of a join in line: what it took last
-    _began_in_line: bool = True
+    _last: tuple[list[Rows], HeldTables] | None = None  # of a join by operators: what it took last
+    _began_by_operators: bool = True
 
     def __post_init__(self) -> None:
         self.clear()
@@ -135,8 +135,8 @@ class FoldRun:
         spec, plan = self.spec, self.spec.plan
         if plan.kind == "join":
             assert self.panes is not None
-            self._began_in_line = self._may_be_in_line
-            self.merge = join_merge(spec, self.panes, self.windows, self._began_in_line)
+            self._began_by_operators = self._may_be_by_operators
+            self.merge = join_merge(spec, self.panes, self.windows, self._began_by_operators)
         elif plan.kind == "ring":
             self.merge = self._ring()
         elif plan.kind == "rows":
@@ -150,23 +150,25 @@ class FoldRun:
             self.merge = PaneMerge(spec.aggregation, self.panes, self.windows)
 
     @property
-    def _may_be_in_line(self) -> bool:
+    def _may_be_by_operators(self) -> bool:
         return self.world.settings.operators
 
     @property
     def is_elsewhere(self) -> bool:
         """Whether its state is not where `spark_sql_only` says now: it must be made again there."""
-        return self.spec.plan.kind == "join" and self._began_in_line != self._may_be_in_line
+        return (
+            self.spec.plan.kind == "join" and self._began_by_operators != self._may_be_by_operators
+        )
 
     @property
     def tier(self) -> str:
         """Where the next chunk is folded."""
         if self.spec.plan.kind == "ring":
-            return "in line"
+            return "operators"
         if self.spec.plan.kind == "join":
-            return "in line" if isinstance(self.merge, InlineMerge) else "Spark"
-        inline = self.spec.pipeline is not None and self._may_be_in_line
-        return "in line" if inline else "Spark"
+            return "operators" if isinstance(self.merge, StreamJoinMerge) else "Spark"
+        operators = self.spec.pipeline is not None and self._may_be_by_operators
+        return "operators" if operators else "Spark"
 
     def _ring(self) -> RingMerge:
         reader = self.readers[0]
@@ -203,11 +205,11 @@ class FoldRun:
             self._join_on_spark(error)
 
     def _join_on_spark(self, error: DataError) -> None:
-        """A join that failed in line goes on there: all rows of both windows are paired again.
+        """A join that failed by operators goes on there: all rows of both windows are paired again.
 
         Spark may spare the row that raised the error.
         """
-        if not isinstance(self.merge, InlineMerge) or self._last is None:
+        if not isinstance(self.merge, StreamJoinMerge) or self._last is None:
             raise error
         assert self.panes is not None
         (chunks, held), self._last = self._last, None
@@ -218,7 +220,7 @@ class FoldRun:
                 raise error
             new.append(pa.concat_tables([before, self._with_lives(rows, places, side)]))
             none.append(before.slice(0, 0))
-        self.merge = join_merge(self.spec, self.panes, self.windows, in_line=False)
+        self.merge = join_merge(self.spec, self.panes, self.windows, by_operators=False)
         self._pair(new, none, held)
 
     def _lacks(self, side: int, before: pa.Table, new: Ticks) -> bool:
@@ -249,21 +251,21 @@ class FoldRun:
             part, end = rows.slice(start, most), start + most
             its_places, its_ticks = places[start:end], ticks[start:end]
             try:
-                self._take_in_line(pipeline, part, its_places, its_ticks, held)
+                self._take_by_operators(pipeline, part, its_places, its_ticks, held)
             except DataError:  # Spark may spare the row that raised it
                 self._take_on_spark(part, its_places, its_ticks, held, first)
 
-    def _take_in_line(
+    def _take_by_operators(
         self,
-        pipeline: InlinePipeline,
+        pipeline: StreamPipeline,
         rows: pa.Table,
         places: Ticks,
         ticks: Ticks,
         held: HeldTables,
     ) -> None:
         spec = self.spec
-        self.counters.rows_in_line += rows.num_rows
-        self.counters.in_line_runs += 1
+        self.counters.rows_by_operators += rows.num_rows
+        self.counters.operator_runs += 1
         rows = rows.append_column(PLACE, pa.array(places))
         ordered = spec.aggregation is not None and has_edges(spec)
         if ordered:
@@ -363,10 +365,10 @@ class FoldRun:
         return self.panes.panes_of(places)
 
     def _take_join(self, chunks: list[Rows], held: HeldTables) -> None:
-        if isinstance(self.merge, InlineMerge):
+        if isinstance(self.merge, StreamJoinMerge):
             self._last = chunks, held
             for side, (rows, places, _) in enumerate(chunks):
-                self.counters.rows_in_line += rows.num_rows
+                self.counters.rows_by_operators += rows.num_rows
                 self.merge.add(side, places, rows)
             return
         if any(rows.num_rows for rows, _, _ in chunks):

@@ -1,6 +1,6 @@
 """What is kept of the pairs of a stream join until they expire: their groups, or the rows themselves.
 
-Both tiers feed it: pairs that were made in line, and those (or their partials) that Spark found.
+Both tiers feed it: pairs that were made by operators, and those (or their partials) that Spark found.
 Must never: look for pairs.
 """
 

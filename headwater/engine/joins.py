@@ -1,6 +1,6 @@
-"""The join of two windowed streams: in line, as partials or as rows, or from pairs that Spark found.
+"""The join of two windowed streams: by operators, as partials or as rows, or from pairs that Spark found.
 
-In line, rows of a pane become one node per (key, group) where every aggregate is of one side, else
+By operators, rows of a pane become one node per (key, group) where every aggregate is of one side, else
 the pairs themselves are made; on Spark, new rows of each side are joined with the other side's window,
 read from the tables. Either way a pair counts until the first of its rows leaves its window (*expiry*).
 Follows DataCell §3, multi-stream queries (DC4, DC5).
@@ -30,8 +30,8 @@ from headwater.fold.row_join import Joined, RowJoin
 from headwater.plan.folds import BEGIN, EXPIRY
 
 
-class InlineMerge(FoldMerge):
-    """Two streams joined in line, pane by pane."""
+class StreamJoinMerge(FoldMerge):
+    """Two streams joined by operators, pane by pane."""
 
     def __init__(self, panes: Panes, windows: Sequence[Window]) -> None:
         self._panes, self._windows = panes, windows
@@ -122,10 +122,10 @@ def _one_sided(spec: FoldSpec, pipeline: JoinPipeline) -> _OneSided | None:
     return _OneSided(tuple(groups), tuple(arguments), tuple(sides))
 
 
-class InlineJoinMerge(InlineMerge):
-    """Two streams joined in line under aggregates that are each of one side."""
+class PartialJoinMerge(StreamJoinMerge):
+    """Two streams joined by operators under aggregates that are each of one side."""
 
-    structure = "join by expiry, in line"
+    structure = "join by expiry"
 
     def __init__(
         self,
@@ -167,10 +167,10 @@ class InlineJoinMerge(InlineMerge):
         self._join.restore(state["join"])
 
 
-class InlinePairsMerge(InlineMerge):
-    """Two streams joined in line, pair by pair: conditions and arguments may read both sides."""
+class PairJoinMerge(StreamJoinMerge):
+    """Two streams joined by operators, pair by pair: conditions and arguments may read both sides."""
 
-    structure = "join of rows by expiry, in line"
+    structure = "join of rows by expiry"
 
     def __init__(
         self, spec: FoldSpec, panes: Panes, windows: Sequence[Window], aging: Aging | None
@@ -287,11 +287,11 @@ def _joined(spec: FoldSpec) -> JoinedRows | JoinedGroups:
 
 
 def join_merge(
-    spec: FoldSpec, panes: Panes, windows: Sequence[Window], in_line: bool
-) -> InlineMerge | PairsMerge:
-    """The merge of a join of two streams; on Spark where it is not to be, or cannot be, in line."""
+    spec: FoldSpec, panes: Panes, windows: Sequence[Window], by_operators: bool
+) -> StreamJoinMerge | PairsMerge:
+    """The merge of a join of two streams; on Spark where it is not to be, or cannot be, by operators."""
     newest = spec.plan.leaves[0].newest
-    if not in_line or spec.pairing is None:
+    if not by_operators or spec.pairing is None:
         return PairsMerge(spec, panes.slide if newest else None)
     aging = None
     if newest:
@@ -300,5 +300,5 @@ def join_merge(
         aging = left, right
     one_sided = _one_sided(spec, spec.pairing)
     if one_sided is None:
-        return InlinePairsMerge(spec, panes, windows, aging)
-    return InlineJoinMerge(spec, one_sided, panes, windows, aging)
+        return PairJoinMerge(spec, panes, windows, aging)
+    return PartialJoinMerge(spec, one_sided, panes, windows, aging)

@@ -58,7 +58,7 @@ from headwater.storage.streaming.table import StreamingTable
 
 ALL_INSTANTS = 1 << 40
 BOUNDED = ("interval", "chunks")  # windows that do not need all rows before
-LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns in line
+LEAST_SECONDS_PER_ROW = 40e-9  # measured: 100 ns by operators
 LEAST_SECONDS_ON_SPARK = 0.025
 EARLY_CHUNKS_OF_A_CUT = 16  # how many they are to begin with
 
@@ -90,9 +90,9 @@ class ContinuousQuery(LoggedQuery):
         if any(map(self._is_kept_by_state, compress(self.plan.leaves, streams))):
             wish = FOLD  # what a stream has let go cannot be evaluated again
         self.chooser = ModeChooser(wish, FOLD if self.specs else REEVALUATE)
-        inline = self.world.settings.operators
+        operators = self.world.settings.operators
         by_chunks = self.sampling.cut or self._tumbles
-        if by_chunks and inline and all(s.tier == "in line" for s in self.specs):
+        if by_chunks and operators and all(s.tier == "operators" for s in self.specs):
             self.early = EarlyChunks(start=EARLY_CHUNKS_OF_A_CUT)
         self.progress = Progress(self.budget_s, time.perf_counter, self.world.kernel.jobs_of)
 
@@ -269,14 +269,14 @@ class ContinuousQuery(LoggedQuery):
         waiting = early_rows(self.readers, self.sampling)
         return (
             self.early.due(waiting, self._pane_rows)
-            or waiting > self._most_in_line // 2 > 0
+            or waiting > self._most_at_once // 2 > 0
             or overfull(self.readers, waiting)
         )
 
     @property
-    def _most_in_line(self) -> int:
-        """The largest chunk that is folded in line; 0 if a fold cannot be."""
-        return self.world.settings.rows_at_once if self.folds.all_in_line else 0
+    def _most_at_once(self) -> int:
+        """The largest chunk that is folded by operators; 0 if a fold cannot be."""
+        return self.world.settings.rows_at_once if self.folds.all_by_operators else 0
 
     def _evaluate(
         self, instants: list[Instant], held: HeldTables
@@ -284,7 +284,7 @@ class ContinuousQuery(LoggedQuery):
         self._check_versions(held)
         interval = self.sampling.kind == "interval"
         last = instants[-1]
-        instants = fitting(self.readers, self.sampling, instants, self._most_in_line, self.careful)
+        instants = fitting(self.readers, self.sampling, instants, self._most_at_once, self.careful)
         first, taken_until = instants[0], instants[-1].tick
         modes = self.chooser.plan()
         if FOLD not in modes:
@@ -351,7 +351,7 @@ class ContinuousQuery(LoggedQuery):
                 rows += slides * chunk.num_rows / len(firing.wanted)
             elif reader.leaf.window.kind == "landmark":
                 rows += reader.table.state.next_sequence
-        least = 0.0 if self.evaluation.evaluates_in_line else LEAST_SECONDS_ON_SPARK
+        least = 0.0 if self.evaluation.evaluates_by_operators else LEAST_SECONDS_ON_SPARK
         return max(rows * LEAST_SECONDS_PER_ROW, least)
 
     def _give(

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.engine.feed import FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
-from headwater.engine.joins import InlinePairsMerge, PairsMerge
+from headwater.engine.joins import PairJoinMerge, PairsMerge
 from headwater.engine.pane_merge import PaneWindow
 from headwater.engine.places import Chunk
 from headwater.engine.progress import Progress
@@ -168,7 +168,7 @@ class QueryFolds:
         return any(fold.is_elsewhere for fold in self.own)
 
     @property
-    def all_in_line(self) -> bool:
+    def all_by_operators(self) -> bool:
         """Whether no fold goes to Spark."""
         return all(fold.tier != "Spark" for fold in self.own)
 
@@ -177,7 +177,7 @@ class QueryFolds:
     @property
     def may_be_kept(self) -> bool:
         """Whether there is state of the query's own that a snapshot can hold."""
-        paired = any(isinstance(run.merge, (InlinePairsMerge, PairsMerge)) for run in self._runs)
+        paired = any(isinstance(run.merge, (PairJoinMerge, PairsMerge)) for run in self._runs)
         return self.ready and bool(self._runs) and not self._shared and not paired
 
     @property

@@ -186,7 +186,7 @@ def _typed(values: list[Any], type_: pa.DataType) -> pa.Array:
 
 
 def make_call(plan: StateCall, leaf: Leaf, function: Any, functions: Terms) -> StatefulCall:
-    """A call over a leaf's rows; its arguments are evaluated in line."""
+    """A call over a leaf's rows; its arguments are evaluated without Spark."""
     check_count(plan.name, function, len(plan.arguments))
     return StatefulCall(plan, function, compile_arguments(plan, leaf, functions))
 

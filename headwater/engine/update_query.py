@@ -245,7 +245,7 @@ class UpdateQuery(LoggedQuery):
     def _enqueue(self, piece: UpdateRows) -> None:
         times = np.maximum(piece.times, self.queue.last_time)
         self._load.came(len(times))
-        self.counters.rows_in_line += len(times)
+        self.counters.rows_by_operators += len(times)
         if isinstance(self.queue, WindowQueue):
             self.queue.enqueue(piece.rows, piece.ticks, times, piece.numbers)
         else:
@@ -397,13 +397,13 @@ class UpdateQuery(LoggedQuery):
     def computed_rows(self) -> int:
         """How many rows went through the query so far: a row of two windows counts twice."""
         evaluated = sum(evaluation.rows_evaluated for evaluation in self.evaluations)
-        return evaluated + self._folded.rows_in_line + self._folded.rows_on_spark
+        return evaluated + self._folded.rows_by_operators + self._folded.rows_on_spark
 
     @property
     def tier(self) -> str:
         """Where the query runs."""
-        in_line = all(evaluation.evaluates_in_line for evaluation in self.evaluations)
-        return "in line" if in_line else "Spark"
+        by_operators = all(evaluation.evaluates_by_operators for evaluation in self.evaluations)
+        return "operators" if by_operators else "Spark"
 
     # Snapshots
 

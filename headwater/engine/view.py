@@ -248,7 +248,7 @@ class ContinuousView(Hosted):
         if self.circuit is not None:
             return self._circuit_key(self.circuit)
         places = self.specs[0].plan.key_places if self.plan.single and self.specs else None
-        if places is None or self.evaluation.upper_tier != "in line":
+        if places is None or self.evaluation.upper_tier != "operators":
             return None
         names = self.evaluation.output.schema.names
         return tuple(names[place] for place in places)

@@ -245,10 +245,10 @@ class ViewCircuit:
 
     def _take_in(self, source: _StreamSource, ends: Mapping[int, int] | None) -> bool:
         """What came to a table goes through, piece by piece; whether anything came."""
-        before, known = self.counters.rows_in_line, source.generation
+        before, known = self.counters.rows_by_operators, source.generation
 
         def take(stored: pa.Table) -> None:
-            self.counters.rows_in_line += stored.num_rows
+            self.counters.rows_by_operators += stored.num_rows
             rows = source.rows(stored)
             for first in range(0, rows.num_rows, PIECE_ROWS):
                 self._apply(source.number, come(rows.slice(first, PIECE_ROWS)))
@@ -257,10 +257,10 @@ class ViewCircuit:
         end, generation = each_since(source.table, source.sequence, known, take, end)
         if known is None or generation == known:  # else it has changed meanwhile: nothing was given
             source.sequence, source.generation = end, generation
-        return self.counters.rows_in_line > before
+        return self.counters.rows_by_operators > before
 
     def _apply(self, number: int, changes: Changes) -> None:
-        self.counters.in_line_runs += 1
+        self.counters.operator_runs += 1
         self._give(self.circuit.apply({number: changes}))
         self._spill_if_large()
         self.runs.merge_some(len(changes))

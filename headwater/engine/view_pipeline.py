@@ -401,7 +401,7 @@ class ViewPipeline:
 
     def _fold_into(self, fold: FoldRun, rows: pa.Table, ticks: Ticks) -> None:
         most = max(self.world.settings.rows_at_once, 1)
-        step = most if fold.tier == "in line" else max(rows.num_rows, 1)
+        step = most if fold.tier == "operators" else max(rows.num_rows, 1)
         for first in range(0, rows.num_rows, step):
             part, times = rows.slice(first, step), ticks[first : first + step]
             zeros = np.zeros(part.num_rows, np.int64)
@@ -438,7 +438,7 @@ class ViewPipeline:
             return False
         assert isinstance(spec, GroupsSpec)
         timeless = not partial_text(spec).reads_instant  # else each row was folded at its time
-        return timeless and self.fold.tier == "in line"
+        return timeless and self.fold.tier == "operators"
 
     def _folded_of(self, stored: pa.Table) -> pa.Table:
         numbers = stored.column(SEQUENCE).to_numpy()

@@ -1,6 +1,6 @@
 """`SELECT 1`, `SELECT 'a' AS x, 2 + 3`: one row of constants, without Spark.
 
-Owns: which of them, and what Spark calls their columns. Must never: answer what the in-line tier does not
+Owns: which of them, and what Spark calls their columns. Must never: answer what the whitelist does not
 compute as Spark does; an error is left to Spark to tell.
 """
 

@@ -176,7 +176,7 @@ class Made:
         )
 
     def _upper(self, context: Context, functions: Terms) -> UpperBlock | UpperCircuit | None:
-        """The upper part in line, if its types are those that Spark gives it."""
+        """The upper part by operators, if its types are those that Spark gives it."""
         if self.plan.single and self.specs and self.specs[0].finish is not None:
             return None  # it is the end of its only fold
         tables, types = CatalogTables(context), list(self.output.select_types)
@@ -217,8 +217,10 @@ class Made:
         """The result's columns: from the whitelist where the whole block is on it, else from Spark."""
         block = self.specs[0] if self.plan.single and self.specs else self.whole
         finish = None if block is None else block.finish
-        in_line = block is not None and (block.pipeline is not None or block.plan.kind == "join")
-        if finish is not None and in_line and all(name is not None for name in finish.names):
+        by_operators = block is not None and (
+            block.pipeline is not None or block.plan.kind == "join"
+        )
+        if finish is not None and by_operators and all(name is not None for name in finish.names):
             names = [str(name) for name in finish.names]
             return self._schema(list(zip(names, finish.types, strict=True)))
         try:
@@ -226,7 +228,7 @@ class Made:
         except Error as error:
             error.place = _place_of_name(self.query, text, error.message)
             raise
-        if finish is not None and in_line and [t for _, t in columns] != finish.types:
+        if finish is not None and by_operators and [t for _, t in columns] != finish.types:
             raise NotSupportedError(
                 "a type is not what Spark makes of it",
                 detail=f"{[str(t) for t in finish.types]} against {[str(t) for _, t in columns]}",

@@ -191,11 +191,11 @@ def _circuit_lines(circuit: CircuitSpec | ViewCircuit, maintenance: str) -> list
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:
     """What runs at each insert, with the names that the part above has for it."""
     lines = []
-    inline = context.settings.operators
+    operators = context.settings.operators
     for number, spec in enumerate(specs):
         fold = spec.plan
         lines.append(
-            f"fold_{number}: stream pipeline over {fold.leaves[0].name}, {_tier(spec, inline)}"
+            f"fold_{number}: stream pipeline over {fold.leaves[0].name}, {_tier(spec, operators)}"
         )
         lines += [f"  {s.join or 'from'} {s.text}" for _, s in fold.statics]
         lines += [f"  where: {condition}" for condition in fold.where]
@@ -230,20 +230,23 @@ def _zone(context: Context, world: World) -> list[str]:
 
 def _measured_view(view: ContinuousView) -> list[str]:
     counters = [pipeline.counters for pipeline in view.pipelines]
-    in_line, runs = sum(c.rows_in_line for c in counters), sum(c.in_line_runs for c in counters)
+    by_operators, runs = (
+        sum(c.rows_by_operators for c in counters),
+        sum(c.operator_runs for c in counters),
+    )
     on_spark, jobs = sum(c.rows_on_spark for c in counters), sum(c.spark_runs for c in counters)
     spilled = sum(len(pipeline.runs) for pipeline in view.pipelines)
     if view.circuit is not None:
         kept = view.circuit
         return [
-            f"rows taken in: {kept.counters.rows_in_line} in {kept.counters.in_line_runs} runs",
+            f"rows taken in: {kept.counters.rows_by_operators} in {kept.counters.operator_runs} runs",
             f"rows held: {kept.row_count}",
             f"in memory: {kept.state_bytes} bytes",
             f"spilled: {kept.runs.byte_count} bytes in {kept.runs.count} runs",
             *_figures(kept),
         ]
     return [
-        f"rows folded in line: {in_line} in {runs} runs",
+        f"rows folded by operators: {by_operators} in {runs} runs",
         f"rows read by Spark: {on_spark} in {jobs} runs",
         f"groups held: {sum(pipeline.groups for pipeline in view.pipelines)}",
         f"in memory: {sum(p.state_bytes for p in view.pipelines)} bytes",
@@ -302,12 +305,12 @@ def _plan_lines(
         leaves = ", ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in plan.leaves)
         return [f"re-evaluated over {leaves}: {plan.reason}"]
     lines = []
-    inline = context.settings.operators
+    operators = context.settings.operators
     for number, spec in enumerate(specs):
         fold = spec.plan
         leaves = " and ".join(f"{leaf.name} {_window(leaf.window)}" for leaf in fold.leaves)
         run = None if query is None else query.folds.running(number)
-        tier = run.tier if run is not None else _tier(spec, inline)
+        tier = run.tier if run is not None else _tier(spec, operators)
         lines.append(f"fold {number}: {fold.transformation}")
         lines.append(f"  stream pipeline: {leaves}, {tier}")
         if fold.statics:
@@ -333,11 +336,11 @@ def _merge_lines(query: ContinuousQuery, number: int, run: FoldRun) -> list[str]
     return lines + ([f"  shared with: {', '.join(others)}"] if others else [])
 
 
-def _tier(spec: FoldSpec, inline: bool) -> str:
+def _tier(spec: FoldSpec, operators: bool) -> str:
     """Where a chunk of a fold would run."""
     if spec.plan.kind == "ring":
-        return "in line"
-    return spec.tier if inline else "Spark"
+        return "operators"
+    return spec.tier if operators else "Spark"
 
 
 def _grouping(spec: FoldSpec, named: bool = False) -> list[str]:
@@ -356,7 +359,7 @@ def _grouping(spec: FoldSpec, named: bool = False) -> list[str]:
 
 def _upper_line(plan: ContinuousPlan, tier: str) -> str:
     if not plan.folds:
-        return "upper: none, Spark runs the whole query" if tier == "Spark" else "upper: in line"
+        return "upper: none, Spark runs the whole query" if tier == "Spark" else "upper: operators"
     return f"upper: {tier}"
 
 
@@ -365,7 +368,7 @@ def _measured(query: ContinuousQuery) -> list[str]:
     mean = 1000 * timings.total_s / timings.count if timings.count else 0.0
     return [
         f"results: {query.results}, response mean {mean:.2f} ms, worst {1000 * timings.worst_s:.2f} ms",
-        f"rows folded in line: {counters.rows_in_line} in {counters.in_line_runs} runs",
+        f"rows folded by operators: {counters.rows_by_operators} in {counters.operator_runs} runs",
         f"rows read by Spark: {counters.rows_on_spark} in {counters.spark_runs} runs, "
         f"{counters.last_spark_rows} by the last",
         f"upper part on Spark: {query.evaluation.upper_runs} runs",

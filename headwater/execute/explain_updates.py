@@ -50,7 +50,7 @@ def _work(evaluation: Evaluation, shape: WindowShape | None) -> str:
 
 
 def _tier(evaluation: Evaluation) -> str:
-    return "in line" if evaluation.evaluates_in_line else "Spark"
+    return "operators" if evaluation.evaluates_by_operators else "Spark"
 
 
 def _stream_line(definition: Definition, key: Sequence[str], shape: WindowShape | None) -> str:

@@ -1,4 +1,4 @@
-"""INSERT: literal rows in line, everything else evaluated and written by Spark."""
+"""INSERT: literal rows without Spark, everything else evaluated and written by Spark."""
 
 from __future__ import annotations
 

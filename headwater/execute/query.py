@@ -1,4 +1,4 @@
-"""One-time queries: plain scans in line, everything else on Spark."""
+"""One-time queries: plain scans by the storage, everything else on Spark."""
 
 from __future__ import annotations
 

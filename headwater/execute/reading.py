@@ -1,4 +1,4 @@
-"""What a query reads: every table in it at one instant, as relations for Spark or rows in line.
+"""What a query reads: every table in it at one instant, as relations for Spark or rows at hand.
 
 A streaming table under a window becomes staged rows; without one it becomes its pruned blocks plus
 the staged tail, with RANGE applied. Windows and VALID are edited out of the text; the rest is the

@@ -229,7 +229,7 @@ def _stream_lines(found: Reading) -> list[str]:
         if snapshot is None:
             continue
         if reference.window is not None:
-            lines.append(f"window on {reference.name}: rows found in line and staged")
+            lines.append(f"window on {reference.name}: rows found by the storage and staged")
             continue
         ranges = ranges_read(found, snapshot, nodes.get(reference.name.span.start))
         kept = blocks_within(snapshot.blocks, ranges)
@@ -242,7 +242,7 @@ def _stream_lines(found: Reading) -> list[str]:
 
 def _scan_lines(context: Context, scan: PlainScan) -> list[str]:
     plan = scan.plan
-    lines = ["plain scan, in line (no Spark)", *_source_lines(context, scan)]
+    lines = ["plain scan, no Spark", *_source_lines(context, scan)]
     if plan.predicate is not None:
         lines.append(f"rows: {plan.predicate.arrow()}")
     kind = "columns" if plan.total is None else "sum"

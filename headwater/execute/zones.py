@@ -1,6 +1,6 @@
 """The database around one view or query, in the time zone that was set when it was created.
 
-Its text means the same for every row, whatever SET time_zone says later: what is computed in line, by Spark,
+Its text means the same for every row, whatever SET time_zone says later: what is computed here, by Spark,
 at an insert, at a read or by VERIFY VIEW is in its own zone.
 """
 

@@ -73,12 +73,12 @@ def bind(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Bound | Refu
 
 
 def compile_expression(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Compiled | None:
-    """The expression in line; None if anything in it is not on the whitelist."""
+    """The expression as operators compute it; None if anything in it is not on the whitelist."""
     return _compiled(compiled, bind(node, resolve, terms))
 
 
 def compile_predicate(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Compiled | None:
-    """The condition of a filter in line: as Spark's, a conjunct is not asked where one before failed."""
+    """The condition of a filter by operators: as Spark's, a conjunct is not asked where one before failed."""
     return _compiled(compiled_filter, bind(node, resolve, terms))
 
 

@@ -29,7 +29,7 @@ _TYPES = frozenset(SIMPLE.values()) - {pa.binary()}
 
 
 def supported(type_: pa.DataType) -> bool:
-    """Whether values of a type are evaluated in line at all."""
+    """Whether values of a type are evaluated without Spark at all."""
     return type_ in _TYPES or pa.types.is_decimal128(type_)
 
 

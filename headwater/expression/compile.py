@@ -24,7 +24,7 @@ assert functions.OPERATIONS  # entered by being imported
 
 @dataclass(frozen=True)
 class Compiled:
-    """An expression that can be evaluated in line: one value per row of the table."""
+    """An expression that can be evaluated by operators: one value per row of the table."""
 
     type: pa.DataType
     columns: frozenset[str]

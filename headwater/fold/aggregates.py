@@ -68,7 +68,7 @@ def _number_type(type_: pa.DataType) -> pa.DataType:
     number = pa.types.is_integer(type_) or pa.types.is_floating(type_)
     if number or pa.types.is_decimal128(type_):
         return type_
-    raise NotSupportedError(f"type {type_} cannot be summed in line")
+    raise NotSupportedError(f"type {type_} cannot be summed by operators")
 
 
 @lru_cache(maxsize=256)
@@ -233,7 +233,7 @@ def function_of(name: str) -> Function:
     """The row of the table for an aggregate's name."""
     found = FUNCTIONS.get(ALIASES.get(name, name))
     if found is None:
-        raise NotSupportedError(f"aggregate {name} cannot be folded in line")
+        raise NotSupportedError(f"aggregate {name} cannot be folded by operators")
     return found
 
 

@@ -38,14 +38,14 @@ def kind_of(type_: pa.DataType) -> str:
     if pa.types.is_float32(type_) or pa.types.is_float64(type_):
         return FLOAT
     if pa.types.is_uint64(type_) or pa.types.is_floating(type_):
-        raise NotSupportedError(f"type {type_} cannot be folded in line")
+        raise NotSupportedError(f"type {type_} cannot be folded by operators")
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_null(type_):
         return INTEGER
     if pa.types.is_temporal(type_) and not pa.types.is_interval(type_):
         return INTEGER
     if _is_text(type_):
         return OBJECT
-    raise NotSupportedError(f"type {type_} cannot be folded in line")
+    raise NotSupportedError(f"type {type_} cannot be folded by operators")
 
 
 def _is_text(type_: pa.DataType) -> bool:

@@ -60,7 +60,9 @@ class StreamJoin:
         if any(a.distinct for a in self._aggregations) or any(
             isinstance(family, Edge) for family in families
         ):
-            raise NotSupportedError("distinct values, first and last do not cross a join in line")
+            raise NotSupportedError(
+                "distinct values, first and last do not cross a join by operators"
+            )
         self._side_groups = [Lookup([f.type for f in side.groups]) for side in self.sides]
         self._groups = IntegerCodes()  # (left group, right group) → group of the result
         self._nodes = [Nodes(aggregation) for aggregation in self._aggregations]

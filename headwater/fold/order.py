@@ -1,4 +1,4 @@
-"""ORDER BY, LIMIT and OFFSET in line, in Spark's order.
+"""ORDER BY, LIMIT and OFFSET, in Spark's order.
 
 Owns: the order of values: NaN is the largest number, -0.0 equals 0.0, text goes by its UTF-8 bytes,
 false before true; NULLs where the key says. The sort is stable. Must never: sort rows that a LIMIT

@@ -85,21 +85,21 @@ def _several(aggregate: GroupAggregate, type_: pa.DataType) -> pa.DataType:
 def _double_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
     number = pa.types.is_integer(types[0]) or pa.types.is_floating(types[0])
     if not number and not pa.types.is_decimal128(types[0]):
-        raise NotSupportedError(f"type {types[0]} has no percentile in line")
+        raise NotSupportedError(f"type {types[0]} has no percentile by operators")
     return _several(aggregate, pa.float64())
 
 
 def _same_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
     number = pa.types.is_integer(types[0]) or pa.types.is_floating(types[0])
     if not (number or pa.types.is_decimal128(types[0]) or pa.types.is_temporal(types[0])):
-        raise NotSupportedError(f"type {types[0]} has no approximate percentile in line")
+        raise NotSupportedError(f"type {types[0]} has no approximate percentile by operators")
     return _several(aggregate, types[0])
 
 
 def _text_type(_: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
     if pa.types.is_string(types[0]) or pa.types.is_binary(types[0]):
         return types[0]
-    raise NotSupportedError(f"type {types[0]} cannot be put together in line")
+    raise NotSupportedError(f"type {types[0]} cannot be put together by operators")
 
 
 def _best_places(greatest: bool, aggregate: GroupAggregate, rows: GroupedRows) -> Slots:
@@ -331,4 +331,4 @@ def row_function_of(aggregate: GroupAggregate) -> RowFunction:
         return found
     if aggregate.distinct and len(aggregate.arguments) == 1 and function_of(aggregate.known_name):
         return _DISTINCT_FOLD
-    raise NotSupportedError(f"aggregate {aggregate.function} cannot be kept in line")
+    raise NotSupportedError(f"aggregate {aggregate.function} cannot be kept by operators")

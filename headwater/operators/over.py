@@ -125,7 +125,7 @@ class OverRows(Operator):
             return types[0]
         if name in FRAMED and (types or name == "count"):
             return result_type(Aggregate(name, 0, types[0] if types else pa.null(), one.name))
-        raise NotSupportedError(f"window function {one.function} cannot be kept in line")
+        raise NotSupportedError(f"window function {one.function} cannot be kept by operators")
 
     @property
     def nbytes(self) -> int:

@@ -110,7 +110,7 @@ class Bound:
     added: tuple[AddedUse, ...] = ()
     aggregates: frozenset[str] = AGGREGATES  # with the users', in upper case
     replaced: list[Stand] = field(default_factory=list)  # blocks that are folded
-    at_hand: bool = False  # the rows are all there and computed in line: Spark gets no text
+    at_hand: bool = False  # the rows are all there and computed by operators: Spark gets no text
 
     @property
     def text(self) -> str:

@@ -150,7 +150,7 @@ class StaticSource:
     using: tuple[str, ...]
     schema: pa.Schema | None  # None: only Spark knows
     asked: Piece | None = (
-        None  # the condition that the join is: Spark is asked it, rows in line are joined
+        None  # the condition that the join is: Spark is asked it, operators join rows
     )
 
 

@@ -19,7 +19,9 @@ from headwater.sql.types import quoted
 BLANK = spark_text(" ")  # in the place of clauses of ours, which have no tree
 # `x` of ORDER BY is x, and so is that of FILTER (WHERE x).
 AROUND = (exp.Ordered, exp.Order, exp.Where)
-INSTANT_COLUMN = "headwater_instant"  # the column of the instant, where rows are computed in line
+INSTANT_COLUMN = (
+    "headwater_instant"  # the column of the instant, where rows are computed by operators
+)
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def refuse_chance(query: Query, statement: str) -> None:
 def time_edits(text: str, integers: bool = False, by_spark: bool = False) -> list[Stand]:
     """What stands for functions of time; `integers`: instants are seconds since 1970.
 
-    `by_spark`: they are timestamps, where what is computed in line takes them for whole numbers.
+    `by_spark`: they are timestamps, where what is computed by operators takes them for whole numbers.
     """
     calls = [call for call in varying_calls(text) if call.name in TIME_FUNCTIONS]
     return [Stand.of(call.span, _moment(call.name, integers, by_spark)) for call in calls]

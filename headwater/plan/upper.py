@@ -1,7 +1,7 @@
 """The upper part of a query as blocks over its folds' results, where each can be computed by itself.
 
 Of `SELECT avg(t) FROM (SELECT sum(v) AS t FROM s … GROUP BY k)` the inner block is a fold, and the outer one
-can be computed in line as any block over one table and probes. A block may read others: from FROM or a CTE as
+can be computed as any block over one table and probes. A block may read others: from FROM or a CTE as
 a relation, `x IN (SELECT …)` as a semi join, EXISTS over a relation like over a table, an aggregate in the
 place of a value as a column of one value, and a correlated aggregate over a stream as a left join with its
 groups. What is read is known first (`upper_plan`); the columns of it are known when it is compiled, and

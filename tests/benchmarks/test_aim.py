@@ -51,7 +51,7 @@ class Counting:
 
 
 def test_systems_agree() -> None:
-    """The six views give the same rows in line, in DuckDB and, where it is there, in PostgreSQL."""
+    """The six views give the same rows by operators, in DuckDB and, where it is there, in PostgreSQL."""
     names = ["Headwater", "DuckDB deferred"]
     if postgres.why_missing() is None:
         names.append("PostgreSQL")

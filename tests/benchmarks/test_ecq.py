@@ -68,7 +68,7 @@ def _answer(query: Query, number: int) -> tuple[float, ...]:
     ids=lambda query: query.name,
 )
 def test_all_systems_answer_as_by_hand(query: Query) -> None:
-    """Epochs in line and on Spark, iterated queries over both kinds of tables, and DuckDB."""
+    """Epochs by operators and on Spark, iterated queries over both kinds of tables, and DuckDB."""
     expected = by_hand(query)
     work = Work(query, SIZE, CHUNKS - 1, 1)
     peer, with_loading = duck.one_time(work)
@@ -89,10 +89,10 @@ def test_all_systems_answer_as_by_hand(query: Query) -> None:
 
 @pytest.mark.parametrize("query", [Q_C, Q_D], ids=lambda query: query.name)
 def test_what_the_engine_did_is_noted(query: Query) -> None:
-    """Q_c, whose argument reads both streams, and Q_d are answered in line."""
+    """Q_c, whose argument reads both streams, and Q_d are answered by operators."""
     series = ours.epochs(Work(query, SIZE, CHUNKS, 0))
     assert difference(by_hand(query), series.answers) is None
-    assert series.notes["tier"] == "in line"
+    assert series.notes["tier"] == "operators"
     assert series.notes["with_cut_ms"] >= min(series.response_ms)
 
 

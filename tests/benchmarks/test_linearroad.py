@@ -129,7 +129,7 @@ def test_answers_are_those_of_the_oracle(seed: int, size: dict[str, int], step: 
         assert db.sql(f"CALL balance({FIRST})").rows() == [(0,)]  # nobody: rules 16 and 17 say 0
         assert db.sql(f"CALL expenditure({FIRST}, 1, 0)").rows() == [(0,)]
         tiers = db.sql("SELECT DISTINCT mode, tier FROM headwater.queries").rows()
-        assert tiers == [("fold", "in line")]  # no second of traffic needs a Spark run
+        assert tiers == [("fold", "operators")]  # no second of traffic needs a Spark run
     expected = drive.check()
     last = {vid: balance for vid, _, qid, balance in expected.balances if qid >= FIRST}
     assert accounts == {vid: balance for vid, balance in last.items() if balance}

@@ -142,7 +142,7 @@ def test_tables_and_pictures(tmp_path: Path, capsys: pytest.CaptureFixture[str])
         return {"per_s": spread, "void": None, "ratio": 1000.0 / median}
 
     systems = {
-        "Headwater": {**rate(1000.0), "tier": "in line"},
+        "Headwater": {**rate(1000.0), "tier": "operators"},
         "DuckDB deferred": rate(500.0),
         "own deferred": rate(500.0),
     }

@@ -88,7 +88,7 @@ SELECT * FROM t;
 --| 5 | 'q'
 --| NULL | 'z'
 
--- tier: inline
+-- tier: operators
 DELETE FROM t;
 --# DELETE 2
 

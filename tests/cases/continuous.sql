@@ -30,7 +30,7 @@ DESCRIBE stopped;
 --| 'spd' | 'INT' | true
 --| '_t' | 'BIGINT' | true
 SELECT name, state, mode, tier, sample, last_instant, results, error FROM headwater.queries;
---| 'stopped' | 'running' | 'fold' | 'in line' | 'interval' | '6' | 4 | NULL
+--| 'stopped' | 'running' | 'fold' | 'operators' | 'interval' | '6' | 4 | NULL
 
 -- case: every window
 CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts;

@@ -1,18 +1,18 @@
 -- CREATE, DROP, ALTER and TRUNCATE of standard tables.
 
 -- case: create, describe, drop
--- tier: inline
+-- tier: operators
 CREATE TABLE t (a INT NOT NULL, b STRING COMMENT 'a note', c DECIMAL(12, 2)) COMMENT 'things';
 DESCRIBE t;
 --| 'a' | 'INT' | false
 --| 'b' | 'STRING' | true
 --| 'c' | 'DECIMAL(12,2)' | true
 
--- tier: inline
+-- tier: operators
 SELECT name, kind, row_count, file_count, version FROM headwater.tables;
 --| 't' | 'table' | 0 | 0 | 0
 
--- tier: inline
+-- tier: operators
 DROP TABLE t;
 --# DROP TABLE
 
@@ -22,7 +22,7 @@ DESCRIBE t;
 -- case: names are case-insensitive and keep their case
 CREATE TABLE Orders (OrderId INT, `two words` INT, `tick``ed` INT);
 INSERT INTO ORDERS VALUES (1, 2, 3);
--- tier: inline
+-- tier: operators
 SELECT orderid, `Two Words`, `TICK``ED` FROM orders;
 --| 1 | 2 | 3
 
@@ -135,7 +135,7 @@ SELECT * FROM empty;
 -- case: truncate
 CREATE TABLE t (a INT);
 INSERT INTO t VALUES (1), (2);
--- tier: inline
+-- tier: operators
 TRUNCATE TABLE t;
 --# TRUNCATE 2
 
@@ -151,14 +151,14 @@ TRUNCATE TABLE u;
 -- case: add columns
 CREATE TABLE t (a INT);
 INSERT INTO t VALUES (1);
--- tier: inline
+-- tier: operators
 ALTER TABLE t ADD COLUMNS (b STRING, c STRUCT<x: INT>);
 INSERT INTO t VALUES (2, 'x', NULL);
 SELECT * FROM t ORDER BY a;
 --| 1 | NULL | NULL
 --| 2 | 'x' | NULL
 
--- tier: inline
+-- tier: operators
 SELECT a FROM t WHERE b IS NULL;
 --| 1
 
@@ -215,7 +215,7 @@ SELECT * FROM t ORDER BY a;
 CREATE TABLE t (a INT);
 CREATE TABLE u (a INT);
 INSERT INTO t VALUES (1);
--- tier: inline
+-- tier: operators
 ALTER TABLE t RENAME TO v;
 SELECT * FROM v;
 --| 1

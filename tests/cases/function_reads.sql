@@ -277,17 +277,17 @@ DROP FUNCTION plain;
 -- case: NEAR
 CREATE STREAMING TABLE reports (vid INT, seg INT, pos DOUBLE, time INT NOT NULL) TIMESTAMP BY time;
 INSERT INTO reports VALUES (1, 16, 1.5, 10), (2, 17, 2.0, 20), (3, 18, 2.25, 30), (4, 19, 9.0, 40), (5, NULL, NULL, 50);
--- tier: inline
+-- tier: operators
 SELECT vid FROM reports WHERE NEAR(seg, 17, 1);
 --| 1
 --| 2
 --| 3
 
--- tier: inline
+-- tier: operators
 SELECT vid FROM reports r WHERE near(r.pos, 2, 0.25) AND VALID(r) OVERLAPS PERIOD(10, 25);
 --| 2
 
--- tier: inline
+-- tier: operators
 SELECT vid FROM reports WHERE NOT NEAR(seg, 17, 1);
 --| 4
 

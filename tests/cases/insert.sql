@@ -2,15 +2,15 @@
 
 -- case: literal rows need no Spark
 CREATE TABLE t (a INT, b STRING, c DOUBLE);
--- tier: inline
+-- tier: operators
 INSERT INTO t VALUES (1, 'x', 1), (2, NULL, 2.5), (-3, 'z', -1e3);
 --# INSERT 3
 
--- tier: inline
+-- tier: operators
 INSERT INTO t (c, A) VALUES (9.5, 4);
 --# INSERT 1
 
--- tier: inline
+-- tier: operators
 INSERT INTO TABLE t VALUES (5, 'v', NULL);
 SELECT * FROM t ORDER BY a;
 --| -3 | 'z' | -1000.0

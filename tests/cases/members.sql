@@ -54,13 +54,13 @@ SUBSCRIBE above EARLIEST;
 --| 'two' | 2
 --| NULL | 2
 SELECT name, mode, tier FROM headwater.queries ORDER BY name;
---| 'above' | 'fold' | 'in line'
---| 'gone' | 'fold' | 'in line'
---| 'larger' | 'fold' | 'Spark and in line'
---| 'listed' | 'fold' | 'in line'
---| 'never' | 'fold' | 'Spark and in line'
---| 'others' | 'fold' | 'in line'
---| 'there' | 'fold' | 'in line'
+--| 'above' | 'fold' | 'operators'
+--| 'gone' | 'fold' | 'operators'
+--| 'larger' | 'fold' | 'Spark and operators'
+--| 'listed' | 'fold' | 'operators'
+--| 'never' | 'fold' | 'Spark and operators'
+--| 'others' | 'fold' | 'operators'
+--| 'there' | 'fold' | 'operators'
 
 -- case: a table that changes reaches rows that are folded
 CREATE STREAMING TABLE s (ts INT, k STRING, v INT) TIMESTAMP BY ts;
@@ -105,13 +105,13 @@ SELECT * FROM gone;
 EXPLAIN VIEW gone;
 --| 'continuous view gone, maintenance split'
 --| 'at each insert:'
---| 'fold_0: stream pipeline over q, in line'
+--| 'fold_0: stream pipeline over q, operators'
 --| '  anti t'
 --| '  where: NOT EXISTS (SELECT 1 FROM t WHERE t.k = q.k)'
 --| '  group by: k AS _k0'
 --| '  partials: count(*) AS _a0'
 --| 'tables as of creation or REFRESH STATIC: t'
---| 'at each read: in line'
+--| 'at each read: operators'
 --| '  SELECT _k0 AS k, _a0 AS n FROM fold_0'
 
 -- case: a view of stored rows is made again

@@ -91,9 +91,9 @@ SELECT * FROM w;
 EXPLAIN VIEW w;
 --| 'continuous view w, maintenance split'
 --| 'at each insert:'
---| 'fold_0: stream pipeline over q, in line'
+--| 'fold_0: stream pipeline over q, operators'
 --| '  group by: k AS _k0'
 --| '  partials: sum(v) AS _a0, count(*) AS _a1'
---| 'at each read: in line'
+--| 'at each read: operators'
 --| '  SELECT a.k, total, n FROM (SELECT _k0 AS k, _a0 AS total, _a1 AS n FROM fold_0) a'
 --| '    WHERE total > (SELECT avg(total) FROM (SELECT _k0 AS k, _a0 AS total, _a1 AS n FROM fold_0))'

@@ -4,7 +4,7 @@
 CREATE TABLE b (x INT);
 CREATE TABLE a (y INT);
 INSERT INTO b VALUES (1), (2);
--- tier: inline
+-- tier: operators
 SELECT name, kind, row_count, file_count, version FROM headwater.tables ORDER BY name;
 --| 'a' | 'table' | 0 | 0 | 0
 --| 'b' | 'table' | 2 | 1 | 1
@@ -17,7 +17,7 @@ SHOW NOTHING;
 
 -- case: describe
 CREATE TABLE t (a INT NOT NULL, `b c` ARRAY<STRUCT<x: INT>>);
--- tier: inline
+-- tier: operators
 DESC TABLE t;
 --| 'a' | 'INT' | false
 --| 'b c' | 'ARRAY<STRUCT<x: INT>>' | true
@@ -31,7 +31,7 @@ DESCRIBE nothing;
 --! 42P01 1:10 table nothing does not exist ~ SHOW TABLES lists what there is
 
 -- case: settings
--- tier: inline
+-- tier: operators
 SHOW rows_at_once;
 --| '1000000'
 

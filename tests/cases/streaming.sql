@@ -4,35 +4,35 @@
 CREATE STREAMING TABLE pos (vid INT, spd INT, xway INT, lane INT, dir INT, seg INT, pos INT, t INT NOT NULL) TIMESTAMP BY t;
 INSERT INTO pos VALUES (1,0,0,0,0,10,53320,0), (1,32,0,0,0,10,53320,1), (2,0,0,0,0,11,53320,3), (4,0,0,0,0,11,53320,4), (4,32,0,0,0,11,53320,6);
 ADVANCE pos TO 7;
--- tier: inline
+-- tier: operators
 SELECT vid, spd FROM pos [INTERVAL 3 SECONDS];
 --: INT, INT
 --| 4 | 32
 --| 4 | 0
 
--- tier: inline
+-- tier: operators
 SELECT vid, spd FROM pos [ROWS 3];
 --| 4 | 32
 --| 4 | 0
 --| 2 | 0
 
--- tier: inline
+-- tier: operators
 SELECT vid, spd FROM pos [vid ROWS 1];
 --| 4 | 32
 --| 2 | 0
 --| 1 | 32
 
--- tier: inline
+-- tier: operators
 SELECT vid, t FROM pos WHERE spd = 0;
 --| 1 | 0
 --| 2 | 3
 --| 4 | 4
 
--- tier: inline
+-- tier: operators
 SELECT vid FROM pos [INTERVAL 1 SECOND BEFORE];
 --| 4
 
--- tier: inline
+-- tier: operators
 SELECT vid, t FROM pos p WHERE VALID(p) OVERLAPS PERIOD(3, 4) AND p.spd < 5;
 --| 2 | 3
 --| 4 | 4
@@ -69,7 +69,7 @@ SELECT a FROM s;
 -- case: range hides what is older than the clock allows
 CREATE STREAMING TABLE s (a INT, t INT NOT NULL) TIMESTAMP BY t RANGE INTERVAL '10' SECOND;
 INSERT INTO s VALUES (1, 1), (5, 5), (12, 12), (15, 15);
--- tier: inline
+-- tier: operators
 SELECT a FROM s;
 --| 5
 --| 12

@@ -1,6 +1,6 @@
--- Every type that Delta can store, in line and through Spark.
+-- Every type that Delta can store, by operators and through Spark.
 
--- case: every simple type, literals in line
+-- case: every simple type, literals without Spark
 CREATE TABLE t (
     a BOOLEAN, b TINYINT, c SMALLINT, d INT, e BIGINT, g DOUBLE,
     h STRING, i BINARY, j DATE, k TIMESTAMP, l TIMESTAMP_NTZ, m DECIMAL(10, 2), n DECIMAL(38, 0));
@@ -19,7 +19,7 @@ DESCRIBE t;
 --| 'm' | 'DECIMAL(10,2)' | true
 --| 'n' | 'DECIMAL(38,0)' | true
 
--- tier: inline
+-- tier: operators
 INSERT INTO t VALUES
     (true, 127, 32767, 2147483647, 9223372036854775807, 1.5e0, 'text', X'00FF',
      DATE '2024-02-29', TIMESTAMP '2024-02-29 12:34:56.789012', TIMESTAMP_NTZ '2024-02-29 12:34:56.789012',
@@ -51,17 +51,17 @@ SELECT * FROM t ORDER BY i;
 --| 6 | 1.401298464324817e-45 | 5e-324
 --| 7 | NULL | NULL
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE d > 1e300 ORDER BY i;
 --| 2
 --| 5
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE NOT (d <= 1e300) ORDER BY i;
 --| 2
 --| 5
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE d = 0.0;
 --| 4
 
@@ -83,7 +83,7 @@ SELECT d, count(*) FROM t WHERE i IN (2, 4) GROUP BY d ORDER BY d;
 
 -- case: text
 CREATE TABLE t (i INT, s STRING);
--- tier: inline
+-- tier: operators
 INSERT INTO t VALUES (1, 'plain'), (2, 'it''s'), (3, 'naïve 水源 🌊'), (4, ''), (5, 'a\tb\\c'), (6, r'a\tb'), (7, 'NULL'), (8, NULL);
 SELECT * FROM t;
 --| 1 | 'plain'
@@ -95,12 +95,12 @@ SELECT * FROM t;
 --| 7 | 'NULL'
 --| 8 | NULL
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE s >= 'n' ORDER BY s DESC;
 --| 1
 --| 3
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE s = 'naïve 水源 🌊';
 --| 3
 
@@ -122,7 +122,7 @@ INSERT INTO t VALUES
     (2, array(), map(), named_struct('x', NULL, 'y', NULL), array()),
     (3, NULL, NULL, NULL, NULL);
 
--- tier: inline
+-- tier: operators
 SELECT * FROM t ORDER BY i;
 --| 1 | [1, NULL, 3] | {'k' -> 1.5} | {x: 1, y: 'z'} | [{k: 'q', v: [['w', [1.25BD]]]}]
 --| 2 | [] | {} | {x: NULL, y: NULL} | []
@@ -169,7 +169,7 @@ SELECT CAST(1 AS DECIMAL(10, 2)) * CAST(3 AS DECIMAL(10, 2)), avg(CAST(2 AS DECI
 -- case: time zones change text, never instants
 SET time_zone = 'America/New_York';
 CREATE TABLE t (i INT, ts TIMESTAMP, n TIMESTAMP_NTZ);
--- tier: inline
+-- tier: operators
 INSERT INTO t VALUES (1, TIMESTAMP '2024-07-01 12:00:00', TIMESTAMP_NTZ '2024-07-01 12:00:00'),
     (2, '2024-01-01 12:00:00', '2024-01-01 12:00:00'), (3, TIMESTAMP '2024-01-01 12:00:00+00:00', NULL),
     (4, TIMESTAMP '2024-03-10 02:30:00', NULL), (5, TIMESTAMP '2024-11-03 01:30:00', NULL);
@@ -187,7 +187,7 @@ SELECT i, CAST(ts AS STRING), hour(ts), date_trunc('DAY', ts) FROM t ORDER BY i;
 --| 4 | '2024-03-10 03:30:00' | 3 | 2024-03-10 05:00:00+00:00
 --| 5 | '2024-11-03 01:30:00' | 1 | 2024-11-03 04:00:00+00:00
 
--- tier: inline
+-- tier: operators
 SELECT i FROM t WHERE ts >= TIMESTAMP '2024-07-01 12:00:00';
 --| 1
 --| 5

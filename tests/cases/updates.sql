@@ -28,7 +28,7 @@ SELECT query_name, key, application_staleness_s, queue_staleness_s FROM headwate
 --| 'newest' | 'IBM' | 0.0 | 0.0
 --| 'newest' | 'ORCL' | 0.0 | 0.0
 SELECT name, state, mode, tier, sample, last_instant, error FROM headwater.queries;
---| 'newest' | 'running' | 'updates, inplace' | 'in line' | 'row by row' | '5' | NULL
+--| 'newest' | 'running' | 'updates, inplace' | 'operators' | 'row by row' | '5' | NULL
 SELECT name, update_key FROM headwater.tables;
 --| 'ticks' | '(symbol)'
 EXPLAIN QUERY newest;
@@ -36,7 +36,7 @@ EXPLAIN QUERY newest;
 --| 'rows wait: updates, inplace'
 --| 'next is: the key that is stale for longest'
 --| 'stream: ticks, row by row, update key symbol'
---| '  evaluated over the rows of the next keys, in line'
+--| '  evaluated over the rows of the next keys, operators'
 --| 'keys in one run: as many as take 50 ms, measured'
 -- what was there before is read with FROM BEGINNING
 CREATE CONTINUOUS QUERY again FROM BEGINNING AS SELECT t.* FROM ticks t WITH UPDATES SCHEDULE FIFO;
@@ -93,7 +93,7 @@ EXPLAIN SELECT symbol, price FROM ticks WITH UPDATES SCHEDULE LINECUTTING;
 --| 'rows wait: updates, linecutting'
 --| 'next is: keys that change seldom, then the key that is stale for longest'
 --| 'stream: ticks, row by row, update key symbol'
---| '  evaluated over the rows of the next keys, in line'
+--| '  evaluated over the rows of the next keys, operators'
 --| 'keys in one run: as many as take 50 ms, measured'
 
 -- case: windows per key
@@ -122,7 +122,7 @@ EXPLAIN QUERY eager;
 --| 'rows wait: updates, inplace, windows eager'
 --| 'next is: the key that is stale for longest'
 --| 'stream: ticks [4 s BEFORE] every 4 s, update key symbol'
---| '  folded as rows of a window come, in line'
+--| '  folded as rows of a window come, operators'
 --| 'keys in one run: as many as take 50 ms, measured'
 
 -- case: a union keeps one row per key and time
@@ -283,7 +283,7 @@ EXPLAIN QUERY highs;
 --| 'rows wait: updates, inplace'
 --| 'next is: the key that is stale for longest'
 --| 'stream: bars, row by row, update key symbol'
---| '  evaluated over the rows of the next keys, in line'
+--| '  evaluated over the rows of the next keys, operators'
 --| 'keys in one run: as many as take 50 ms, measured'
 SELECT name, kind, update_key FROM headwater.tables;
 --| 'bars' | 'materialized view' | '(symbol)'

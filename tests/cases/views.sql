@@ -36,13 +36,13 @@ SELECT * FROM running_low;
 EXPLAIN VIEW running_low;
 --| 'continuous view running_low, maintenance split'
 --| 'at each insert:'
---| 'fold_0: stream pipeline over part_usage, in line'
+--| 'fold_0: stream pipeline over part_usage, operators'
 --| '  group by: part AS _k0, station AS _k1'
 --| '  partials: count(*) AS _a0'
---| 'fold_1: stream pipeline over part_restock, in line'
+--| 'fold_1: stream pipeline over part_restock, operators'
 --| '  group by: part AS _k0, station AS _k1'
 --| '  partials: count(*) AS _a0'
---| 'at each read: in line'
+--| 'at each read: operators'
 --| '  WITH used AS (SELECT _k0 AS part, _k1 AS station, _a0 AS n FROM fold_0),'
 --| '         restocked AS (SELECT _k0 AS part, _k1 AS station, _a0 AS n FROM fold_1)'
 --| '    SELECT r.part, s.location, s.supplier'
@@ -69,19 +69,19 @@ INSERT INTO s VALUES (1, 'a', 1), (2, 'b', 2);
 CREATE VIEW sums AS SELECT k, count(*) AS n, sum(v) AS total, first(v) AS f, last(v) AS l FROM s GROUP BY k;
 --# CREATE VIEW
 -- sorted
--- tier: inline
+-- tier: operators
 SELECT * FROM sums;
 --| 'a' | 1 | 1 | 1 | 1
 --| 'b' | 1 | 2 | 2 | 2
 ADVANCE s TO 100;
 INSERT INTO s VALUES (0, 'a', 10), (101, 'b', NULL);
 -- sorted
--- tier: inline
+-- tier: operators
 SELECT * FROM sums;
 --| 'a' | 2 | 11 | 10 | 1
 --| 'b' | 2 | 2 | 2 | NULL
 -- sorted
--- tier: inline
+-- tier: operators
 SELECT k, total FROM sums WHERE total > 5 ORDER BY total DESC;
 --| 'a' | 11
 VERIFY VIEW sums;
@@ -281,10 +281,10 @@ SELECT * FROM unsorted;
 EXPLAIN VIEW unsorted;
 --| 'continuous view unsorted, maintenance split'
 --| 'at each insert:'
---| 'fold_0: stream pipeline over q, in line'
+--| 'fold_0: stream pipeline over q, operators'
 --| '  group by: k AS _k0'
 --| '  partials: sum(v) AS _a0'
---| 'at each read: in line'
+--| 'at each read: operators'
 --| '  SELECT _k0 AS k, _a0 AS v FROM fold_0 ORDER BY v DESC NULLS LAST'
 
 -- case: R5 outer, semi and anti joins keep the rows of the stream
@@ -679,10 +679,10 @@ CREATE VIEW later AS SELECT v + 1 AS a, a * 2 AS b, b - v AS c FROM s;
 CREATE VIEW latest AS SELECT k, max_by(v, ts) AS m, count(*) AS n, m + n AS both FROM s GROUP BY k HAVING n > 1 AND both > 4;
 CREATE VIEW least AS SELECT k, -v AS v FROM s ORDER BY v * 2 LIMIT 2;
 SELECT name, tier FROM headwater.views ORDER BY name;
---| 'best' | 'in line'
---| 'later' | 'in line'
---| 'latest' | 'in line'
---| 'least' | 'in line'
+--| 'best' | 'operators'
+--| 'later' | 'operators'
+--| 'latest' | 'operators'
+--| 'least' | 'operators'
 
 INSERT INTO s VALUES (1, 1, 5), (2, 1, 3), (3, 2, 7), (4, 1, 9);
 SELECT * FROM best ORDER BY k, n;

@@ -11,7 +11,7 @@ from headwater.cli.tree import Node, drawn
 CONTINUOUS = """\
 continuous query warmth, running
 fold 0: expanding replication
-  stream pipeline: readings [3600 s], in line
+  stream pipeline: readings [3600 s], operators
   static: inner sensors, read again when it changes
   where: celsius > 0
   group by: place
@@ -19,13 +19,13 @@ fold 0: expanding replication
 upper: Spark
 mode fold; fold not measured
 results: 2, response mean 1.00 ms, worst 2.00 ms
-rows folded in line: 1 in 1 runs"""
+rows folded by operators: 1 in 1 runs"""
 
 CONTINUOUS_DRAWN = """\
 continuous query warmth, running
 ├─ upper: Spark
 │  └─ fold 0: expanding replication
-│     ├─ stream pipeline: readings [3600 s], in line
+│     ├─ stream pipeline: readings [3600 s], operators
 │     │  ├─ where: celsius > 0
 │     │  └─ group by: place
 │     ├─ static: inner sensors, read again when it changes
@@ -33,42 +33,42 @@ continuous query warmth, running
 ├─ mode fold; fold not measured
 └─ measured
    ├─ results: 2, response mean 1.00 ms, worst 2.00 ms
-   └─ rows folded in line: 1 in 1 runs"""
+   └─ rows folded by operators: 1 in 1 runs"""
 
 VIEW = """\
 continuous view extremes, maintenance split
 at each insert:
-fold_0: stream pipeline over readings, in line
+fold_0: stream pipeline over readings, operators
   inner sensors
   group by: place AS _k0
 tables as of creation or REFRESH STATIC: sensors
-at each read: in line
+at each read: operators
   SELECT _k0 AS place
   FROM fold_0"""
 
 VIEW_DRAWN = """\
 continuous view extremes, maintenance split
 ├─ tables as of creation or REFRESH STATIC: sensors
-└─ at each read: in line
+└─ at each read: operators
    │  SELECT _k0 AS place
    │  FROM fold_0
    └─ at each insert
-      └─ fold_0: stream pipeline over readings, in line
+      └─ fold_0: stream pipeline over readings, operators
          ├─ inner sensors
          └─ group by: place AS _k0"""
 
 CREATED = """\
 at each insert:
-fold_0: stream pipeline over readings, in line
+fold_0: stream pipeline over readings, operators
   group by: place AS _k0
-at each read: in line
+at each read: operators
   SELECT _k0 AS place FROM fold_0"""
 
 CREATED_DRAWN = """\
 plan
-└─ at each read: in line  SELECT _k0 AS place FROM fold_0
+└─ at each read: operators  SELECT _k0 AS place FROM fold_0
    └─ at each insert
-      └─ fold_0: stream pipeline over readings, in line
+      └─ fold_0: stream pipeline over readings, operators
          └─ group by: place AS _k0"""
 
 OPERATORS = """\
@@ -143,9 +143,9 @@ run by Spark
       │  └─ Scan parquet  reads rows staged for it; filters [IsNotNull(id)]
       └─ Scan parquet  reads sensors"""
 
-SCAN = "plain scan, in line (no Spark)\nreads 1 files of t, version 1\nrows: (id == 1)\ncolumns: id"
+SCAN = "plain scan, no Spark\nreads 1 files of t, version 1\nrows: (id == 1)\ncolumns: id"
 SCAN_DRAWN = """\
-plain scan, in line (no Spark)
+plain scan, no Spark
 ├─ reads 1 files of t, version 1
 ├─ rows: (id == 1)
 └─ columns: id"""
@@ -213,5 +213,5 @@ def test_colours_and_control_characters() -> None:
     """Where a part runs has a colour; text from a query cannot talk to the terminal."""
     lines = list(drawn(plan_tree(CONTINUOUS.split("\n")), Look(colour=True, unicode=True)))
     assert "\x1b[33mSpark\x1b[0m" in lines[1]
-    assert "\x1b[32min line\x1b[0m" in lines[3]
+    assert "\x1b[32moperators\x1b[0m" in lines[3]
     assert "\x1b" not in picture("x\nwhere: a = '\x1b[2J'")

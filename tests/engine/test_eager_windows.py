@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import headwater
-from headwater.compile.block import InlinePipeline
+from headwater.compile.block import StreamPipeline
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.update_queue import BatchSizer
 from tests.harness.patience import until
@@ -27,14 +27,14 @@ EVERY_TEN = "SAMPLE INTERVAL 10 SECONDS"
 def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many rows went through a stream pipeline, each time that some did."""
     counts: list[int] = []
-    prepare = InlinePipeline.prepare
+    prepare = StreamPipeline.prepare
 
-    def counted(self: InlinePipeline, rows: Any, *others: Any) -> Any:
+    def counted(self: StreamPipeline, rows: Any, *others: Any) -> Any:
         if rows.num_rows:
             counts.append(rows.num_rows)
         return prepare(self, rows, *others)
 
-    monkeypatch.setattr(InlinePipeline, "prepare", counted)
+    monkeypatch.setattr(StreamPipeline, "prepare", counted)
     return counts
 
 
@@ -71,7 +71,7 @@ def test_a_query_that_cannot_be_folded_is_as_lazy_and_says_why() -> None:
         (why,) = [line for line in lines if "as LAZY" in line]
         assert why.endswith(": aggregate percentile has no fold")
         db.sql(f"CREATE CONTINUOUS QUERY r AS {SUM} {EVERY_TEN} WITH UPDATES WINDOWS EAGER")
-        assert "  folded as rows of a window come, in line" in [
+        assert "  folded as rows of a window come, operators" in [
             row[0] for row in db.sql("EXPLAIN QUERY r").rows()
         ]
         db.insert("s", [(1, "a", 1), (2, "a", 3), (11, "a", 7)])

@@ -40,7 +40,7 @@ def insert_at(db: headwater.Database, now_us: int, weeks: list[int]) -> None:
 
 @pytest.mark.parametrize("only_spark", [False, True])
 def test_the_current_date_is_that_of_the_insert(db: headwater.Database, only_spark: bool) -> None:
-    """Rows count in the week in which they came, in line as on Spark, over the end of a year."""
+    """Rows count in the week in which they came, by operators as on Spark, over the end of a year."""
     db.sql(f"SET spark_sql_only = {only_spark}")
     db.sql("SELECT soundex('spark')")  # a fold that Spark's start made wait has another clock
     db.sql("CREATE STREAM s (week INT)")
@@ -48,7 +48,7 @@ def test_the_current_date_is_that_of_the_insert(db: headwater.Database, only_spa
     insert_at(db, at(2026, 12, 31), [53, 53, 1])
     insert_at(db, at(2027, 1, 4), [53, 1])
     insert_at(db, at(2027, 1, 10, 23, 59), [1, 2])
-    assert (pipeline_of(db).counters.rows_in_line > 0) == (not only_spark)
+    assert (pipeline_of(db).counters.rows_by_operators > 0) == (not only_spark)
     assert sorted(db.sql("SELECT * FROM v").rows()) == [(1, 2), (53, 2)]
 
 
@@ -59,5 +59,5 @@ def test_another_zone_has_another_date(db: headwater.Database) -> None:
     db.sql(VIEW)
     db.sql("SET time_zone = 'UTC'")
     insert_at(db, at(2027, 1, 3, 20), [53, 1])  # Monday already
-    assert pipeline_of(db).counters.rows_in_line == 0
+    assert pipeline_of(db).counters.rows_by_operators == 0
     assert db.sql("SELECT * FROM v").rows() == [(1, 1)]

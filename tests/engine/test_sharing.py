@@ -109,12 +109,12 @@ def table(db: headwater.Database) -> headwater.Database:
 
 def runs(db: headwater.Database) -> int:
     """How often rows went through a stream pipeline, of all queries."""
-    return sum(query.counters.in_line_runs for query in db._context.engine.all())
+    return sum(query.counters.operator_runs for query in db._context.engine.all())
 
 
 def folded(db: headwater.Database) -> int:
     """How many rows went through a stream pipeline, of all queries."""
-    return sum(query.counters.rows_in_line for query in db._context.engine.all())
+    return sum(query.counters.rows_by_operators for query in db._context.engine.all())
 
 
 @pytest.mark.here

@@ -61,7 +61,7 @@ def test_a_key_and_time_query_reads_at_most_5_percent_of_the_row_groups(
 
 
 def test_a_union_of_ranges_reads_the_blocks_of_each(db: headwater.Database) -> None:
-    """`t BETWEEN … OR t BETWEEN …` prunes what lies between, in line and for Spark alike (ST8)."""
+    """`t BETWEEN … OR t BETWEEN …` prunes what lies between, by operators and for Spark alike (ST8)."""
     where = "t BETWEEN 5100 AND 6100 OR t BETWEEN 90000 AND 90999 OR t = 30000"
     wanted = [*range(5100, 6101), 30000, *range(90000, 91000)]
     assert [v for (v,) in db.sql(f"SELECT v FROM p WHERE {where}").rows()] == wanted

@@ -1,4 +1,4 @@
-"""Expressions on both sides: in line, and by Spark over the same rows."""
+"""Expressions on both sides: by operators, and by Spark over the same rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def parsed(text: str) -> exp.Expr | None:
 def compiled(
     text: str, schema: pa.Schema, functions: Sequence[str] = (), time_zone: str = "UTC"
 ) -> Compiled | None:
-    """The expression in line over columns of a schema, None if it is refused."""
+    """The expression by operators over columns of a schema, None if it is refused."""
     node = parsed(text)
     terms = Terms(frozenset(functions), time_zone)
     return None if node is None else compile_expression(node, resolver(schema), terms)

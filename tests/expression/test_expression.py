@@ -147,7 +147,7 @@ def oracle() -> Iterator[Oracle]:
         oracle.close()
 
 
-def test_every_pair_is_in_line_and_has_sparks_type(oracle: Oracle) -> None:
+def test_every_pair_needs_no_spark_and_has_sparks_type(oracle: Oracle) -> None:
     """No pair of the list is refused, and each result has the type that Spark gives it."""
     texts = [filled(entry.template, types) for entry, types in CASES]
     refused = [text for text in texts if compiled(text, ROWS.schema) is None]
@@ -311,7 +311,7 @@ def test_constants_and_nested_expressions(oracle: Oracle) -> None:
     ],
 )
 def test_errors(oracle: Oracle, text: str, sqlstate: str) -> None:
-    """What raises in Spark raises in line, with the same SQLSTATE."""
+    """What raises in Spark raises by operators, with the same SQLSTATE."""
     ours = compiled(short(text), ROWS.schema)
     assert ours is not None
     with pytest.raises(DataError) as mine:

@@ -27,7 +27,7 @@ def db() -> Iterator[headwater.Database]:
 
 
 def compare(db: headwater.Database, rows: pa.Table, expressions: list[tuple[str, str]]) -> None:
-    """Expressions in line, and what Spark is asked in their place: NULL of a value is an error there."""
+    """Expressions by operators, and what Spark is asked in their place: NULL of a value is an error there."""
     numbered = rows.append_column("n", pa.array(range(rows.num_rows), pa.int32()))
     oracle = Oracle(db, numbered)
     try:

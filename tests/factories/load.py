@@ -69,6 +69,8 @@ SETTINGS: dict[str, Any] = {
     "block_age_s": 0.2,
     "compact_files": 4,
     "start_timeout_s": 600,  # a busy machine is no failure
+    "spark_restarts": 1000,  # nor is a Spark that is killed fifty times
+    "spark_restart_pause_s": 1,
 }
 Results = list[tuple[Any, ...]]
 

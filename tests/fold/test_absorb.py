@@ -1,4 +1,4 @@
-"""Partials made elsewhere (here by brute force, as Spark would) beside partials folded in line."""
+"""Partials made elsewhere (here by brute force, as Spark would) beside partials folded by operators."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ORDER BY in line: Spark's order for every type, and a stable sort against plain Python."""
+"""ORDER BY by operators: Spark's order for every type, and a stable sort against plain Python."""
 
 from __future__ import annotations
 

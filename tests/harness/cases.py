@@ -4,7 +4,7 @@ A file holds cases, each with a fresh database. A case is blocks of statements; 
 empty line or at its expectation, which is about the block's last statement:
 
     -- case: rows come back                 begins a case
-    -- tier: inline                         this block must not use Spark (`spark`: must use it)
+    -- tier: operators                      this block must not use Spark (`spark`: must use it)
     CREATE TABLE t (a INT, s STRING);
     INSERT INTO t VALUES (2, 'x'), (1, NULL);
     SELECT * FROM t;
@@ -105,7 +105,7 @@ def run_case(case: Case) -> list[tuple[Block, list[str]]]:
         for block in case.blocks:
             runs.count = 0
             answers.append((block, answer(db, block)))
-            used = "spark" if runs.count else "inline"
+            used = "spark" if runs.count else "operators"
             if block.tier is not None and block.tier != used:
                 answers[-1][1].append(f"-- ran {used}, not {block.tier}")
     return answers

@@ -7,7 +7,7 @@ from pathlib import Path
 from headwater.settings import TABLE, Setting
 from tests.harness.whitelist import COMMON, NUMBERS, TYPES, WHITELIST, Entry
 
-INLINE_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "in-line.md"
+WITHOUT_SPARK_PAGE = Path(__file__).parents[2] / "docs" / "reference" / "without-spark.md"
 INLINE_HEAD = """# What is evaluated without Spark
 
 Expressions of these forms, over these types, are evaluated by Headwater itself: in the pipelines of
@@ -66,8 +66,8 @@ def _allowed(setting: Setting) -> str:
     return ", ".join(bounds) or ("text" if isinstance(setting.default, str) else "any number")
 
 
-def inline_page() -> str:
-    """docs/reference/in-line.md."""
+def without_spark_page() -> str:
+    """docs/reference/without-spark.md."""
     entries: dict[str, list[Entry]] = {}
     for entry in WHITELIST:
         entries.setdefault(entry.operator, []).append(entry)
@@ -105,4 +105,4 @@ def _plain(type_: str) -> str:
 
 if __name__ == "__main__":
     SETTINGS_PAGE.write_text(settings_page())
-    INLINE_PAGE.write_text(inline_page())
+    WITHOUT_SPARK_PAGE.write_text(without_spark_page())

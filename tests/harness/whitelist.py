@@ -1,4 +1,4 @@
-"""The whitelist as data: every (operator, types) pair that is evaluated in line.
+"""The whitelist as data: every (operator, types) pair that is evaluated without Spark.
 
 Owns: the list that tests go through against Spark and that the documentation shows. `{a}`, `{b}`
 and `{c}` stand for operands of the types. Must never: name a pair that no test compares.

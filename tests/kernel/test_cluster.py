@@ -18,7 +18,7 @@ PATIENCE_S = 800.0  # on a machine that is busy with other things
 def test_whole_on_a_standalone_cluster(tmp_path: Path) -> None:
     """A streaming table, queries, a view and a join run on the workers, and go on after a restart.
 
-    Every chunk goes to Spark there; here, in line. Results, their instants and what a subscriber
+    Every chunk goes to Spark there; here, by operators. Results, their instants and what a subscriber
     gets after its token are the same.
     """
     with SparkCluster(tmp_path / "cluster") as cluster:

@@ -83,8 +83,8 @@ db.sql("CREATE STREAMING TABLE o (t BIGINT NOT NULL, v INT) TIMESTAMP BY t")
 db.sql("CREATE SOURCE f INTO s FROM 'csv:" + str(incoming) + "'")
 on_spark = "SELECT count(*) AS n, sum(v) AS s, max_by(v, hash(v)) AS m FROM s [INTERVAL 10 SECONDS BEFORE]"
 db.sql(f"CREATE CONTINUOUS QUERY spark_q AS {on_spark} SAMPLE INTERVAL 10 SECONDS")
-in_line = "SELECT count(*) AS n FROM o [INTERVAL 10 SECONDS BEFORE]"
-db.sql(f"CREATE CONTINUOUS QUERY here_q AS {in_line} SAMPLE INTERVAL 10 SECONDS")
+by_operators = "SELECT count(*) AS n FROM o [INTERVAL 10 SECONDS BEFORE]"
+db.sql(f"CREATE CONTINUOUS QUERY here_q AS {by_operators} SAMPLE INTERVAL 10 SECONDS")
 db.sql("CREATE VIEW v AS SELECT v % 3 AS k, count(*) AS n, max_by(v, hash(v)) AS m FROM s GROUP BY v % 3")
 file("a.csv", [(t, t) for t in range(1, 101)])
 until(lambda: counted() == 100)
@@ -124,7 +124,7 @@ def test_continuous_work_goes_on_and_nothing_is_doubled(tmp_path: Path) -> None:
     found, _ = run(CONTINUOUS, tmp_path)
     tiers = dict(found["tier"])
     assert "Spark" in tiers["spark_q"]
-    assert tiers["here_q"] == "in line"
+    assert tiers["here_q"] == "operators"
     assert found["while_away"] is False
     assert [state for _, state, _ in found["states"]] == ["running", "running"]
     assert [error for _, _, error in found["states"]] == [None, None]

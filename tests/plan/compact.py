@@ -167,12 +167,14 @@ def _types(query: Query, plan: ContinuousPlan) -> Iterator[str]:
     if len(specs) == len(plan.folds) and not plan.single and specs:
         upper = make_upper(query, plan, specs, TABLES, PLAIN)
         types = (
-            "on Spark" if upper is None else f"in line gives {', '.join(map(name_of, upper.types))}"
+            "on Spark"
+            if upper is None
+            else f"by operators gives {', '.join(map(name_of, upper.types))}"
         )
         yield f"upper {types}"
 
 
 def _tier(spec: FoldSpec) -> str:
     if spec.finish is None:
-        return f"{spec.tier}, finished on Spark"
-    return f"{spec.tier} gives {', '.join(map(name_of, spec.finish.types))}"
+        return f"by {spec.tier}, finished on Spark"
+    return f"by {spec.tier} gives {', '.join(map(name_of, spec.finish.types))}"

@@ -3,7 +3,7 @@
     -- show types                          what the plan shows besides (optional)
     SELECT sum(v) FROM s [LANDMARK] SAMPLE INTERVAL 1 SECOND;
     fold 0: aggregate of s [landmark] | sum(v) | gives _a0 AS sum(v)
-    fold 0 in line gives BIGINT
+    fold 0 by operators gives BIGINT
 
 A pair ends at an empty line. `python -m tests.plan.pairs FILE…` puts the plan in the place of a line `?`, to
 be read and judged before it is kept.

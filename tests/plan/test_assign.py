@@ -1,4 +1,4 @@
-"""Literals go into columns in line exactly as Spark would cast them; what may be stored where."""
+"""Literals go into columns without Spark exactly as Spark would cast them; what may be stored where."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_most_literals_are_plain() -> None:
 
 
 @pytest.mark.parametrize("zone", ZONES)
-def test_literals_in_line_are_what_spark_casts(db: headwater.Database, zone: str) -> None:
+def test_literals_without_spark_are_what_spark_casts(db: headwater.Database, zone: str) -> None:
     db.sql(f"SET time_zone = '{zone}'")
     found = {text: literal(text, zone) for text in LITERALS}
     types = db.sql("SELECT " + ", ".join(f"typeof({text})" for text in LITERALS)).rows()[0]
@@ -63,7 +63,7 @@ def test_literals_in_line_are_what_spark_casts(db: headwater.Database, zone: str
     assert len(pairs) > 150
     cast = db.sql("SELECT " + ", ".join(f"{sql} AS c{i}" for i, (sql, _, _) in enumerate(pairs)))
     for value, (sql, _, wanted) in zip(cast.rows()[0], pairs, strict=True):
-        assert same_value(value, wanted), f"{sql}: Spark {value!r}, in line {wanted!r}"
+        assert same_value(value, wanted), f"{sql}: Spark {value!r}, here {wanted!r}"
         if isinstance(value, float):
             assert math.copysign(1, value) == math.copysign(1, wanted), sql
 

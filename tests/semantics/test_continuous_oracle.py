@@ -1,6 +1,6 @@
 """The oracle of the whole product (DC4, DC5, ST5, ST6): random streams and random continuous queries.
 
-In line = Spark fold = Spark re-evaluation = DuckDB on the window, at every instant, also over a restart.
+By operators = Spark fold = Spark re-evaluation = DuckDB on the window, at every instant, also over a restart.
 Spark re-evaluation is the judge; what DuckDB may say differently is in `harness/continuous/differences.py`.
 """
 

@@ -24,7 +24,7 @@ def results(db: headwater.Database, name: str) -> dict[Any, Rows]:
     return found
 
 
-@pytest.fixture(params=["in line", "Spark"])
+@pytest.fixture(params=["operators", "Spark"])
 def tier(request: pytest.FixtureRequest, db: headwater.Database) -> headwater.Database:
     """A database whose queries run in one tier."""
     if request.param == "Spark":
@@ -179,8 +179,8 @@ def test_range_waits_for_a_query_that_is_behind(tier: headwater.Database) -> Non
     check(tier, {5: [(2,)], 10: [(2,)], 15: [(0,)], 20: [(0,)], 25: [(0,)], 30: [(1,)]})
 
 
-def test_an_error_in_line_is_sparks_to_decide(db: headwater.Database) -> None:
-    """DC4: a row that Spark would spare does not stop a query in line; one that it would not does."""
+def test_an_error_without_spark_is_sparks_to_decide(db: headwater.Database) -> None:
+    """DC4: a row that Spark would spare does not stop a query by operators; one that it would not does."""
     db.sql("CREATE STREAMING TABLE s (x INT, y INT, t INT NOT NULL) TIMESTAMP BY t")
     both_modes(
         db,

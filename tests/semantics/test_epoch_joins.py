@@ -1,6 +1,6 @@
 """Joins by epoch against brute force (EQ1, EQ3, EQ4): random streams, cuts, keeps, pairings and joins.
 
-In line = Spark fold = Spark re-evaluation = plain Python over lists of rows = DuckDB over the kept chunks;
+Operators = Spark fold = Spark re-evaluation = plain Python over lists of rows = DuckDB over the kept chunks;
 times, numbers and rows of every epoch, in subscriptions and in materialized views, also over restarts.
 `python -m tests.harness.epochs SEED` shows a scenario again.
 """

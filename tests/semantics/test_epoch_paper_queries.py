@@ -115,7 +115,7 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 @pytest.mark.parametrize(
     ("mode", "settings"),
     [("fold", {}), ("fold", {"spark_sql_only": True}), ("reevaluate", {"spark_sql_only": True})],
-    ids=["in line", "fold on Spark", "Spark"],
+    ids=["operators", "fold on Spark", "Spark"],
 )
 def test_every_chunk_is_what_duckdb_says(
     mode: str, settings: dict[str, Any], connect: Callable[..., headwater.Database]

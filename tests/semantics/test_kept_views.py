@@ -95,7 +95,7 @@ def check(db: headwater.Database, third: int | None = None) -> None:
     for name in list(VIEWS) if third is None else list(VIEWS)[third::3]:
         found = db.sql(f"VERIFY VIEW {name}")
         assert found.rows() == [], name
-    kept = db.sql("SELECT name, tier FROM headwater.views WHERE tier <> 'in line'").rows()
+    kept = db.sql("SELECT name, tier FROM headwater.views WHERE tier <> 'operators'").rows()
     assert kept == []
 
 
@@ -215,7 +215,9 @@ def test_nested_columns(query: str, folder: Path, connect: Connect) -> None:
 def taken_in(db: headwater.Database) -> int:
     """How many rows have gone through circuits in this process."""
     views = db._context.engine.views()
-    return sum(view.circuit.counters.rows_in_line for view in views if view.circuit is not None)
+    return sum(
+        view.circuit.counters.rows_by_operators for view in views if view.circuit is not None
+    )
 
 
 @pytest.mark.here

@@ -144,14 +144,14 @@ def test_what_stays_is_not_folded_again(connect: Connect, folder: Path) -> None:
     ]
     assert db.sql("SELECT low, x FROM edges WHERE k = 1").rows() == [(1, 4901)]
     for pipeline in (counts, edges):
-        assert pipeline.counters.rows_in_line == count + 3
+        assert pipeline.counters.rows_by_operators == count + 3
     groups = edges.groups_held
     db.sql(
         "DELETE FROM s WHERE x = 7 OR x = 4908"
     )  # the least value of a group, the last row of another
     assert db.sql("SELECT low, x FROM edges WHERE k = 7").rows() == [(107, 4907)]
     assert db.sql("SELECT low, x FROM edges WHERE k = 8").rows() == [(8, 4808)]
-    assert counts.counters.rows_in_line == count + 5
+    assert counts.counters.rows_by_operators == count + 5
     assert edges.groups_held is groups  # all others stayed
 
 

@@ -448,7 +448,7 @@ def inline_rows(db: Database, _: Path) -> None:
     )
     joined = db._context.engine.find("j")
     assert joined is not None
-    assert {fold.tier for fold in [*found.folds, *joined.folds]} == {"in line"}
+    assert {fold.tier for fold in [*found.folds, *joined.folds]} == {"operators"}
     db.sql("SET inline_rows = 0")
     assert [fold.tier for fold in found.folds] == ["Spark"]
     assert all(fold.is_elsewhere for fold in joined.folds)  # made again at the next firing
@@ -459,10 +459,10 @@ def rows_at_once(db: Database, _: Path) -> None:
     made(db)
     found = query(db)
     db.sql("SET rows_at_once = 2")
-    runs = found.counters.in_line_runs
+    runs = found.counters.operator_runs
     put(db, 0, 9)
     db.flush()
-    assert found.counters.in_line_runs > runs + 2
+    assert found.counters.operator_runs > runs + 2
     assert found.counters.rows_on_spark == 0
 
 
@@ -470,11 +470,11 @@ def rows_at_once(db: Database, _: Path) -> None:
 def spark_sql_only(db: Database, _: Path) -> None:
     made(db)
     found = query(db)
-    assert [fold.tier for fold in found.folds] == ["in line"]
+    assert [fold.tier for fold in found.folds] == ["operators"]
     db.sql("SET spark_sql_only = true")
     assert [fold.tier for fold in found.folds] == ["Spark"]
     db.sql("SET spark_sql_only = false")
-    assert [fold.tier for fold in found.folds] == ["in line"]
+    assert [fold.tier for fold in found.folds] == ["operators"]
 
 
 @check

@@ -347,7 +347,7 @@ def test_one_view_to_its_users(db: headwater.Database) -> None:
     assert plan[0] == f"continuous view v, maintenance split, 3 parts by hash of k, in {hosts}"
     measured = "\n".join(row[0] for row in db.sql("EXPLAIN ANALYZE VIEW v").rows())
     assert [measured.count(f"part {n} of 3, in factory") for n in (1, 2, 3)] == [1, 1, 1]
-    assert measured.count("rows folded in line: 100") == 3
+    assert measured.count("rows folded by operators: 100") == 3
     waiting = db.sql("SELECT value FROM headwater.metrics WHERE name = 'view.v.waiting_rows'")
     assert waiting.rows() == [(0,)]
 

@@ -1,4 +1,4 @@
-"""Joins of two streams that read both sides of a pair: in line, on Spark, re-evaluated (EQ4, EQ7)."""
+"""Joins of two streams that read both sides of a pair: by operators, on Spark, re-evaluated (EQ4, EQ7)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.engine.joins import InlineJoinMerge, InlinePairsMerge, PairsMerge
+from headwater.engine.joins import PairJoinMerge, PairsMerge, PartialJoinMerge
 from headwater.engine.query import ContinuousQuery
 from tests.harness.rows import check_same
 from tests.semantics.test_epoch_paper_queries import QUERIES as PAPER
@@ -95,7 +95,7 @@ def test_every_way_gives_the_same_pairs(connect: Callable[..., headwater.Databas
 
 
 def test_the_papers_joins_need_no_spark(connect: Callable[..., headwater.Database]) -> None:
-    """EQ7: Q_c and the self-join are explained and run in line; dead rows go once a result is out."""
+    """EQ7: Q_c and the self-join are explained and run by operators; dead rows go once a result is out."""
     db = connect(":memory:", settings=NO_SPARK)
     for name in ("rt1", "rt2"):
         db.sql(f"CREATE STREAM {name} (ts INT, pid INT, rt INT) TIMESTAMP BY ts")
@@ -105,7 +105,7 @@ def test_the_papers_joins_need_no_spark(connect: Callable[..., headwater.Databas
         db.sql(f"CREATE CONTINUOUS QUERY {name} WITH (mode = 'fold') AS {text}")
         for shown in (f"EXPLAIN {text}", f"EXPLAIN ANALYZE QUERY {name}"):
             lines = [row[0] for row in db.sql(shown).rows()]
-            assert any("stream pipeline" in line and line.endswith("in line") for line in lines)
+            assert any("stream pipeline" in line and line.endswith("operators") for line in lines)
     db.insert("rt1", [(1, 7, 10), (2, 8, 20), (3, None, 1)])
     db.insert("rt2", [(4, 8, 26), (5, 7, 12), (6, None, 2)])
     db.advance("rt1", 60)
@@ -113,7 +113,7 @@ def test_the_papers_joins_need_no_spark(connect: Callable[..., headwater.Databas
     db.flush()
     assert [out.rows() for out in _outs(db, "q_c")] == [[(0, 4.0, 60)]]
     fold = _query(db, "q_c").folds[0]
-    assert isinstance(fold.merge, InlinePairsMerge)
+    assert isinstance(fold.merge, PairJoinMerge)
     assert fold.merge.size == 0  # the next chunk does not see them
     assert fold.counters.spark_runs == 0
 
@@ -155,7 +155,7 @@ EACH_ALONE = f"SELECT max(y.v) AS m, count(*) AS n {TWO} ON x.k = y.k WHERE (10 
 def test_a_row_that_spark_spares_takes_the_join_to_spark(
     text: str, connect: Callable[..., headwater.Database]
 ) -> None:
-    """An error in line that Spark may not raise: all pairs that still count are found again there."""
+    """An error by operators that Spark may not raise: all pairs that still count are found again there."""
     db = connect(":memory:")
     for name in "ab":
         db.sql(f"CREATE STREAM {name} (ts INT, k INT, v INT) TIMESTAMP BY ts")
@@ -166,7 +166,7 @@ def test_a_row_that_spark_spares_takes_the_join_to_spark(
         db.insert("b", [(4 * chunk, 1, 20), (4 * chunk + 2, 2, 7 if chunk == 2 else 30)])
         if chunk == 2:
             assert isinstance(
-                _query(db, "folded").folds[0].merge, (InlinePairsMerge, InlineJoinMerge)
+                _query(db, "folded").folds[0].merge, (PairJoinMerge, PartialJoinMerge)
             )
             db.insert("b", [(4 * chunk + 2, 1, 0)])
         for name in "ab":

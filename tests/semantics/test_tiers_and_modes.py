@@ -58,12 +58,12 @@ def _rounded(row: tuple[object, ...]) -> str:
 
 def test_every_kind_folds_in_both_tiers_and_spark_reads_the_new_pane_only() -> None:
     """DC4, DC5: with spark_sql_only Spark reads each row once, in the slide that brings it."""
-    with _fed(True) as spark, _fed(False) as inline:
+    with _fed(True) as spark, _fed(False) as operators:
         for number, kind in enumerate(KINDS):
             name = f"q{number}"
-            runs = [db._context.engine.find(name) for db in (spark, inline)]
+            runs = [db._context.engine.find(name) for db in (spark, operators)]
             assert [run.error for run in runs if run is not None] == [None, None], kind
-            assert runs[0].counters.rows_in_line == 0, kind
+            assert runs[0].counters.rows_by_operators == 0, kind
             assert runs[0].counters.rows_on_spark == 12 * ROWS_PER_SECOND, kind
             assert runs[0].counters.last_spark_rows <= 2 * ROWS_PER_SECOND, kind
             assert runs[1].counters.rows_on_spark == 0, kind
@@ -72,7 +72,7 @@ def test_every_kind_folds_in_both_tiers_and_spark_reads_the_new_pane_only() -> N
             assert any(f"stream pipeline: s {_window(kind)}, Spark" in line for line in lines), (
                 lines
             )
-            assert _results(spark, name) == _results(inline, name), kind
+            assert _results(spark, name) == _results(operators, name), kind
             assert len(_results(spark, name)) == 7, kind
 
 

@@ -18,7 +18,7 @@ SAME = "TIMESTAMP '2026-03-28 23:30:00Z'"  # 0:30 of the next day in Berlin, 19:
 Rows = list[tuple[Any, ...]]
 
 
-@pytest.fixture(params=["in line", "Spark"])
+@pytest.fixture(params=["operators", "Spark"])
 def tier(request: pytest.FixtureRequest, db: headwater.Database) -> headwater.Database:
     """A database whose queries run in one tier."""
     if request.param == "Spark":
@@ -70,7 +70,7 @@ def some(names: Iterable[str], *normal: str) -> list[Any]:
 def test_a_view_sees_the_time_of_its_read_above_its_grouping(
     tier: headwater.Database, text: str
 ) -> None:
-    """In WHERE, in the list, in HAVING, in a subquery, in a join, in line and on Spark."""
+    """In WHERE, in the list, in HAVING, in a subquery, in a join, by operators and on Spark."""
     tier.sql("CREATE STREAMING TABLE s (t INT NOT NULL, k INT, v INT) TIMESTAMP BY t")
     tier.sql("CREATE TABLE one (x INT)")
     tier.sql("INSERT INTO one VALUES (1)")

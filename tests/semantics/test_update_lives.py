@@ -110,11 +110,11 @@ def test_windows_without_a_key_go_on_after_a_restart(kind: str, tmp_path: Path) 
         assert _results(db, "q") == [(2, 3, 5), (2, 13, 10)]
 
 
-@pytest.mark.parametrize("only_spark", [False, True], ids=["in line", "Spark"])
+@pytest.mark.parametrize("only_spark", [False, True], ids=["operators", "Spark"])
 def test_what_was_folded_of_a_window_is_there_after_a_restart(
     only_spark: bool, tmp_path: Path
 ) -> None:
-    """EAGER partials, in line or made by Spark, are those of all rows of the window, each once."""
+    """EAGER partials, by operators or made by Spark, are those of all rows of the window, each once."""
     settings = {"spark_sql_only": only_spark}
     with headwater.connect(tmp_path, settings=settings) as db:
         db.sql(TABLE.format("s"))

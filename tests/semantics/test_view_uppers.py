@@ -1,4 +1,4 @@
-"""The upper part of a view: blocks over the folds, tables and each other, in line and on Spark.
+"""The upper part of a view: blocks over the folds, tables and each other, by operators and on Spark.
 
 Every view equals DuckDB over the same rows, and where its parts are of the shapes that
 `plan/upper` knows no Spark run is needed to read it.
@@ -18,7 +18,7 @@ from headwater.compile.upper import UpperBlock
 from tests.harness.continuous.compare import same_bag
 
 TOTALS = "(SELECT k, sum(v) AS total, count(*) AS n FROM s GROUP BY k)"
-IN_LINE = {
+BLOCKS = {
     "value": f"WITH t AS {TOTALS} SELECT k, total FROM t WHERE total = (SELECT max(total) FROM t)",
     "value of nothing": f"WITH t AS {TOTALS} SELECT k FROM t WHERE "
     "n > (SELECT max(n) FROM t WHERE n > 99)",
@@ -130,9 +130,9 @@ def _feed(
 Tables = tuple[headwater.Database, duckdb.DuckDBPyConnection]
 
 
-def test_in_line(tables: Tables) -> None:
+def test_by_blocks(tables: Tables) -> None:
     """Values, members, groups and blocks of blocks are read without Spark, before any row and after some."""
-    _compare(tables, list(IN_LINE.values()), "in line")
+    _compare(tables, list(BLOCKS.values()), "operators")
 
 
 def _compare(tables: Tables, queries: list[str], tier: str) -> None:
@@ -154,7 +154,7 @@ def _compare(tables: Tables, queries: list[str], tier: str) -> None:
 
 def test_by_operators(tables: Tables) -> None:
     """What no block computes goes through operators, without Spark, before any row and after some."""
-    _compare(tables, list(BY_OPERATORS.values()), "in line, by operators")
+    _compare(tables, list(BY_OPERATORS.values()), "operators over changes")
     db, _ = tables
     ran = [line for (line,) in db.sql("EXPLAIN ANALYZE VIEW v0").rows()]
     assert "upper part on Spark: 0 runs" in ran
@@ -173,7 +173,7 @@ def test_a_block_that_is_read_twice_is_computed_once(
         return rows(block, moment)
 
     monkeypatch.setattr(UpperBlock, "rows", noted)
-    query = IN_LINE["a block of WITH twice"]
+    query = BLOCKS["a block of WITH twice"]
     db.sql(f"CREATE VIEW v AS {query}")
     _feed(db, duck, BATCHES[0])
     computed.clear()

@@ -18,11 +18,11 @@ import headwater
 from tests.harness.continuous.compare import same_bag
 
 TIERS: dict[str, dict[str, object]] = {
-    "in line": {},
+    "operators": {},
     "mixed": {},
     "Spark": {"spark_sql_only": True},
 }
-# What only Spark knows, in words that are evaluated in line.
+# What only Spark knows, in words that are evaluated without Spark.
 PLAINER = {
     "week = weekofyear(current_date())": "ended > current_timestamp()",
     "DATE '1998-12-01' - INTERVAL '90' DAY": "DATE '1998-09-02'",
@@ -141,8 +141,8 @@ class Workload:
         assert pipelines
         if self.tier != "mixed":
             assert all(line.endswith(self.tier) for line in pipelines), lines
-        if self.tier == "in line":
-            assert "at each read: in line" in lines, lines
+        if self.tier == "operators":
+            assert "at each read: operators" in lines, lines
 
     def insert(self, rows: pa.Table) -> None:
         """Rows of the stream."""
@@ -172,7 +172,7 @@ def _table(schema: pa.Schema, rows: list[tuple[object, ...]]) -> pa.Table:
 
 @pytest.fixture(params=TIERS)
 def tier(request: pytest.FixtureRequest) -> str:
-    """Each tier, and pipelines on Spark beside others in line."""
+    """Each tier, and pipelines on Spark beside others by operators."""
     return str(request.param)
 
 
@@ -186,7 +186,7 @@ def db(tier: str) -> Iterator[headwater.Database]:
 def written(queries: dict[str, str], tier: str) -> dict[str, str]:
     """The queries as the tier can run them."""
     found = dict(queries)
-    for old, new in PLAINER.items() if tier == "in line" else ():
+    for old, new in PLAINER.items() if tier == "operators" else ():
         found = {name: query.replace(old, new) for name, query in found.items()}
     return found
 

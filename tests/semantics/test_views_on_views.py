@@ -58,7 +58,7 @@ def test_views_on_views_are_kept(folder: Path, connect: Connect) -> None:
         db.sql("UPDATE t SET c = 'eins' WHERE k = 1")
         check(db)
         kinds = db.sql("SELECT kind, tier FROM headwater.views").rows()
-        assert set(kinds) == {("continuous", "in line")}
+        assert set(kinds) == {("continuous", "operators")}
     db = connect(folder)
     db.insert("s", [(9, 1, 100)])
     check(db)

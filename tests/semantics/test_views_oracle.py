@@ -15,8 +15,8 @@ import pytest
 import headwater
 from tests.harness.views.histories import make_history
 from tests.harness.views.runner import (
-    IN_LINE,
     KEPT,
+    OPERATORS,
     REEVALUATED,
     SPARK,
     Counts,
@@ -45,7 +45,7 @@ def run(seeds: Iterable[int], folder: Path, counts: Counts | None = None) -> Cou
     """History by history, in both tiers; fails with what is needed to see the first wrong read."""
     counts = Counts() if counts is None else counts
     for seed in seeds:
-        for tier in (IN_LINE, SPARK):
+        for tier in (OPERATORS, SPARK):
             place = folder / f"{seed}-{tier.replace(' ', '')}"
             try:
                 run_history(make_history(seed, VIEWS), place, counts, tier)
@@ -74,7 +74,7 @@ def test_every_read_in_a_factory_equals_the_query(tmp_path: Path) -> None:
 
 def missing(counts: Counts) -> list[tuple[str, str]]:
     """Shapes that no view has had, and where it would have been kept."""
-    wanted = [(construct, tier) for tier in (IN_LINE, SPARK) for construct in FOLDED]
+    wanted = [(construct, tier) for tier in (OPERATORS, SPARK) for construct in FOLDED]
     wanted += [(construct, KEPT) for construct in WITHOUT_A_FOLD]
     wanted += [(construct, REEVALUATED) for construct in (*WITHOUT_A_FOLD, "deferred")]
     return [each for each in wanted if not counts[each]]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-IN_LINE, FOLD, REEVALUATED = "in line", "fold on Spark", "re-evaluated"
-COLUMNS = (IN_LINE, FOLD, REEVALUATED)
+OPERATORS, FOLD, REEVALUATED = "operators", "fold on Spark", "re-evaluated"
+COLUMNS = (OPERATORS, FOLD, REEVALUATED)
 
 # What a tier cannot run, and why: the rest must run everywhere.
 ONLY_REEVALUATED = frozenset(
@@ -85,12 +85,12 @@ class Counts:
 
     def add(self, case: Any, history: Any, tier: Any, name: str, mode: str) -> None:
         """A query ran in a database of one tier."""
-        in_line, on_spark = tier.ran[name]
+        by_operators, on_spark = tier.ran[name]
         folded = mode == "fold" and bool(tier.query(name).plan.folds)
-        column = REEVALUATED if tier.tier == "Spark" else IN_LINE
+        column = REEVALUATED if tier.tier == "Spark" else OPERATORS
         if folded and tier.tier == "Spark":
             column = FOLD
-        if folded and tier.tier != "Spark" and on_spark and not in_line:
+        if folded and tier.tier != "Spark" and on_spark and not by_operators:
             column = FOLD
         for construct in case.constructs | history.constructs:
             self.found.setdefault(construct, Counter())[column] += 1

@@ -55,7 +55,7 @@ class Expressions:
     ) -> None:
         self.random, self.text, self.constructs = random, text, constructs
         self.functions = functions  # which ones are drawn
-        self.spark_only = spark_only  # whether functions may come that are never in line
+        self.spark_only = spark_only  # whether functions may come that are only Spark's
         self.listed = listed  # whether those of the whitelist may come, which DuckDB may not have
 
     def pick(self, places: list[Place], *types: str) -> str | None:

@@ -27,7 +27,7 @@ from tests.harness.continuous.streams import (
     literal,
 )
 
-IN_LINE, SPARK = "in line", "Spark"
+OPERATORS, SPARK = "operators", "Spark"
 FOLD, REEVALUATE = "fold", "reevaluate"
 ZONES = ("UTC", "UTC", "Europe/Berlin", "America/New_York")
 PATIENCE_S = 0.001  # everything has been answered when results are read
@@ -138,11 +138,13 @@ class Tier:
             return True
         evaluation = self.query(name).evaluation
         folded = bool(self.query(name).plan.folds) and mode == FOLD
-        in_line = evaluation._finishes_in_line if folded else evaluation._rows_in_line
-        if not folded and not in_line:
+        by_operators = (
+            evaluation._finishes_by_operators if folded else evaluation._rows_by_operators
+        )
+        if not folded and not by_operators:
             self.database.sql(f"DROP QUERY {name}")  # it would be Spark again
             return False
-        if in_line:
+        if by_operators:
             self.query(name).max_wait_s = None
         return True
 
@@ -155,7 +157,7 @@ class Tier:
         for name in self.names.values():
             counters = self.query(name).counters
             ran = self.ran.setdefault(name, [0, 0])
-            ran[0] += counters.rows_in_line
+            ran[0] += counters.rows_by_operators
             ran[1] += counters.rows_on_spark
 
     def results(self, name: str, emit: str | None = None) -> Results:
@@ -195,7 +197,7 @@ class Run:
     counts: Counts
     problems: list[Problem] = field(default_factory=list)
 
-    def go(self, folder: Path, wanted: tuple[str, ...] = (IN_LINE, SPARK)) -> list[Problem]:
+    def go(self, folder: Path, wanted: tuple[str, ...] = (OPERATORS, SPARK)) -> list[Problem]:
         """Runs all tiers and the oracle."""
         oracle = Oracle(self.scenario.history, self.scenario.cases, self.scenario.zone)
         tiers: list[Tier] = []
@@ -303,7 +305,7 @@ def run_seed(
     queries: int,
     folder: Path,
     counts: Counts,
-    tiers: tuple[str, ...] = (IN_LINE, SPARK),
+    tiers: tuple[str, ...] = (OPERATORS, SPARK),
 ) -> list[Problem]:
     """All disagreements of one scenario."""
     return Run(make_scenario(seed, queries), counts).go(folder, tiers)

@@ -25,7 +25,7 @@ from tests.harness.views.histories import (
 from tests.harness.views.model import MARK, Oracle
 from tests.harness.views.queries import PLAIN, PLAIN_QUERY
 
-IN_LINE, SPARK = "in line", "Spark"
+OPERATORS, SPARK = "operators", "Spark"
 REEVALUATED = "re-evaluated"
 KEPT = "kept by operators"
 CANNOT_BE_KEPT, NOT_STORED, NEVER_CHANGED = "42P17", "55000", "0A000"
@@ -40,7 +40,7 @@ class Counts(Counter[tuple[str, str]]):
 
     def table(self) -> str:
         """The table to print."""
-        ways = (IN_LINE, SPARK, KEPT, REEVALUATED)
+        ways = (OPERATORS, SPARK, KEPT, REEVALUATED)
         lines = [f"{'construct':44}" + "".join(f"{way:>16}" for way in ways)]
         for construct in sorted({construct for construct, _ in self}):
             lines.append(f"{construct:44}" + "".join(f"{self[construct, w]:>16}" for w in ways))

@@ -89,7 +89,7 @@ def check_views(
         assert wrong_views(db, queries, answers) == []
     assert [name for name, rows in answers.items() if not rows] == []  # each query gives rows
     by_spark = (
-        "SELECT name FROM headwater.views WHERE maintenance = 're-evaluated' OR tier <> 'in line'"
+        "SELECT name FROM headwater.views WHERE maintenance = 're-evaluated' OR tier <> 'operators'"
     )
     assert db.sql(by_spark).rows() == []
 

@@ -27,4 +27,4 @@ again: QUALIFY is not split
 -- show types
 SELECT k, avg(v) AS mean FROM s [INTERVAL 60 SECONDS] GROUP BY k ORDER BY mean SAMPLE INTERVAL 1 SECOND;
 fold 0: aggregate of s [60 s] | by k | avg(v) | gives _k0 AS k, _a0 AS mean | order mean nulls first
-fold 0 in line gives STRING, DOUBLE
+fold 0 by operators gives STRING, DOUBLE

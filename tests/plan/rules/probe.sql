@@ -16,7 +16,7 @@ tables below: t
 SELECT name, v FROM t JOIN s [INTERVAL 1 MINUTE] ON s.k = t.k WHERE x > 1 SAMPLE INTERVAL 10 SECONDS;
 fold 0: rows of s [60 s] | from t | on s.k = t.k | where x > 1 | keeps 0.name, 1.v | gives _c0 AS name, _c1 AS v
 tables below: t
-fold 0 in line gives STRING, INT
+fold 0 by operators gives STRING, INT
 
 -- show types
 SELECT name, v FROM t RIGHT JOIN s [INTERVAL 1 MINUTE] ON s.k = t.k SAMPLE INTERVAL 10 SECONDS;
@@ -69,4 +69,4 @@ fold 0 on Spark
 SELECT t.name, sum(v) FROM s [INTERVAL 1 MINUTE] JOIN t ON (t.k) = s.k JOIN f ON f.name = s.k AND f.p.x < v GROUP BY t.name SAMPLE INTERVAL 10 SECONDS;
 fold 0: aggregate of s [60 s] | inner t (t.k) = s.k; | inner f f.name = s.k; f.p.x < v; | by t.name | sum(v) | gives _k0 AS name, _a0 AS sum(v)
 tables below: t, f
-fold 0 in line gives STRING, BIGINT
+fold 0 by operators gives STRING, BIGINT

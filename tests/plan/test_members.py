@@ -1,4 +1,4 @@
-"""Semi and anti joins in line take the rows that EXISTS and IN mean, whatever stands beside the key."""
+"""Semi and anti joins by operators take the rows that EXISTS and IN mean, whatever stands beside the key."""
 
 from __future__ import annotations
 
