@@ -243,7 +243,7 @@ class ViewPipeline:
         """Another host goes on with it: the groups are put away, and no longer held here."""
         if not self.is_lent:
             self.put_away()
-            with self.lock:
+            with self._writing, self.lock:  # the next host writes where a snapshot may be under way
                 self.is_lent, self._halt = True, None
                 self.keeper.void()
                 self.place.table.folded_by.pop(self.number, None)

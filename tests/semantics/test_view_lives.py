@@ -458,3 +458,47 @@ def test_a_changed_byte_in_a_pinned_table_is_never_another_row(
     db.sql("DROP VIEW v")
     db.sql("CREATE VIEW v AS SELECT name, count(*) AS n FROM r JOIN names USING (k) GROUP BY name")
     assert rows(db, "v") == [("ann", 3)]
+
+
+@pytest.mark.here
+def test_a_snapshot_under_way_ends_before_the_view_leaves(
+    folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it would be written, and thrown away, where the next host writes its own."""
+    db = connect(folder, settings=SETTINGS)
+    db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
+    db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
+    assert rows(db, "v") == []
+    (pipeline,) = pipelines(db, "v")
+    put_away, prepare = pipeline.put_away, pipeline.keeper.file.prepare
+    writing, go_on = threading.Event(), threading.Event()
+    threads: list[threading.Thread] = []
+
+    def prepare_slowly(*state: Any) -> Path:
+        writing.set()
+        assert go_on.wait(PATIENCE_S)
+        fresh: Path = prepare(*state)
+        return fresh
+
+    def put_away_and_begin_another() -> None:
+        put_away()
+        db.insert("r", [(1, 1)])
+        assert rows(db, "v") == [(1, 1)]
+        monkeypatch.setattr(pipeline.keeper.file, "prepare", prepare_slowly)
+        threads.append(threading.Thread(target=put_away))
+        threads[0].start()
+        assert writing.wait(PATIENCE_S)
+
+    monkeypatch.setattr(pipeline, "put_away", put_away_and_begin_another)
+    leaving = threading.Thread(target=pipeline.lend)
+    leaving.start()
+    assert writing.wait(PATIENCE_S)
+    leaving.join(0.2)
+    assert not pipeline.is_lent
+    go_on.set()
+    leaving.join(PATIENCE_S)
+    threads[0].join(PATIENCE_S)
+    assert pipeline.is_lent
+    monkeypatch.undo()
+    pipeline.take_back()
+    assert rows(db, "v") == [(1, 1)]
