@@ -465,7 +465,7 @@ def test_a_snapshot_under_way_ends_before_the_view_leaves(
     folder: Path, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else it would be written, and thrown away, where the next host writes its own."""
-    db = connect(folder, settings=SETTINGS)
+    db = connect(folder, settings={**SETTINGS, "snapshot_s": 3600})
     db.sql("CREATE STREAMING TABLE r (ts INT, k INT) TIMESTAMP BY ts")
     db.sql(f"CREATE VIEW v AS {SUMS.format('r')}")
     assert rows(db, "v") == []
