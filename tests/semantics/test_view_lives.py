@@ -480,17 +480,22 @@ def test_a_snapshot_under_way_ends_before_the_view_leaves(
         fresh: Path = prepare(*state)
         return fresh
 
+    def write_again() -> None:
+        pipeline.kept = -1  # whoever has written one meanwhile
+        put_away()
+
     def put_away_and_begin_another() -> None:
         put_away()
-        db.insert("r", [(1, 1)])
-        assert rows(db, "v") == [(1, 1)]
-        monkeypatch.setattr(pipeline.keeper.file, "prepare", prepare_slowly)
-        threads.append(threading.Thread(target=put_away))
-        threads[0].start()
-        assert writing.wait(PATIENCE_S)
+        if threading.current_thread() is leaving:
+            monkeypatch.setattr(pipeline.keeper.file, "prepare", prepare_slowly)
+            threads.append(threading.Thread(target=write_again))
+            threads[0].start()
+            assert writing.wait(PATIENCE_S)
 
-    monkeypatch.setattr(pipeline, "put_away", put_away_and_begin_another)
+    db.insert("r", [(1, 1)])
+    assert rows(db, "v") == [(1, 1)]
     leaving = threading.Thread(target=pipeline.lend)
+    monkeypatch.setattr(pipeline, "put_away", put_away_and_begin_another)
     leaving.start()
     assert writing.wait(PATIENCE_S)
     leaving.join(0.2)
