@@ -161,6 +161,12 @@ TABLE: tuple[Setting, ...] = (
         minimum=0,
     ),
     Setting("staging_mb", 512, "shared memory used for rows handed to Spark", minimum=1),
+    Setting(
+        "change_mb",
+        64,
+        "UPDATE and DELETE of a table whose files are larger are Spark's work",
+        minimum=0,
+    ),
     # Streaming tables
     Setting("block_rows", 1_000_000, "most rows in one block", minimum=1000),
     Setting("block_mb", 32, "a tail of this size is sealed into blocks", minimum=1),

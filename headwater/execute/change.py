@@ -1,8 +1,10 @@
-"""UPDATE, DELETE and MERGE of standard tables: copy-on-write, evaluated by Spark.
+"""UPDATE, DELETE and MERGE of tables: copy-on-write.
 
-One mechanism for all three. Spark computes the *actions*: which row (file and row number) changes,
-how, and the new values. The files that hold such rows are written again without them, the new rows
-are added, and one commit swaps the files. Rows in untouched files are not read a second time.
+One mechanism for all three. The files that hold rows which change are written again without them, the new
+rows are added, and one commit swaps the files. Operators find the rows and their new values where the
+whitelist has all that the statement says and the table's files are not large; else Spark does. It computes
+the *actions*: which row (file and row number) changes, how, and the new values. Rows in untouched files are
+not read a second time.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from headwater.execute.system_tables import columns as columns_of
 from headwater.kernel.kernel import Work
 from headwater.kernel.relation import Relation
 from headwater.plan.assign import cast_text
+from headwater.plan.change import ChangePlan, change_plan
 from headwater.result import Result
 from headwater.sql.assemble import Assembly
 from headwater.sql.statements.delete import Delete
@@ -39,6 +42,7 @@ from headwater.sql.text import Name, Span
 from headwater.sql.types import quoted
 from headwater.storage.door import check
 from headwater.storage.modes import make_folder
+from headwater.storage.scan import scan_rows
 from headwater.storage.standard_table import StandardTable
 from headwater.storage.streaming.blocks import Block
 from headwater.storage.streaming.definition import SEQUENCE
@@ -73,6 +77,9 @@ class ChangeTarget(Protocol):
 
     def rewrite(self, touched: Sequence[str], work: Work, keys: pa.Table) -> None:
         """Puts the result of the work in the place of touched files, in one commit; `keys`: the actions."""
+
+    def put(self, touched: Sequence[str], rows: pa.Table, changed: pa.Table) -> None:
+        """Puts rows in the place of touched files, in one commit; `changed`: the rows that go."""
 
     def clear(self) -> int:
         """Removes all rows; how many of them readers saw."""
@@ -156,6 +163,11 @@ class _StandardTarget:
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
+    def put(self, touched: Sequence[str], rows: pa.Table, changed: pa.Table) -> None:  # noqa: ARG002
+        """One file takes the place of the touched ones."""
+        check(rows, self.schema)
+        self._table.replace(touched, rows.cast(self.schema))
+
     def clear(self) -> int:
         """One commit removes all files."""
         snapshot = self._table.snapshot
@@ -190,10 +202,13 @@ class _StreamTarget:
 
     def rewrite(self, touched: Sequence[str], work: Work, keys: pa.Table) -> None:
         """The touched blocks are written again, each row with its time, sequence and lateness."""
-        rows = self._running.context.kernel.run(work, self._running.cancellation)
-        rows = rows.cast(self.schema)
+        self.put(touched, self._running.context.kernel.run(work, self._running.cancellation), keys)
+
+    def put(self, touched: Sequence[str], rows: pa.Table, changed: pa.Table) -> None:
+        """The same, with the rows."""
         check(rows, self._table.schema)
-        self._replace([self._blocks[path] for path in touched], rows, keys.column(SEQUENCE))
+        rows = rows.cast(self.schema)
+        self._replace([self._blocks[path] for path in touched], rows, changed.column(SEQUENCE))
 
     def clear(self) -> int:
         """One commit removes all blocks."""
@@ -295,6 +310,10 @@ def delete(running: Running, statement: Delete) -> Result:
     with _target(running, statement.table) as table:
         if statement.where is None:
             return Result("DELETE", row_count=table.clear())
+        plan = _plan(running, table, statement, ())
+        count = None if plan is None else _apply_by_operators(running, table, plan, keeps=False)
+        if count is not None:
+            return Result("DELETE", row_count=count)
         text = Assembly(statement.text)
         text.say(f"SELECT _file, _row, {DELETED} AS _action")
         for field in table.schema:
@@ -308,6 +327,10 @@ def update(running: Running, statement: Update) -> Result:
     with _target(running, statement.table) as table:
         for assignment in statement.assignments:
             table.check_assigned(assignment.column, statement.text)
+        plan = _plan(running, table, statement, statement.assignments)
+        count = None if plan is None else _apply_by_operators(running, table, plan, keeps=True)
+        if count is not None:
+            return Result("UPDATE", row_count=count)
         types = _value_types(running, table, statement)
         text = Assembly(statement.text)
         text.say(f"SELECT _file, _row, {UPDATED} AS _action")
@@ -323,6 +346,59 @@ def update(running: Running, statement: Update) -> Result:
 def _source(table: Name, alias: Name | None) -> str:
     # Always with an alias: Spark reads `t WHERE (flag)` as a table with an alias and a column list.
     return f"{quoted(table)} AS {quoted(alias if alias is not None else table)}"
+
+
+def _plan(
+    running: Running, table: ChangeTarget, statement: Delete | Update, set_: Sequence[Assignment]
+) -> ChangePlan | None:
+    """How operators carry out the statement; None where that is Spark's."""
+    settings = running.context.settings
+    if not settings.operators or _size(table.files) > settings.integer("change_mb") << 20:
+        return None
+    text = Assembly(statement.text).say("SELECT ")
+    for index, assignment in enumerate(set_):
+        text.say(", " if index else "").copy(assignment.value)
+    text.say(f"{'' if set_ else '1'} FROM {_source(statement.table, statement.alias)}")
+    if statement.where is not None:
+        text.say(" WHERE ").copy(statement.where)
+    targets = [column_of(a.column, table.schema, statement.text) for a in set_]
+    qualifier = statement.alias or statement.table
+    return change_plan(text.text, table.schema, qualifier, targets, running.context.terms())
+
+
+def _size(files: Sequence[str]) -> int:
+    return sum(Path(path).stat().st_size for path in files)
+
+
+def _apply_by_operators(
+    running: Running, table: ChangeTarget, plan: ChangePlan, *, keeps: bool
+) -> int | None:
+    """Carries a statement out without Spark; the rows changed that are seen.
+
+    None if a row's expression raised: Spark says whether the statement does, and how.
+    `keeps`: the rows stay, with new values.
+    """
+    looked_at = [f for f in table.schema if f.name in plan.columns] or [table.schema.field(0)]
+    touched, left, gone = list[str](), list[pa.Table](), list[pa.Table]()
+    try:
+        for path in table.files:
+            running.cancellation.check()
+            chosen = plan.chosen(scan_rows([path], pa.schema(looked_at)))
+            if not pc.any(chosen).as_py():
+                continue
+            rows = scan_rows([path], table.schema)
+            touched.append(path)
+            gone.append(rows.filter(chosen))
+            left.append(rows.filter(pc.invert(chosen)))
+            if keeps:
+                left.append(plan.changed(gone[-1]))
+    except DataError:
+        return None
+    if not touched:
+        return 0
+    changed = pa.concat_tables(gone)
+    table.put(touched, pa.concat_tables(left), changed)
+    return table.seen(changed)
 
 
 def _value_types(running: Running, table: ChangeTarget, statement: Update) -> list[str]:

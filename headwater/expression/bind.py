@@ -72,6 +72,27 @@ def bind(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Bound | Refu
         return Refusal("it is nested too deeply")
 
 
+def bind_as(
+    node: exp.Expr,
+    type_: pa.DataType,
+    resolve: Resolve,
+    terms: Terms,
+    allowed: Callable[[pa.DataType, pa.DataType], bool],
+) -> Bound | Refusal:
+    """The same, cast to a type where it has another that may become it; NULL stays as it is."""
+    try:
+        binder = Binder(resolve, terms)
+        found = binder.bound(node)
+        if found.type in (type_, NULL):
+            return found
+        cast = binder.cast(found, type_) if allowed(found.type, type_) else None
+        return Refusal("the value is cast by Spark") if cast is None else cast
+    except NotBound as refused:
+        return Refusal(refused.reason, refused.span)
+    except RecursionError:
+        return Refusal("it is nested too deeply")
+
+
 def compile_expression(node: exp.Expr, resolve: Resolve, terms: Terms = PLAIN) -> Compiled | None:
     """The expression as operators compute it; None if anything in it is not on the whitelist."""
     return _compiled(compiled, bind(node, resolve, terms))
@@ -150,6 +171,14 @@ class Binder:
         found = call(name, *arguments, **parameters)
         gives = found is not None and found.type == TIMESTAMP
         return None if (zoned or gives) and name not in ZONE_FREE else found
+
+    def cast(self, operand: Bound, type_: pa.DataType) -> Bound | None:
+        """CAST(operand AS type)."""
+        if isinstance(operand, BoundConstant):
+            found = _constant_cast(operand, type_, self.terms.time_zone)
+            if found is not None:
+                return found
+        return self.call("cast", operand, to=type_)
 
     def _dated(self, pair: tuple[Bound, ...]) -> tuple[Bound, ...]:
         """A text beside a date or a time is one, if it is written plainly."""
@@ -390,11 +419,7 @@ def _cast(binder: Binder, node: exp.Expr) -> Bound | None:
     operand = binder.argument(node, "this")
     if node.args.get("safe"):
         return binder.call("try_cast", operand, to=type_)
-    if isinstance(operand, BoundConstant):
-        found = _constant_cast(operand, type_, binder.terms.time_zone)
-        if found is not None:
-            return found
-    return binder.call("cast", operand, to=type_)
+    return binder.cast(operand, type_)
 
 
 def _constant_cast(operand: BoundConstant, type_: pa.DataType, time_zone: str) -> Bound | None:

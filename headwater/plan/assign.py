@@ -42,10 +42,11 @@ def assignable(spark_type: str, wanted: pa.DataType) -> bool:
         given = parse_spark_type(spark_type)
     except Error:
         return False
-    return _assignable(given, wanted)
+    return storable(given, wanted)
 
 
-def _assignable(given: Any, wanted: Any) -> bool:
+def storable(given: Any, wanted: Any) -> bool:
+    """Whether a value of one type may be stored in a column of another."""
     if given == wanted or pa.types.is_null(given):
         return True
     if pa.types.is_string(wanted):
@@ -58,16 +59,16 @@ def _assignable(given: Any, wanted: Any) -> bool:
         )
     if pa.types.is_map(wanted):
         return bool(pa.types.is_map(given)) and (
-            _assignable(given.key_type, wanted.key_type)
-            and _assignable(given.item_type, wanted.item_type)
+            storable(given.key_type, wanted.key_type)
+            and storable(given.item_type, wanted.item_type)
         )
     if is_list(wanted):
-        return is_list(given) and _assignable(given.value_type, wanted.value_type)
+        return is_list(given) and storable(given.value_type, wanted.value_type)
     if pa.types.is_struct(wanted) and pa.types.is_struct(given):
         if given.num_fields != wanted.num_fields:
             return False
         pairs = [(given.field(i).type, wanted.field(i).type) for i in range(given.num_fields)]
-        return all(_assignable(g, w) for g, w in pairs)
+        return all(storable(g, w) for g, w in pairs)
     return False
 
 

@@ -103,6 +103,11 @@ class StandardTable:
                 self.commit(added, (), batch_id=batch_id)
             return rows.num_rows
 
+    def replace(self, removed: Sequence[str], rows: pa.Table) -> None:
+        """Puts checked rows in the place of files, in one commit; the caller holds `writing`."""
+        added = [write_file(self.folder, rows)] if rows.num_rows else []
+        self.commit(added, removed)
+
     def commit(
         self, added: Sequence[DataFile], removed: Sequence[str], batch_id: str | None = None
     ) -> None:

@@ -110,3 +110,43 @@ def test_rows_that_range_hides_are_changed_and_not_counted(
     assert seen == 4
     assert db.sql("TRUNCATE TABLE s").row_count == seen
     assert sum(block.row_count for block in db._context.streaming_table("s").blocks) == 0
+
+
+STATEMENTS = [
+    "UPDATE t SET a = a + 1, b = a, s = s || 'x' WHERE k % 2 = 0",
+    "UPDATE t SET b = 2.5, f = 7, d = '2024-02-29' WHERE k = 3 OR b IS NULL",
+    "UPDATE t SET s = CASE WHEN a > 2 THEN upper(s) ELSE NULL END",
+    "UPDATE t SET f = f / 2, m = m + 1 WHERE f > 0",
+    "UPDATE t SET m = 12345.678 WHERE k = 1",
+    "UPDATE t SET ts = TIMESTAMP '2024-01-01 12:00:00', s = 12 WHERE d < DATE '2024-02-01'",
+    "DELETE FROM t AS q WHERE q.s LIKE 'A%' OR q.f = double('NaN')",
+    "DELETE FROM t WHERE a BETWEEN 3 AND 4 AND s IS NOT NULL",
+    "DELETE FROM t WHERE NOT (b > 2)",
+]
+
+
+@pytest.mark.parametrize("kind", ["TABLE", "STREAMING TABLE"])
+def test_operators_change_what_spark_changes(db: headwater.Database, kind: str) -> None:
+    columns = "k INT, a INT, b BIGINT, s STRING, f DOUBLE, d DATE, ts TIMESTAMP, m DECIMAL(10, 2)"
+    rows = [
+        (1, 1, None, "a", 1.5, date(2024, 1, 1), None, 1),
+        (2, None, 2, None, float("nan"), None, datetime(2024, 5, 5, tzinfo=UTC), None),
+        (3, 3, 3, "Ab", -0.0, date(2024, 3, 1), None, 3),
+        (4, 4, 1, "aB", None, date(2023, 1, 1), datetime(2020, 5, 5, tzinfo=UTC), 4),
+        (5, 2, 9, "", float("inf"), date(2025, 1, 1), None, 5),
+    ]
+    time_ = " TIMESTAMP BY k" if kind == "STREAMING TABLE" else ""
+    counts: dict[str, list[int]] = {}
+    for name, only in (("by_operators", "false"), ("by_spark", "true")):
+        db.sql(f"CREATE {kind} {name} ({columns}){time_}")
+        for part in (rows[:2], rows[2:]):
+            db.insert(name, part)
+        db.sql(f"SET spark_sql_only = {only}")
+        texts = [text.replace(" t ", f" {name} ") for text in STATEMENTS]
+        counts[name] = [db.sql(text).row_count or 0 for text in texts]
+        db.sql("SET spark_sql_only = false")
+    assert counts["by_operators"] == counts["by_spark"]
+    assert sum(counts["by_spark"]) > 12
+    found = [sorted(db.sql(f"SELECT * FROM {name}").rows(), key=repr) for name in counts]
+    assert repr(found[0]) == repr(found[1])
+    assert found[0]

@@ -251,6 +251,25 @@ def staging_mb(db: Database, _: Path) -> None:
     assert staging._place(2 * MEBIBYTE) != staging._memory
 
 
+@check
+def change_mb(db: Database, _: Path) -> None:
+    db.sql("CREATE TABLE t (a INT)")
+    db.sql("INSERT INTO t VALUES (1), (2), (3)")
+    kernel, written = db._context.kernel, list[object]()
+    write = kernel.write
+
+    def watched(work: Any, *rest: Any) -> Any:
+        written.append(work)
+        return write(work, *rest)
+
+    kernel.write = watched  # type: ignore[method-assign]
+    assert db.sql("DELETE FROM t WHERE a = 1").row_count == 1
+    assert not written
+    db.sql("SET change_mb = 0")
+    assert db.sql("DELETE FROM t WHERE a = 2").row_count == 1
+    assert written
+
+
 # Streaming tables
 
 
