@@ -42,7 +42,9 @@ def rows_by_key(tables: list[pa.Table]) -> dict[int, list[int]]:
     return dict(found)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(n, marks=pytest.mark.large) for n in range(2, 40))]
+)
 def test_merges_in_steps_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:

@@ -136,7 +136,7 @@ def db(connect: Connect, folder: Path) -> headwater.Database:
     return made
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.large)])
 def test_changes_add_up_while_they_are_followed(db: headwater.Database, seed: int) -> None:
     """Random inserts, deletes and updates; after each the reader has what a query gives."""
     random = Random(seed)
