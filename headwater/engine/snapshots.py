@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import threading
 import time
 from collections.abc import Callable
@@ -19,11 +20,45 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from headwater.errors import StorageError
-from headwater.fold.snapshot import Snapshotted, detached, dump, load, write
+from headwater.fold.snapshot import Snapshotted, detached, dump, load, read, write
 from headwater.storage.disk import may_pass, sync_file, sync_folder
 from headwater.storage.modes import FILE, make_folder
 from headwater.storage.streaming.seen import SeenTable
+
+COPIED_BYTES = 64 << 20  # of a state that memory holds twice while its snapshot is written
+
+Vector = np.ndarray[Any, Any]
+
+
+class SetAside:
+    """Copies of vectors for a snapshot under way: the first in memory, what is more in files that are mapped.
+
+    The files have no name, so nothing is left of them after a crash, and the system drops their pages as it
+    likes.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, self._left = folder, COPIED_BYTES
+
+    def copy(self, vector: Vector) -> Vector:
+        """A vector that nobody writes to."""
+        if vector.nbytes > self._left and not vector.dtype.hasobject:
+            with contextlib.suppress(OSError):  # no room there: memory it is
+                return self._mapped(vector)
+        self._left -= vector.nbytes
+        own = vector.copy()
+        own.flags.writeable = False
+        return own
+
+    def _mapped(self, vector: Vector) -> Vector:
+        make_folder(self._folder)
+        with tempfile.TemporaryFile(dir=self._folder) as file:
+            file.write(np.ascontiguousarray(vector).data)
+            file.flush()
+            return np.memmap(file, vector.dtype, "r", shape=vector.shape)
 
 
 class SnapshotFile:
@@ -37,6 +72,11 @@ class SnapshotFile:
     def exists(self) -> bool:
         """Whether there is one."""
         return self._path.exists()
+
+    def copy_of(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state that stays as it is while its structure goes on, without a second copy in memory."""
+        copied: dict[str, Any] = detached(state, SetAside(self._path.parent).copy)
+        return copied
 
     def write(self, structure: Snapshotted, position: dict[str, Any]) -> None:
         """Puts a new snapshot in the place of the old one."""
@@ -63,7 +103,9 @@ class SnapshotFile:
     def read(self, structure: Snapshotted) -> dict[str, Any] | None:
         """Brings a structure to the snapshot's state; its position, None if there is none to trust."""
         try:
-            return load(structure, self._path.read_bytes())
+            with open(self._path, "rb") as file:
+                position: dict[str, Any] | None = read(structure, file)
+            return position
         except FileNotFoundError:
             return None
         except (StorageError, OSError, ValueError, KeyError, TypeError):
@@ -125,9 +167,14 @@ class SnapshotKeeper:
         if not beside:
             self._put(state, position, stamp, placed)
             return
-        work = (detached(state), position, stamp, placed)
+        work = (self.copy_of(state), position, stamp, placed)
         self._writer = threading.Thread(target=self._try_put, args=work, name="headwater-snapshot")
         self._writer.start()
+
+    def copy_of(self, state: dict[str, Any]) -> dict[str, Any]:
+        """A state that stays as it is until it is kept; what is copied already is not copied again."""
+        assert self.file is not None
+        return self.file.copy_of(state)
 
     def _put(
         self,

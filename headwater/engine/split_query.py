@@ -26,7 +26,6 @@ from headwater.engine.query_sinks import LogSink
 from headwater.engine.sampling import Instant
 from headwater.engine.sharing import Sharing
 from headwater.errors import StorageError
-from headwater.fold.snapshot import detached
 from headwater.kernel.relation import HeldTables, Relation
 from headwater.plan.folds import ContinuousPlan
 from headwater.storage.disk import BUSY
@@ -92,7 +91,7 @@ class QueryPart(ContinuousQuery):
             stamp = self.keeper.stamp
             self.keeper.looked_at = time.monotonic()
             if self.keeper.may_keep and (taken := self.to_keep()) is not None:
-                self._taken = (detached(taken[0]), taken[1], stamp)
+                self._taken = (self.keeper.copy_of(taken[0]), taken[1], stamp)
         last = self.sink.last()
         if self._taken is not None and last is not None and last[0] >= self._taken[1]["after"]:
             (state, position, stamp), self._taken = self._taken, None

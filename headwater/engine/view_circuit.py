@@ -29,7 +29,6 @@ from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
 from headwater.engine.world import World
 from headwater.errors import DataError, NotSupportedError
-from headwater.fold.snapshot import detached
 from headwater.kernel.relation import HeldTables
 from headwater.operators.bags import bag_difference
 from headwater.operators.changes import Changes, come, go, together
@@ -390,7 +389,8 @@ class ViewCircuit:
                 may = self._began and not self.is_lent and self.stopped is None and not self.changed
                 if not may or not self.keeper.may_keep or position == self.keeper.kept:
                     return
-                stamp, state, mine = self.keeper.stamp, detached(self.state()), self.runs
+                stamp, mine = self.keeper.stamp, self.runs
+                state = self.keeper.copy_of(self.state())
             mine.sync(runs)
             self.keeper.keep(state, position, stamp, placed=lambda: mine.name(runs))
 

@@ -577,7 +577,8 @@ class ViewPipeline:
                     return
                 runs = stack.enter_context(self.runs.held(self.lock))
                 stamp, sequence = self.keeper.stamp, self.sequence
-                state, position = detached(self.fold.merge.state()), self._position(runs)
+                state = self.keeper.copy_of(self.fold.merge.state())
+                position = self._position(runs)
 
             def placed() -> None:
                 self.runs.name(runs)

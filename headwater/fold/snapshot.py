@@ -12,6 +12,7 @@ import io
 import json
 import struct
 import zlib
+from collections.abc import Callable
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from headwater.errors import StorageError
 MAGIC = b"HWFOLD1\n"
 HEADER = struct.Struct("<8sIQQ")  # magic, crc32 of the rest, lengths of the tree and of the arrays
 ARRAY, VECTOR, OBJECTS = "array", "vector", "objects"
+CHECKED_BYTES = 1 << 20  # of a file that are looked at together
 
 
 class Snapshotted(Protocol):
@@ -42,54 +44,84 @@ def dump(structure: Snapshotted, position: Any = None) -> bytes:
 
 
 def write(file: BinaryIO, state: dict[str, Any], position: Any = None) -> None:
-    """A state, array by array, into a new file; its header last."""
+    """A state, array by array, into a new file; its header last. No array is held twice for it."""
     arrays: list[pa.Array] = []
     tree = _put({"position": position, "state": state}, arrays)
     text = json.dumps(tree, separators=(",", ":")).encode()
     file.write(bytes(HEADER.size))
-    file.write(text)
-    crc, length = zlib.crc32(text), 0
+    body = _Checked(file)
+    body.write(text)
     for array in arrays:
-        sink, batch = pa.BufferOutputStream(), pa.record_batch([array], names=["a"])
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
+        batch = pa.record_batch([array], names=["a"])
+        with pa.PythonFile(body, "w") as sink, pa.ipc.new_stream(sink, batch.schema) as writer:
             writer.write_batch(batch)
-        body = sink.getvalue()
-        file.write(body)
-        crc, length = zlib.crc32(body, crc), length + body.size
     file.seek(0)
-    file.write(HEADER.pack(MAGIC, crc, len(text), length))
+    file.write(HEADER.pack(MAGIC, body.crc, len(text), body.length - len(text)))
 
 
-def detached(state: Any) -> Any:
+class _Checked:
+    """A file that is written to its end, with the checksum of what was."""
+
+    closed = False
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self.crc, self.length = file, 0, 0
+
+    def write(self, data: bytes | pa.Buffer) -> int:
+        """Some bytes more."""
+        self.crc, size = zlib.crc32(data, self.crc), memoryview(data).nbytes
+        self.length += size
+        self._file.write(data)
+        return size
+
+    def flush(self) -> None:
+        """Whoever has the file does."""
+
+    def close(self) -> None:
+        """Only the array has ended."""
+
+
+def detached(state: Any, copy: Callable[[np.ndarray], np.ndarray] = np.copy) -> Any:
     """A state that does not change when its structure does: vectors that may be written to are copied.
 
     Partials of panes never are, so a snapshot of a window takes the memory of its running merge alone.
+    `copy`: may put a vector elsewhere than in memory.
     """
     if isinstance(state, dict):
-        return {key: detached(inner) for key, inner in state.items()}
+        return {key: detached(inner, copy) for key, inner in state.items()}
     if isinstance(state, list | tuple):
-        return [detached(inner) for inner in state]
+        return [detached(inner, copy) for inner in state]
     if isinstance(state, np.ndarray) and state.flags.writeable:
-        return state.copy()
+        return copy(state)
     return state
 
 
 def load(structure: Snapshotted, data: bytes) -> Any:
     """Bring a fresh structure of the same query to a dumped state; gives the position."""
-    if len(data) < HEADER.size:
+    return read(structure, io.BytesIO(data))
+
+
+def read(structure: Snapshotted, file: BinaryIO) -> Any:
+    """The same from a file, which is looked at before anything is made of it, and never held whole."""
+    header = file.read(HEADER.size)
+    if len(header) < HEADER.size:
         raise damaged("it is too short")
-    magic, crc, text_length, body_length = HEADER.unpack_from(data)
-    if magic != MAGIC or len(data) != HEADER.size + text_length + body_length:
+    magic, crc, text_length, body_length = HEADER.unpack(header)
+    if magic != MAGIC or file.seek(0, io.SEEK_END) != HEADER.size + text_length + body_length:
         raise damaged("its header or length is wrong")
-    if zlib.crc32(memoryview(data)[HEADER.size :]) != crc:
+    file.seek(HEADER.size)
+    found = 0
+    while piece := file.read(CHECKED_BYTES):
+        found = zlib.crc32(piece, found)
+    if found != crc:
         raise damaged("its checksum does not match")
-    start = HEADER.size + text_length
-    reader = pa.BufferReader(pa.py_buffer(memoryview(data)[start:]))
-    arrays: list[pa.Array] = []
-    while reader.tell() < body_length:
-        with pa.ipc.open_stream(reader) as stream:
+    file.seek(HEADER.size)
+    tree, arrays = json.loads(file.read(text_length)), []
+    source = pa.PythonFile(file, "r")
+    while file.tell() < HEADER.size + text_length + body_length:
+        with pa.ipc.open_stream(source) as stream:
             arrays.append(stream.read_all().column(0).combine_chunks())
-    tree = _get(json.loads(data[HEADER.size : start]), arrays)
+    tree = _get(tree, arrays)
     structure.restore(tree["state"])
     return tree["position"]
 
@@ -135,7 +167,8 @@ def _put_objects(values: list[Any], arrays: list[pa.Array]) -> str:
     return "other"
 
 
-def _get(tree: Any, arrays: list[pa.Array]) -> Any:
+def _get(tree: Any, arrays: list[pa.Array | None]) -> Any:
+    """The tree with its arrays, each of which is in it once and let go as it is taken."""
     if isinstance(tree, list):
         return [_get(inner, arrays) for inner in tree]
     if not isinstance(tree, dict):
@@ -143,15 +176,20 @@ def _get(tree: Any, arrays: list[pa.Array]) -> Any:
     if "d" in tree:
         return {key: _get(inner, arrays) for key, inner in tree["d"].items()}
     if ARRAY in tree:
-        return arrays[tree[ARRAY]]
+        return _taken(arrays, tree[ARRAY])
     if OBJECTS in tree:
         number, kind, shape = tree[OBJECTS]
-        values = arrays[number].to_pylist()
+        values = _taken(arrays, number).to_pylist()
         if kind == "int":
             values = [None if value is None else int(value) for value in values]
         vector = np.empty(len(values), object)
         vector[:] = values
         return vector.reshape(shape)
     number, dtype, shape = tree[VECTOR]
-    flat = arrays[number].to_numpy(zero_copy_only=False)
+    flat = _taken(arrays, number).to_numpy(zero_copy_only=False)
     return np.array(flat.view(np.dtype(dtype)), copy=True).reshape(shape)
+
+
+def _taken(arrays: list[pa.Array | None], number: int) -> pa.Array:
+    array, arrays[number] = arrays[number], None
+    return array

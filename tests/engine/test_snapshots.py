@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import errno
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,9 +14,11 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from headwater.engine import snapshots
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.storage.disk import storage_error
 from headwater.storage.streaming.seen import SeenTable
+from tests.harness import large_snapshot
 
 
 class Changing:
@@ -141,3 +147,45 @@ def test_without_a_file_nothing_is_kept() -> None:
     assert not keeper.may_keep
     assert keeper.read(Numbers()) is None
     keeper.forget()
+
+
+# Memory
+
+
+def test_a_snapshot_does_not_double_memory() -> None:
+    """Of a state that changes in place a third is copied at most; reading one takes little beside it."""
+    environment = os.environ | {
+        "ARROW_DEFAULT_MEMORY_POOL": "system",
+        "MALLOC_MMAP_THRESHOLD_": "65536",  # what is freed is given back, so memory is what is held
+    }
+    command = [sys.executable, "-m", large_snapshot.__name__]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["written"] < found["size"] * 0.5, found
+    assert found["size"] * 0.9 < found["read"] < found["size"] * 1.5, found
+
+
+def test_what_is_set_aside_is_the_state_of_the_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On disk, and in memory where the disk has no room for it; nothing is left of it."""
+    monkeypatch.setattr(snapshots, "COPIED_BYTES", 8)
+    keeper = SnapshotKeeper(SnapshotFile(tmp_path / "1.snapshot"))
+    for place, failing in enumerate((False, True)):
+        if failing:
+            monkeypatch.setattr(snapshots.SetAside, "_mapped", _full)
+        numbers = Numbers([1, 2, 3])
+        copy = keeper.copy_of(numbers.state())
+        assert isinstance(copy["values"], np.memmap) is not failing
+        assert keeper.copy_of(copy)["values"] is copy["values"]
+        kept(keeper, numbers, place, beside=True)
+        numbers.values[:] = 0
+        found = Numbers()
+        assert keeper.read(found) == {"place": place}
+        assert found.values.tolist() == [1, 2, 3]
+        assert [path.name for path in tmp_path.iterdir()] == ["1.snapshot"]
+
+
+def _full(*_: Any) -> Any:
+    raise OSError(errno.ENOSPC, "full")
