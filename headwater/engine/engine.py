@@ -87,8 +87,7 @@ class Engine:
             if self._opened:
                 self._start()
             if isinstance(query, UpdateQuery):
-                numbers = [table.definition.id for table in query.tables]
-                query.arrivals[:] = [self._arrivals.setdefault(n, Arrivals()) for n in numbers]
+                query.arrivals[:] = map(self._arrivals_of, query.tables)
             written = query.writes
             self._machine.added(
                 name,
@@ -133,11 +132,17 @@ class Engine:
             for worker in self._workers:
                 worker.start()
 
+    def _arrivals_of(self, table: SeenTable) -> Arrivals:
+        """When the rows of a table came, for all who ask; holds the lock."""
+        found = Arrivals(by_wall=table.definition.by_arrival)
+        return self._arrivals.setdefault(table.definition.id, found)
+
     def _teller(self, number: int) -> Callable[[], None]:
         def tell() -> None:
             arrivals, table = self._arrivals.get(number), self._tables.get(number)
             if arrivals is not None and table is not None:
-                arrivals.note(table.state.next_sequence, monotonic_us())
+                state = table.state
+                arrivals.note(state.next_sequence, state.time.closed, monotonic_us())
             with self._lock:
                 self._machine.rows(number, time.perf_counter())
                 self._work.notify()

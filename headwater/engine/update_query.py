@@ -151,6 +151,7 @@ class UpdateQuery(LoggedQuery):
             shape.commits,
             choice,
             began=now,
+            closed_at=lambda tick, now: self.arrivals[0].closed_at(tick, now),
         )
         if shape.commits == "eager":
             self._eager = EagerWindows(self.spec, self.queue.keys, self._folded)

@@ -13,9 +13,9 @@ def test_a_row_arrived_with_its_commit() -> None:
     """The first commit that ends after it; rows that no commit is known of arrive now."""
     found = Arrivals()
     assert found.times(np.array([0, 5]), 70).tolist() == [70, 70]
-    found.note(3, 10)
-    found.note(3, 15)  # nothing new
-    found.note(8, 20)
+    found.note(3, None, 10)
+    found.note(3, None, 15)  # nothing new
+    found.note(8, None, 20)
     assert found.times(np.array([0, 2, 3, 7, 8]), 70).tolist() == [10, 10, 20, 20, 70]
 
 
@@ -23,8 +23,22 @@ def test_only_so_many_commits_are_remembered() -> None:
     """Rows of older ones count from the oldest that is known."""
     found = Arrivals()
     for number in range(arrivals.MOST_COMMITS + 5):
-        found.note(number + 1, number)
+        found.note(number + 1, None, number)
     assert found.times(np.array([0, 7]), 10**9).tolist() == [5, 7]
+
+
+def test_a_time_was_closed_by_the_first_commit_that_said_so() -> None:
+    """Now, if none has; where ticks are those of the wall clock, between two commits."""
+    for by_wall, soon, between in ((False, 50, 50), (True, 10, 43)):
+        found = Arrivals(by_wall=by_wall)
+        assert found.closed_at(5, 70) == 70
+        found.note(3, 100, 10)
+        found.note(4, 100, 20)  # a row came, the clock did not move
+        found.note(4, 200, 50)
+        ticks = (99, 100, 101, 193, 200, 201)
+        times = [found.closed_at(tick, 70) for tick in ticks]
+        assert times == [10, 10, soon, between, 50, 70]
+        assert found.closed_at(200, 40) == 40
 
 
 def test_the_load_follows_what_came() -> None:

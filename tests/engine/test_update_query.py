@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import headwater
 from headwater.engine import update_query
 from headwater.engine.scheduler import Scheduler
-from tests.harness.patience import until
+from tests.harness.patience import PATIENCE_S, until
 
 INLINE = {"eager_spark": False}
 TABLE = "CREATE STREAMING TABLE {} (k INT, v INT) UPDATE KEY (k)"
@@ -192,3 +193,41 @@ def test_a_query_waits_for_its_python_function(tmp_path: Any) -> None:
         db.create_function("twice", twice, returns="INT")
         db.flush()
         assert sorted(db.sql("SELECT * FROM q").rows()) == [(1, 22, 2), (2, 24, 3)]
+
+
+@pytest.mark.here
+@pytest.mark.parametrize("advance", ["ADVANCE s TO 20", "INSERT INTO s VALUES (21, 3)"])
+def test_windows_are_stale_from_when_the_clock_closed_them(
+    advance: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not from the next look at the table: the query was busy with another key meanwhile."""
+    began, turns = threading.Semaphore(0), threading.Semaphore(0)
+    quick = update_query.results_of_windows
+
+    def in_turn(spec: Any, batch: Any, held: Any) -> pa.Table:
+        began.release()
+        assert turns.acquire(timeout=PATIENCE_S)
+        return quick(spec, batch, held)
+
+    monkeypatch.setattr(update_query, "results_of_windows", in_turn)
+    with headwater.connect(settings=INLINE) as db:
+        db.sql("CREATE STREAMING TABLE s (ts INT, k INT) TIMESTAMP BY ts UPDATE KEY (k)")
+        text = "SELECT k, count(*) AS n FROM s [INTERVAL 10 SECONDS BEFORE] GROUP BY k"
+        text += " SAMPLE INTERVAL 10 SECONDS WITH UPDATES WINDOWS LAZY"
+        db.sql(f"CREATE CONTINUOUS QUERY q AS {text}")
+        db.insert("s", [(1, 1), (11, 2)])
+        assert began.acquire(timeout=PATIENCE_S)  # with key 1
+        db.sql(advance)
+        closed = time.monotonic()
+        time.sleep(0.2)  # not a wait for progress: for so long the query is busy
+        turns.release()
+        assert began.acquire(timeout=PATIENCE_S)
+        busy_s = time.monotonic() - closed
+        columns = "queue_staleness_s, application_staleness_s, mean_queue_staleness_s"
+        text = f"SELECT {columns} FROM headwater.staleness WHERE key = '2'"
+        ((in_queue, application, mean),) = db.sql(text).rows()
+        turns.release(10)
+        assert in_queue == 0
+        assert busy_s <= application < busy_s + PATIENCE_S
+        assert mean > 0
+        db.flush()

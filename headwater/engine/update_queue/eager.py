@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from headwater.engine.update_queue.key_windows import KeyWindows, WindowStep
+from headwater.engine.update_queue.key_windows import ClosedAt, KeyWindows, WindowStep
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.window_buffer import Blocks, WindowBuffer
 from headwater.engine.update_queue.window_spec import WindowSpec
@@ -19,8 +19,10 @@ from headwater.fold.columns import Slots
 class EagerKey(KeyWindows):
     """Overwritten on window starts."""
 
-    def __init__(self, spec: WindowSpec, blocks: Blocks, ledger: Ledger) -> None:
-        super().__init__(spec, blocks, ledger)
+    def __init__(
+        self, spec: WindowSpec, blocks: Blocks, ledger: Ledger, closed_at: ClosedAt
+    ) -> None:
+        super().__init__(spec, blocks, ledger, closed_at)
         self.front = WindowBuffer(blocks)  # rows of the committed window, to be handed out
         self._started: int | None = None
 
@@ -29,10 +31,10 @@ class EagerKey(KeyWindows):
         places = (*self._to_committed(t), *self._to_newest(t, counted))
         if not places and not counted:
             self.ledger.drop(1)  # between two windows
-        start = self._move_mark(self.spec.mark_of(t), at, (t, self.newest))
+        _, closed = self._move_mark(self.spec.mark_of(t), at, (t, self.newest))
         self.newest = t
         promoted = self._finish() or len(self.front) > 0
-        return WindowStep(places, waits=starts, closed=start is not None, promoted=promoted)
+        return WindowStep(places, at if starts else None, closed, promoted)
 
     def _starts_window(self, t: int) -> bool:
         start = self.spec.started(t)
@@ -67,8 +69,8 @@ class EagerKey(KeyWindows):
         return self.complete
 
     def advance(self, mark: int, at: int) -> WindowStep:
-        start = self._move_mark(mark, at, (self.newest,))
-        return WindowStep(closed=start is not None, promoted=self._finish())
+        _, closed = self._move_mark(mark, at, (self.newest,))
+        return WindowStep(closed_at=closed, promoted=self._finish())
 
     def commit(self) -> None:
         self._begin(self.counted, len(self.buffer) - self.counted)

@@ -17,23 +17,28 @@ from headwater.engine.update_queue.window_buffer import Blocks, WindowBuffer
 from headwater.engine.update_queue.window_spec import WindowSpec
 from headwater.fold.columns import Slots
 
+ClosedAt = Callable[[int, int], int]  # when a tick was closed, as is known at a time
+
 
 @dataclass(frozen=True)
 class WindowStep:
     """What one arrival meant."""
 
     places: tuple[int, ...] = ()  # where the row is to be written
-    waits: bool = False  # the key has a newer window to commit to
-    closed: bool = False  # a window has closed, and results lag behind it
+    waits_since: int | None = None  # the key has a newer window to commit to, since then
+    closed_at: int | None = None  # the first window closed that results lag behind now
     promoted: bool = False  # the committed window can go on
 
 
 class KeyWindows(ABC):
     """The rows of one key that a window may still need."""
 
-    def __init__(self, spec: WindowSpec, blocks: Blocks, ledger: Ledger) -> None:
+    def __init__(
+        self, spec: WindowSpec, blocks: Blocks, ledger: Ledger, closed_at: ClosedAt
+    ) -> None:
         self.spec = spec
         self.ledger = ledger
+        self._closed_at = closed_at
         self.buffer = WindowBuffer(blocks)  # rows of windows that are not committed
         self.counted = 0  # so many rows at its front belong to a committed window
         self.newest: int | None = None  # time of the newest row
@@ -82,15 +87,23 @@ class KeyWindows(ABC):
         pending, self.invalidated_at = self.invalidated_at, NONE
         return pending
 
-    def _move_mark(self, mark: int, at: int, rows: tuple[int | None, ...]) -> int | None:
-        """The newest window that closes as the mark moves on."""
-        if self.mark is not None and mark <= self.mark:
-            return None
-        start = self.spec.closing(self.mark, mark, rows)
+    def _move_mark(
+        self, mark: int, at: int, rows: tuple[int | None, ...]
+    ) -> tuple[int | None, int | None]:
+        """The newest window that closes as the mark moves on, and when the first one of them did."""
+        before = self.mark
+        if before is not None and mark <= before:
+            return None, None
+        start = self.spec.closing(before, mark, rows)
         self.mark = mark
-        if start is not None and self.committed is not None and start > self.committed:
-            self.invalidated_at = at if self.invalidated_at == NONE else self.invalidated_at
-        return start
+        if start is None:
+            return None, None
+        committed = self.committed
+        if committed is not None and start > committed and self.invalidated_at == NONE:
+            first = self.spec.first_closing(before, committed, rows)
+            self.invalidated_at = self._closed_at(self.spec.last_tick(first), at)
+        first = self.spec.first_closing(before, None, rows)
+        return start, self._closed_at(self.spec.last_tick(first), at)
 
     def _begin(self, counted: int, new: int) -> None:
         """The candidate is committed to; `counted` of its rows were counted before, `new` not."""

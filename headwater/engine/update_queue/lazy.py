@@ -24,18 +24,20 @@ class LazyKey(KeyWindows):
             self.counted += counted
         elif not counted:
             self.ledger.drop(1)
-        start = self._move_mark(spec.mark_of(t), at, (t, self.newest))
+        closed = self._move_mark(spec.mark_of(t), at, (t, self.newest))
         self.newest = t
-        return self._closed(start, places)
+        return self._closed(*closed, places)
 
     def advance(self, mark: int, at: int) -> WindowStep:
-        return self._closed(self._move_mark(mark, at, (self.newest,)))
+        return self._closed(*self._move_mark(mark, at, (self.newest,)))
 
-    def _closed(self, start: int | None, places: tuple[int, ...] = ()) -> WindowStep:
+    def _closed(
+        self, start: int | None, since: int | None, places: tuple[int, ...] = ()
+    ) -> WindowStep:
         if start is not None:
             self.candidate = start
         self._trim()
-        return WindowStep(places, waits=start is not None, closed=start is not None)
+        return WindowStep(places, waits_since=since, closed_at=since)
 
     def _trim(self) -> None:
         """Drop rows that neither the candidate nor an open window needs."""

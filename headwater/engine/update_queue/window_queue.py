@@ -5,7 +5,8 @@ window that has fully arrived, EAGER to the newest that has started. Must never:
 a window and then drop the rest. UpStream §6 and §7.2.
 
     queue.enqueue(rows, stamps, times, seqs)   # T and arrival of each row
-    queue.advance(mark, now)                   # the table's closed mark: windows close without rows
+    queue.advance(mark, now)                   # the table's closed mark: windows close without rows;
+                                               # `closed_at` knows since when they are closed
     batch = queue.dequeue(count, now)          # windows (EAGER: what is there of them)
     queue.deliver(batch, now)                  # complete ones are with the application
 
@@ -28,7 +29,7 @@ import pyarrow.compute as pc
 
 from headwater.engine.update_queue.eager import EagerKey
 from headwater.engine.update_queue.key_states import DONE, ENQ, IDLE, READY, WAIT, KeyStates
-from headwater.engine.update_queue.key_windows import KeyWindows, WindowStep
+from headwater.engine.update_queue.key_windows import ClosedAt, KeyWindows, WindowStep
 from headwater.engine.update_queue.lazy import LazyKey
 from headwater.engine.update_queue.ledger import Ledger
 from headwater.engine.update_queue.policies import Choice, make_policy
@@ -83,14 +84,19 @@ class WindowQueue:
         pool: PagePool | None = None,
         page_rows: int = PAGE_ROWS,
         block_rows: int = BLOCK_ROWS,
+        closed_at: ClosedAt | None = None,
     ) -> None:
-        """`kind`: lazy or eager. `choice`: a policy that orders keys."""
+        """`kind`: lazy or eager. `choice`: a policy that orders keys.
+
+        `closed_at(tick, now)`: when the clock closed a tick, never after now; without it, now.
+        """
         self.schema, self.key, self.spec = schema, tuple(key), spec
         self.ledger = Ledger()
         self.queue_staleness = Staleness(began)
         self.application_staleness = Staleness(began)
         self.states = KeyStates()
         self._kind = KINDS[kind]
+        self._closed_at = closed_at or (lambda _tick, now: now)
         self._lookup = Lookup([schema.field(name).type for name in key])
         stored = [*schema, pa.field("_stamp", pa.int64()), pa.field("_seq", pa.int64())]
         self._store = PagedRowStore(
@@ -241,7 +247,7 @@ class WindowQueue:
         slots = self._lookup.slots(keys, row_count)
         count = self.key_count
         for _ in range(len(self._windows), count):
-            self._windows.append(self._kind(self.spec, self._blocks, self.ledger))
+            self._windows.append(self._kind(self.spec, self._blocks, self.ledger, self._closed_at))
         self._waits = grown(self._waits, count, False)
         self._newest = grown(self._newest, count, NONE)
         self._marks = grown(self._marks, count, NONE)
@@ -269,20 +275,21 @@ class WindowQueue:
 
     def _follow(self, steps: Iterable[tuple[int, int, WindowStep]]) -> None:
         """Keys that have an update wait; idle keys that can go on are ready again."""
-        waits: list[tuple[int, int]] = []
+        waits: list[tuple[int, int, int]] = []
         for slot, at, step in steps:
-            if step.waits:
-                waits.append((slot, at))
-            if step.closed:
-                self.application_staleness.pending(np.array([slot]), np.array([at]))
+            if step.waits_since is not None:
+                waits.append((slot, at, step.waits_since))
+            if step.closed_at is not None:
+                since = np.array([step.closed_at])
+                self.application_staleness.pending(np.array([slot]), since)
             if step.promoted and IDLE in self.states.of(slot):
                 self.states.step(slot, IDLE, READY)
                 self._ready.append(slot)
         if not waits:
             return
-        slots, times = np.array(waits, np.int64).T
+        slots, times, sinces = np.array(waits, np.int64).T
         news = News(slots, times, self._waits, self.waiting_keys)
-        fresh, since = news.fresh, times[news.fresh_row]
+        fresh, since = news.fresh, sinces[news.fresh_row]
         self._policy.arrived(news)
         self._waits[fresh] = True
         self.queue_staleness.pending(fresh, since)

@@ -76,6 +76,25 @@ class WindowSpec:
                 return start
         return None
 
+    def first_closing(
+        self, before: int | None, after: int | None, rows: tuple[int | None, ...]
+    ) -> int:
+        """The oldest window with one of `rows` in it that the mark `before` had not closed.
+
+        `after`: and that starts after another. Some window does: `closing` has said so.
+        """
+        for t in reversed(rows):  # the older one first
+            if t is None:
+                continue
+            low = t - self.size + 1
+            low = low if before is None else max(low, before - self.size + 2)
+            low = low if after is None else max(low, after + 1)
+            low = low if self.first is None else max(low, self.first)
+            start = low + (self.origin - low) % self.slide
+            if start <= t:
+                return start
+        raise ValueError("no window closes")
+
     def closing_keys(self, marks: Slots, mark: int, newest: Slots) -> Slots:
         """The keys of which a window with a row in it closes as all marks move on to one.
 

@@ -130,6 +130,9 @@ class Play:
             keys.append(name)
             stamps.append(self.stamp)
             times.append(self.now)
+        self.came(keys, stamps, times)
+
+    def came(self, keys: list[int], stamps: list[int], times: list[int]) -> None:
         rows = pa.table({"key": keys, "t": stamps, "text": [f"row {t}" for t in stamps]}, SCHEMA)
         self.queue.enqueue(rows, np.array(stamps), np.array(times))
 
@@ -138,6 +141,9 @@ class Play:
         for key in self.keys.values():
             key.clock.append((mark, self.now))
         self.stamp = max(self.stamp, mark)
+        self.closed(mark)
+
+    def closed(self, mark: int) -> None:
         self.queue.advance(mark, self.now)
 
     def dequeue(self, count: int) -> None:
@@ -216,6 +222,54 @@ def test_windows_are_whole_newest_and_counted(
         assert key.delivered == max(play.windows(key), default=SMALLEST)
     assert play.queue.used_rows == 0
     assert pool.taken == 0, "memory returns to the pool"
+
+
+class LatePlay(Play):
+    """The same where the queue is told late: with the next dequeue, of rows first, then of the clock."""
+
+    def __init__(self, spec: WindowSpec, kind: str, pool: PagePool) -> None:
+        super().__init__(spec, kind, pool)
+        self.untold: list[tuple[int, int, int]] = []  # rows: key, T, arrival
+        self.marks: list[tuple[int, int]] = []  # of the clock, with their times
+        self.queue = WindowQueue(SCHEMA, ["key"], spec, kind, pool=pool, closed_at=self.when)
+
+    def when(self, tick: int, now: int) -> int:
+        return min([now, *(at for mark, at in self.marks if mark >= tick)])
+
+    def came(self, keys: list[int], stamps: list[int], times: list[int]) -> None:
+        self.untold += zip(keys, stamps, times, strict=True)
+
+    def closed(self, mark: int) -> None:
+        self.marks.append((mark, self.now))
+
+    def pull(self) -> None:
+        if self.untold:
+            keys, stamps, times = map(list, zip(*self.untold, strict=True))
+            super().came(keys, stamps, times)
+            self.untold.clear()
+        if self.marks:
+            self.queue.advance(max(mark for mark, _ in self.marks), self.now)
+
+    def dequeue(self, count: int) -> None:
+        self.pull()
+        self.compare()
+        super().dequeue(count)
+        self.compare()
+
+
+@pytest.mark.parametrize("kind", ["lazy", "eager"])
+@given(spec=specs, history=histories)
+@settings(max_examples=150, deadline=None)
+def test_windows_are_stale_from_when_the_clock_closed_them(
+    kind: str, spec: WindowSpec, history: list[tuple[str, object]]
+) -> None:
+    """Not from when the queue was told: time goes on between, and results are delivered."""
+    play = LatePlay(spec, kind, PagePool())
+    for name, argument in history:
+        getattr(play, name)(argument)
+        play.pass_time(1)
+    play.pull()
+    play.compare()
 
 
 @pytest.mark.parametrize("kind", ["lazy", "eager"])
