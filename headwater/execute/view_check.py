@@ -2,7 +2,8 @@
 
 The two go different ways. A view that is re-evaluated runs the text that the planner made. VERIFY VIEW
 runs the user's own text as a one-time query would, over tables of which only declared columns can be
-seen: a mistake of the planner is a difference then.
+seen: a mistake of the planner is a difference then. Of a view with an as-of join, which Spark does not know,
+the operators are asked for all rows at once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
+from headwater.execute.as_of import as_of_query, scan_name
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
@@ -45,6 +47,9 @@ def over_stored(
     plan = made.plan
     with reading(context, made.query, made.query.text) as found:
         found.zone = made.world.time_zone
+        as_of = as_of_query(found, _since_of_scans(context, made.query, starts))
+        if as_of is not None:
+            return made.output.result(as_of.rows(), 0)
         with work_for(found) as work:
             relations = {**work.relations, **_pinned(static)}
             streams = [relations[name] for name in _stream_names(context, made.query)]
@@ -69,6 +74,13 @@ def _stream_names(context: Context, query: Query) -> list[str]:
     ]
 
 
+def _since_of_scans(context: Context, query: Query, starts: Sequence[Start]) -> dict[str, int]:
+    """Where a view began in its streaming tables."""
+    references = enumerate(query.table_references)
+    names = [scan_name(n, r) for n, r in references if context.stream(str(r.name)) is not None]
+    return {name: start.sequence for name, start in zip(names, starts, strict=True)}
+
+
 def _since(relation: Relation, start: Start) -> Relation:
     """The rows of a table that came since a view began."""
     if not start.sequence:
@@ -81,7 +93,7 @@ def _since(relation: Relation, start: Start) -> Relation:
 def _independently(context: Context, view: ContinuousView, made: MadeView, now: int) -> pa.Table:
     """The user's text over the stored rows; only its tables and the time are put into it."""
     query = made.query
-    if _goes_by_order(query):
+    if _goes_by_order(query) or query.has_as_of:
         return over_stored(context, made, view.static, view.starts, now)
     with reading(context, query, query.text) as found:
         found.zone = made.world.time_zone

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     DistinctNode,
     ExplodeNode,
     FilterNode,
@@ -69,6 +70,8 @@ def line_of(node: Node) -> str:
         return f"compute {', '.join(shown)}"
     if isinstance(node, JoinNode):
         return _join(node)
+    if isinstance(node, AsOfNode):
+        return _as_of(node)
     if isinstance(node, GroupNode):
         calls = [_call(call) for call in node.calls]
         return f"group by {_names(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
@@ -107,9 +110,20 @@ def _call(call: GroupCall) -> str:
     return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)})"
 
 
-def _join(node: JoinNode) -> str:
+def _as_of(node: AsOfNode) -> str:
+    own, other = map(_short, node.times)
+    on = [*_equal_keys(node), f"{own} {node.comparison} {other}"]
+    ties = f", the last by {_names(node.ties)}" if node.ties else ""
+    return f"{'left ' if node.outer else ''}as-of join on {' and '.join(on)}{ties}"
+
+
+def _equal_keys(node: JoinNode | AsOfNode) -> list[str]:
     pairs = zip(node.left_keys, node.right_keys, node.null_safe, strict=True)
-    on = [f"{_short(a)} {'<=>' if safe else '='} {_short(b)}" for a, b, safe in pairs]
+    return [f"{_short(a)} {'<=>' if safe else '='} {_short(b)}" for a, b, safe in pairs]
+
+
+def _join(node: JoinNode) -> str:
+    on = _equal_keys(node)
     on += [] if node.residual is None else [text_of(node.residual)]
     return f"{node.kind} join on {' and '.join(on) or 'nothing'}"
 
