@@ -248,6 +248,7 @@ def _aggregate(call: GroupCall) -> GroupAggregate:
         percentages=call.percentages,
         descending=call.descending,
         accuracy=call.accuracy,
+        error=call.error,
     )
 
 

@@ -52,7 +52,7 @@ def scan_name(number: int, reference: NamedRelation) -> str:
 
 
 @dataclass(frozen=True)
-class AsOfQuery:
+class OperatorsQuery:
     """A query that operators answer."""
 
     found: Reading
@@ -67,9 +67,9 @@ class AsOfQuery:
         names = column_names(self.found.query, self.spec)
         return pa.schema(list(zip(names, self.spec.types, strict=True)))
 
-    def rows(self) -> pa.Table:
-        """The result."""
-        spec = self.spec.at_once
+    def rows(self, taking_back: bool = False) -> pa.Table:
+        """The result; `taking_back`: by operators that can take rows back, whose sketches are exact."""
+        spec = self.spec.taking_back if taking_back else self.spec.at_once
         circuit, kept = spec.circuit(), spec.kept()
         kept.apply(circuit.begin())
         changes = {number: come(self._scanned(scan)) for number, scan in enumerate(spec.scans)}
@@ -100,14 +100,17 @@ class AsOfQuery:
         return select(snapshot, Wanted(tuple(columns))).rows
 
 
-def as_of_query(found: Reading, since: Mapping[str, int] = NO_START) -> AsOfQuery | None:
+def as_of_query(found: Reading, since: Mapping[str, int] = NO_START) -> OperatorsQuery | None:
     """How operators answer a query with an as-of join; None for one without, an error if they cannot.
 
     `since`: the number of the first row that a view reads, by `scan_name`.
     """
+    return answered(found, since) if found.query.has_as_of else None
+
+
+def answered(found: Reading, since: Mapping[str, int] = NO_START) -> OperatorsQuery:
+    """How operators answer a query; an error if they cannot."""
     query = found.query
-    if not query.has_as_of:
-        return None
     if found.edits or query.valid or query.previous:
         raise refuse_as_of("PREV, VALID or CURRENT_INSTANT stands beside it")
     if query.tree is None:
@@ -117,7 +120,7 @@ def as_of_query(found: Reading, since: Mapping[str, int] = NO_START) -> AsOfQuer
     made = make_circuit(tree, _Held(found, references), found.context.terms(found.time_zone))
     if isinstance(made, NotKept):
         raise refuse_as_of(made.reason)
-    return AsOfQuery(found, made, references, first, since)
+    return OperatorsQuery(found, made, references, first, since)
 
 
 def column_names(query: Query, spec: CircuitSpec) -> list[str]:

@@ -798,3 +798,29 @@ DELETE FROM rates WHERE first IN (SELECT q.ts FROM trades t ASOF JOIN quotes q O
 --! 0A000 an as-of join cannot be computed here: it stands in a statement that changes rows ~ make a view of the as-of join, and read the view
 CREATE FUNCTION last_bid() RETURNS DOUBLE RETURN SELECT max(bid) FROM trades t ASOF JOIN quotes q ON t.ts >= q.ts;
 --! 0A000 an as-of join cannot be computed here: it stands in a function ~ make a view of the as-of join, and read the view
+
+-- case: about how many different values there are
+CREATE STREAMING TABLE visits (ts INT, page STRING, visitor INT) TIMESTAMP BY ts;
+CREATE VIEW visitors AS SELECT page, approx_count_distinct(visitor) AS about, count(DISTINCT visitor) AS n,
+  approx_count_distinct(visitor, 0.01) FILTER (WHERE visitor > 2) AS later FROM visits GROUP BY page;
+SELECT name, tier FROM headwater.views;
+--| 'visitors' | 'operators'
+INSERT INTO visits VALUES (1, 'a', 1), (2, 'a', 2), (3, 'a', 3), (4, 'a', 1), (5, 'b', NULL), (6, 'c', 3);
+SELECT * FROM visitors ORDER BY page;
+--| 'a' | 3 | 3 | 1
+--| 'b' | 0 | 0 | 0
+--| 'c' | 1 | 1 | 1
+VERIFY VIEW visitors;
+--| (no rows)
+INSERT INTO visits SELECT 10 + id, 'a', id FROM range(20000);
+SELECT abs(about - n) < 0.05 * n, abs(later - n) < 0.02 * n FROM visitors WHERE page = 'a';
+--| true | true
+VERIFY VIEW visitors;
+--| (no rows)
+DELETE FROM visits WHERE visitor >= 10;
+SELECT * FROM visitors ORDER BY page;
+--| 'a' | 10 | 10 | 7
+--| 'b' | 0 | 0 | 0
+--| 'c' | 1 | 1 | 1
+VERIFY VIEW visitors;
+--| (no rows)

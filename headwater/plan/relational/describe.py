@@ -30,6 +30,7 @@ from headwater.plan.relational.nodes import (
 )
 from headwater.sql.duration import MICROSECONDS
 
+USUAL_ERROR = 0.05  # of approx_count_distinct
 INFIX = frozenset(
     ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "div", "||")
 )
@@ -107,7 +108,8 @@ def _over(call: OverCall, node: OverNode) -> str:
 
 
 def _call(call: GroupCall) -> str:
-    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)})"
+    error = f", {call.error}" if call.error != USUAL_ERROR else ""
+    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)}{error})"
 
 
 def _as_of(node: AsOfNode) -> str:

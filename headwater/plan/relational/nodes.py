@@ -142,6 +142,7 @@ class GroupCall:
     percentages: float | tuple[float, ...] = 0.5  # of percentiles; several give an array
     descending: bool = False  # of percentiles and mode
     accuracy: int = 10_000  # of approximate percentiles
+    error: float = 0.05  # of approx_count_distinct
 
 
 @dataclass(frozen=True)
