@@ -18,6 +18,7 @@ from headwater.errors import NotSupportedError
 from headwater.expression.compile import compiled, compiled_filter, compiled_struct
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
+from headwater.operators.as_of_join import AsOfJoinRows
 from headwater.operators.circuit import Circuit, CircuitNode, CircuitSource
 from headwater.operators.distinct import DistinctRows
 from headwater.operators.explode import ExplodeRows
@@ -41,6 +42,7 @@ from headwater.plan.relational.describe import described
 from headwater.plan.relational.keys import key_of
 from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     DistinctNode,
     ExplodeNode,
     FilterNode,
@@ -196,6 +198,10 @@ def _operator(node: Node) -> Operator:
         return ProjectRows(schema, columns, node.changes)
     if isinstance(node, JoinNode):
         return _join(node)
+    if isinstance(node, AsOfNode):
+        sides = pa.schema(node.left.columns), pa.schema(node.right.columns)
+        keys, safe = (node.left_keys, node.right_keys), node.null_safe
+        return AsOfJoinRows(node.outer, *sides, *keys, safe, node.times, node.comparison, node.ties)
     if isinstance(node, GroupNode):
         calls = [_aggregate(call) for call in node.calls]
         return GroupRows(pa.schema(node.below.columns), node.keys, calls, node.below.changes)
@@ -242,6 +248,7 @@ def _aggregate(call: GroupCall) -> GroupAggregate:
         percentages=call.percentages,
         descending=call.descending,
         accuracy=call.accuracy,
+        error=call.error,
     )
 
 

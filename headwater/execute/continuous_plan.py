@@ -22,6 +22,7 @@ from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
+from headwater.execute.as_of import named, refuse_as_of
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.expansion import refuse_reading
@@ -138,6 +139,7 @@ class Made:
     def _type_all(self, context: Context, text: str) -> None:
         """The folds, the result's columns, and how results are made."""
         query = self.query
+        self._check_as_of()
         refuse_reading(context, query, text)
         functions = self.world.terms()
         self.whole = self._spec(self.plan.whole_fold, functions)
@@ -174,6 +176,11 @@ class Made:
             text,
             self._upper(context, functions),
         )
+
+    def _check_as_of(self) -> None:
+        """NotSupportedError for an as-of join, which only views keep."""
+        if self.query.has_as_of:
+            raise refuse_as_of("only views keep one")
 
     def _upper(self, context: Context, functions: Terms) -> UpperBlock | UpperCircuit | None:
         """The upper part by operators, if its types are those that Spark gives it."""
@@ -260,12 +267,23 @@ class MadeView(Made):
         self.circuit: CircuitSpec | None = None  # what keeps a view without a fold
         self._type_all(context, text)
 
+    def _check_as_of(self) -> None:
+        """An as-of join has no fold: it is the circuit's."""
+        if self.query.has_as_of:
+            self.plan = replace(self.plan, whole_fold=None, reason="an as-of join has no fold")
+
     def _output(self, text: str) -> OutputSchema:
         """The view's columns: those of its circuit, where it has one that knows all of their names."""
         stored = all(leaf.columns.keeps_all for leaf in self.plan.leaves)
+        if self.query.has_as_of and not stored:
+            raise refuse_as_of("a stream or a table with RANGE does not keep the rows to join")
         if self.specs or not stored:
             return super()._output(text)
         circuit = self._made_circuit()
+        if self.query.has_as_of:
+            if circuit is None:
+                raise refuse_as_of(str(self.plan.reason))
+            circuit = replace(circuit, shown=named(self.query, circuit))
         if circuit is not None and all(column.shown for column in circuit.shown):
             self.circuit = circuit
             return self._schema([(column.shown, column.type) for column in circuit.shown])

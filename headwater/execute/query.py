@@ -16,6 +16,7 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
 from headwater.execute.answers import LARGE_TABLE, LARGEST_ANSWER, Answer, Present
+from headwater.execute.as_of import as_of_query, refuse_as_of
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running
 from headwater.execute.expansion import expanded
@@ -51,6 +52,7 @@ from headwater.storage.streaming.definition import EPOCH_NUMBER, Definition
 from headwater.storage.streaming.read import ScanCounts, Selection, StreamSnapshot, Wanted
 from headwater.storage.streaming.table import StreamingTable
 
+AS_OF = "headwater_as_of"  # what Spark calls the answer to a query with an as-of join
 MOST_VALUES = 16  # of parameters, whose scans are kept with one statement
 
 
@@ -128,6 +130,9 @@ def columns_of_query(running: Running, query: Query) -> pa.Schema:
         plain = plain_scan(found)
         if plain is not None:
             return plain.rows.schema
+        as_of = as_of_query(found)
+        if as_of is not None:
+            return as_of.schema
         with work_for(found) as work:
             types = context.kernel.analyse(work)
     return pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in types])
@@ -154,6 +159,9 @@ def _rows(
         plain = plain_scan(found, shared=True)
         if plain is not None:
             return plain.rows
+        as_of = as_of_query(found)
+        if as_of is not None:
+            return as_of.rows()
         with work_for(found) as work:
             return context.kernel.run(work, running.cancellation)
 
@@ -423,6 +431,10 @@ def work_for(found: Reading) -> Iterator[Work]:
     """The query as work for Spark: its own text, with tables under names that Spark holds."""
     context, query = found.context, found.query
     check_tables(context, query, found.text)
+    as_of = as_of_query(found)
+    if as_of is not None:
+        yield Work(f"SELECT * FROM {AS_OF}", {AS_OF: found.stage(as_of.rows())})
+        return
     edited = EditedText(query.text)
     time_edits(found, edited)
     star_edits(found, edited)
@@ -442,6 +454,8 @@ def work_for(found: Reading) -> Iterator[Work]:
 def work_with_functions(context: Context, text: Assembly) -> Iterator[Work]:
     """A text of ours over standard tables, with what its functions read."""
     whole = expanded(context, make_query(text.text), views="none")
+    if whole.query.has_as_of:
+        raise refuse_as_of("it stands in a statement that changes rows")
     with reading_bodies(context, bodies_called(context, whole.query.text)) as found:
         functions, inside = function_edits(found)
         named = identifiers(text.original) | names_in_functions(found)
@@ -459,6 +473,8 @@ def work_with_functions(context: Context, text: Assembly) -> Iterator[Work]:
 def work_to_check(context: Context, function: SqlFunction) -> Iterator[tuple[SqlFunction, Work]]:
     """A function that is not known yet, as Spark would call it, and what its body needs."""
     own = body_of(function)
+    if own.query.has_as_of:
+        raise refuse_as_of("it stands in a function")
     names = context.functions_called(own.query.text) - {function.name}
     bodies = bodies_among(context, names)
     bodies += [own] if is_read(context, own.query) else []

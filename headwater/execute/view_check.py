@@ -2,13 +2,15 @@
 
 The two go different ways. A view that is re-evaluated runs the text that the planner made. VERIFY VIEW
 runs the user's own text as a one-time query would, over tables of which only declared columns can be
-seen: a mistake of the planner is a difference then.
+seen: a mistake of the planner is a difference then. Of a view with an as-of join, which Spark does not know,
+the operators are asked for all rows at once; so are they where a sketch differs from Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 
 import pyarrow as pa
 
@@ -18,6 +20,7 @@ from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
+from headwater.execute.as_of import answered, as_of_query, scan_name
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
@@ -36,6 +39,8 @@ from headwater.sql.types import TIMESTAMP
 from headwater.storage.streaming.definition import SEQUENCE
 
 FEW = 5  # differences that are shown
+APPROXIMATE = "APPROX_COUNT_DISTINCT"
+Evaluate = Callable[[ContinuousView, MadeView, int], pa.Table]
 
 
 def over_stored(
@@ -45,6 +50,9 @@ def over_stored(
     plan = made.plan
     with reading(context, made.query, made.query.text) as found:
         found.zone = made.world.time_zone
+        as_of = as_of_query(found, _since_of_scans(context, made.query, starts))
+        if as_of is not None:
+            return made.output.result(as_of.rows(), 0)
         with work_for(found) as work:
             relations = {**work.relations, **_pinned(static)}
             streams = [relations[name] for name in _stream_names(context, made.query)]
@@ -69,6 +77,13 @@ def _stream_names(context: Context, query: Query) -> list[str]:
     ]
 
 
+def _since_of_scans(context: Context, query: Query, starts: Sequence[Start]) -> dict[str, int]:
+    """Where a view began in its streaming tables."""
+    references = enumerate(query.table_references)
+    names = [scan_name(n, r) for n, r in references if context.stream(str(r.name)) is not None]
+    return {name: start.sequence for name, start in zip(names, starts, strict=True)}
+
+
 def _since(relation: Relation, start: Start) -> Relation:
     """The rows of a table that came since a view began."""
     if not start.sequence:
@@ -81,7 +96,7 @@ def _since(relation: Relation, start: Start) -> Relation:
 def _independently(context: Context, view: ContinuousView, made: MadeView, now: int) -> pa.Table:
     """The user's text over the stored rows; only its tables and the time are put into it."""
     query = made.query
-    if _goes_by_order(query):
+    if _goes_by_order(query) or query.has_as_of:
         return over_stored(context, made, view.static, view.starts, now)
     with reading(context, query, query.text) as found:
         found.zone = made.world.time_zone
@@ -115,7 +130,15 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
             raise BindError(
                 f"view {view.name} cannot be verified: a stream keeps no rows", sqlstate="55000"
             )
-    version, stored = _both(context, view, made)
+    found = _differences(view, made, partial(_independently, context))
+    for taking_back in (False, True) if found and _is_approximate(made) else ():
+        if found:
+            found = _differences(view, made, partial(_by_operators, context, taking_back))
+    return found
+
+
+def _differences(view: ContinuousView, made: MadeView, evaluate: Evaluate) -> list[tuple[str, str]]:
+    version, stored = _both(view, made, evaluate)
     mine = version.rows
     if stored.num_columns != mine.num_columns:
         return [("+", str(mine.column_names)), ("-", str(stored.column_names))]
@@ -125,13 +148,30 @@ def verify(context: Context, view: ContinuousView, made: MadeView) -> list[tuple
     return found + [("-", str(row)) for row in stored.take(missing[:FEW]).to_pylist()]
 
 
-def _both(context: Context, view: ContinuousView, made: MadeView) -> tuple[Version, pa.Table]:
+def _is_approximate(made: MadeView) -> bool:
+    """Whether the view keeps a sketch: it differs from Spark's, as both may from the truth."""
+    names = {call.name for call in calls_of(made.query)}
+    return made.circuit is not None and APPROXIMATE in names
+
+
+def _by_operators(
+    context: Context, taking_back: bool, view: ContinuousView, made: MadeView, now: int
+) -> pa.Table:
+    """The view's operators over all stored rows at once."""
+    del now
+    with reading(context, made.query, made.query.text) as found:
+        found.zone = made.world.time_zone
+        since = _since_of_scans(context, made.query, view.starts)
+        return answered(found, since).rows(taking_back)
+
+
+def _both(view: ContinuousView, made: MadeView, evaluate: Evaluate) -> tuple[Version, pa.Table]:
     """The view and its query over the same rows."""
     while True:
         before = view.inputs()
         version = view.read()
         _check_all_there(view)
-        stored = _independently(context, view, made, version.instant)
+        stored = evaluate(view, made, version.instant)
         if view.inputs() == before:
             return version, stored
 

@@ -292,7 +292,7 @@ class Arrangement:
     def hashes_of(self, rows: pa.Table) -> Vector:
         """By which rows go to disk."""
         if not self.keys:
-            return _hashes(rows).view(np.uint64)
+            return row_hashes(rows).view(np.uint64)
         return hashes_of([column.array for column in _columns(rows, self.keys)], rows.num_rows)
 
     def bring(self, rows: pa.Table) -> Slots:
@@ -381,18 +381,18 @@ class _ByHash:
         return self._codes.nbytes + self._index.nbytes
 
     def add(self, rows: pa.Table, numbers: Slots, alive: Vector) -> None:
-        self._index.add(self._codes.codes(_hashes(rows)), numbers, alive)
+        self._index.add(self._codes.codes(row_hashes(rows)), numbers, alive)
 
     def pop(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
         """Pairs of a place among the rows and the number of a live row of the same hash, which leaves."""
-        codes = self._codes.find(_hashes(rows))
+        codes = self._codes.find(row_hashes(rows))
         slots, places, counts = np.unique(codes[codes >= 0], return_index=True, return_counts=True)
         which, numbers = self._index.pop(slots, counts, alive)
         return np.flatnonzero(codes >= 0)[places[which]], numbers
 
     def find(self, rows: pa.Table, alive: Vector) -> tuple[Slots, Slots]:
         """The same pairs, all of them; the rows stay."""
-        for places, numbers in self._index.find(self._codes.find(_hashes(rows)), alive):
+        for places, numbers in self._index.find(self._codes.find(row_hashes(rows)), alive):
             return places, numbers
         return NO_ROWS, NO_ROWS
 
@@ -410,7 +410,7 @@ def _columns(rows: pa.Table, names: Sequence[str]) -> list[Column]:
     return [flat(rows.column(name), exact=False) for name in names]
 
 
-def _hashes(rows: pa.Table) -> Vector:
+def row_hashes(rows: pa.Table) -> Vector:
     columns = [_exact(flat(column, exact=True)) for column in rows.columns]
     return hashes_of(columns, rows.num_rows).view(np.int64)
 

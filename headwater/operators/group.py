@@ -2,14 +2,15 @@
 
 Owns: what each group gave last and gives now. A touched group whose row has changed takes the old one back
 and gives the new one; a group without rows vanishes, but for the one group where there are no keys. Partials
-where an aggregate has one (`folded`), pairs where it is DISTINCT (`distinct_pairs`), else the rows of the
-touched groups (`group_aggregates`). If a sum does not fit, `apply` raises, after the rows were taken in: a
-later call answers for the groups that are still owed. Must never: look at a group that is not touched.
+where an aggregate has one (`folded`), pairs where it is DISTINCT (`distinct_pairs`) or a sketch of them
+(`distinct_sketch`), else the rows of the touched groups (`group_aggregates`). If a sum does not fit, `apply`
+raises, after the rows were taken in: a later call answers for the groups that are still owed. Must never:
+look at a group that is not touched.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -33,6 +34,7 @@ from headwater.fold.lookup import Lookup
 from headwater.operators.arrangement import LEAST_DEAD, Arrangement, same_rows
 from headwater.operators.changes import Changes, Signs, come, go, nothing, together
 from headwater.operators.distinct_pairs import DistinctPairs
+from headwater.operators.distinct_sketch import DistinctEstimates
 from headwater.operators.flat import whole
 from headwater.operators.folded import FoldedGroups, MomentPart
 from headwater.operators.group_aggregates import GroupAggregate, RowFunction, row_function_of
@@ -42,7 +44,7 @@ from headwater.operators.moments import MOMENTS, moments_of
 from headwater.operators.operator import Operator
 from headwater.operators.spilled_keys import SpilledKeys
 
-COUNT_DISTINCT = "count_distinct"
+COUNT_DISTINCT, APPROXIMATE = "count_distinct", "approx_count_distinct"
 SAME_IF_DISTINCT = ("min", "max", "bool_and", "bool_or")
 _NO_COLUMN = Column(pa.nulls(0))
 _NO_SLOTS: Slots = np.empty(0, np.int64)
@@ -67,7 +69,16 @@ class _Distinct:
     numbers: list[int]
 
     def __post_init__(self) -> None:
-        self.folded = FoldedGroups(Aggregation([], []))
+        self.clear()
+
+    def clear(self) -> None:
+        """No group has anything."""
+        self.pairs = DistinctPairs(self.pairs.types)
+        self.folded = FoldedGroups(Aggregation([], self.aggregates))
+
+    def finish(self, slots: Slots) -> list[pa.Array]:
+        """The aggregates of some groups."""
+        return self.folded.finish(slots)[0]
 
     def apply(self, slots: Slots, slot_count: int, columns: Sequence[Column], signs: Signs) -> None:
         owners, values, changed = self.pairs.apply(slots, columns, signs)
@@ -92,7 +103,7 @@ class _Plan:
     names: list[str] = field(default_factory=list)  # arguments of what is folded
     folded: list[tuple[int, Aggregate]] = field(default_factory=list)
     moments: list[tuple[int, MomentPart]] = field(default_factory=list)
-    distinct: dict[tuple[str, ...], _Distinct] = field(default_factory=dict)
+    distinct: dict[Hashable, _Distinct | DistinctEstimates] = field(default_factory=dict)
     by_rows: list[tuple[int, GroupAggregate, RowFunction]] = field(default_factory=list)
     needed: dict[str, None] = field(default_factory=dict)  # columns whose rows are kept
 
@@ -136,6 +147,9 @@ class GroupRows(Operator):
         """Decides how an aggregate is kept; gives the type of its result."""
         name = ALIASES.get(aggregate.known_name, aggregate.known_name)
         types = [self.input_schema.field(argument).type for argument in aggregate.arguments]
+        if name == APPROXIMATE and not self._taken_back:
+            return self._place_estimate(number, aggregate)
+        name = COUNT_DISTINCT if name == APPROXIMATE else name
         distinct = aggregate.distinct or name == COUNT_DISTINCT
         if name in FUNCTIONS and distinct and name not in SAME_IF_DISTINCT:
             inner = _inner(aggregate, name, types)
@@ -188,8 +202,16 @@ class GroupRows(Operator):
         if arguments not in self._plan.distinct:
             self._plan.distinct[arguments] = _Distinct(arguments, DistinctPairs(types), [], [])
         part = self._plan.distinct[arguments]
+        assert isinstance(part, _Distinct)
         part.aggregates.append(inner)
         part.numbers.append(number)
+
+    def _place_estimate(self, number: int, given: GroupAggregate) -> pa.DataType:
+        (argument,) = given.arguments
+        key = (APPROXIMATE, argument, given.error)
+        part = self._plan.distinct.setdefault(key, DistinctEstimates(argument, given.error))
+        part.numbers.append(number)
+        return pa.int64()
 
     def _clear(self) -> None:
         plan, schema = self._plan, self.input_schema
@@ -204,8 +226,7 @@ class GroupRows(Operator):
         aggregation = Aggregation([], [one for _, one in plan.folded])
         self._folded = FoldedGroups(aggregation, [part for _, part in plan.moments])
         for part in plan.distinct.values():
-            part.pairs = DistinctPairs(part.pairs.types)
-            part.folded = FoldedGroups(Aggregation([], part.aggregates))
+            part.clear()
         outputs = [self.schema.field(len(self.keys) + number) for number, _, _ in plan.by_rows]
         self._given = LastGiven(pa.schema(outputs))
         self._grouper = Grouper()
@@ -284,7 +305,7 @@ class GroupRows(Operator):
         for (number, _), column in zip(plan.moments, moments, strict=True):
             columns[number] = column
         for part in plan.distinct.values():
-            for number, column in zip(part.numbers, part.folded.finish(slots)[0], strict=True):
+            for number, column in zip(part.numbers, part.finish(slots), strict=True):
                 columns[number] = column
         for place, (number, _, _) in enumerate(plan.by_rows):
             assert by_rows is not None

@@ -21,6 +21,7 @@ from headwater.fold.aggregation import Aggregation
 from headwater.fold.chunk import Grouper
 from headwater.fold.columns import Column, Slots, Vector, decode
 from headwater.fold.order import ordered
+from headwater.operators.distinct_sketch import USUAL_ERROR
 from headwater.operators.grouped_rows import GroupedRows, OrderColumn
 
 USUAL_ACCURACY = 10_000  # Spark's, of percentile_approx
@@ -53,6 +54,7 @@ class GroupAggregate:
     percentages: float | tuple[float, ...] = 0.5  # of percentiles; several of them give an array
     descending: bool = False  # of percentiles and mode, within group (order by … desc)
     accuracy: int = USUAL_ACCURACY
+    error: float = USUAL_ERROR  # of approx_count_distinct
 
     @property
     def known_name(self) -> str:

@@ -712,3 +712,115 @@ SELECT * FROM best ORDER BY k, n;
 SELECT k, m, both FROM latest ORDER BY k;
 --| 1 | 9 | 12
 --| 2 | 8 | 10
+
+-- case: as-of joins, in views and read once
+CREATE STREAMING TABLE trades (ts INT, symbol STRING, price DOUBLE) TIMESTAMP BY ts;
+CREATE STREAMING TABLE quotes (ts INT, symbol STRING, bid DOUBLE) TIMESTAMP BY ts;
+CREATE TABLE rates (first INT, rate DOUBLE);
+CREATE VIEW with_quote AS
+  SELECT t.ts, t.symbol, price, bid FROM trades t ASOF LEFT JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts;
+CREATE VIEW rated AS SELECT symbol, sum(price * rate) AS total, count(*)
+  FROM trades ASOF JOIN rates ON ts >= first GROUP BY symbol;
+SELECT name, tier FROM headwater.views ORDER BY name;
+--| 'rated' | 'operators'
+--| 'with_quote' | 'operators'
+EXPLAIN VIEW with_quote;
+--| 'continuous view with_quote, maintenance split'
+--| 'at each insert:'
+--| '  left as-of join on symbol = symbol and ts >= ts, the last by ts, _seq'
+--| '    trades: ts, symbol, price'
+--| '    quotes: ts, symbol, bid, _seq'
+INSERT INTO trades VALUES (10, 'a', 1.0), (20, 'a', 2.0), (25, 'b', 4.0), (30, NULL, 8.0);
+INSERT INTO quotes VALUES (5, 'a', 0.5), (20, 'a', 1.5), (20, 'a', 1.75), (26, 'b', 3.0), (1, NULL, 9.0);
+INSERT INTO rates VALUES (0, 1.0), (20, 2.0), (NULL, 5.0);
+SELECT * FROM with_quote ORDER BY ts;
+--| 10 | 'a' | 1.0 | 0.5
+--| 20 | 'a' | 2.0 | 1.75
+--| 25 | 'b' | 4.0 | NULL
+--| 30 | NULL | 8.0 | NULL
+SELECT * FROM rated ORDER BY symbol;
+--| NULL | 16.0 | 1
+--| 'a' | 5.0 | 2
+--| 'b' | 8.0 | 1
+DESCRIBE rated;
+--| 'symbol' | 'STRING' | true
+--| 'total' | 'DOUBLE' | true
+--| 'count(*)' | 'BIGINT' | true
+-- A late quote, and one that goes, move only the trades between them and the next quote.
+INSERT INTO quotes VALUES (8, 'a', 0.75);
+DELETE FROM quotes WHERE bid = 1.75;
+UPDATE rates SET rate = 3.0 WHERE first = 20;
+SELECT * FROM with_quote ORDER BY ts;
+--| 10 | 'a' | 1.0 | 0.75
+--| 20 | 'a' | 2.0 | 1.5
+--| 25 | 'b' | 4.0 | NULL
+--| 30 | NULL | 8.0 | NULL
+SELECT total FROM rated WHERE symbol = 'a';
+--| 7.0
+VERIFY VIEW with_quote;
+--| (no rows)
+VERIFY VIEW rated;
+--| (no rows)
+-- The same read once: operators answer, Spark SQL has no such join.
+SELECT t.ts, bid, bid * 2 FROM trades t ASOF JOIN quotes q ON t.symbol = q.symbol AND t.ts > q.ts ORDER BY t.ts;
+--| 10 | 0.75 | 1.5
+--| 20 | 0.75 | 1.5
+SELECT t.ts, q.ts FROM trades t ASOF JOIN quotes q ON q.symbol <=> t.symbol AND q.ts >= t.ts ORDER BY t.ts;
+--| 10 | 20
+--| 20 | 20
+--| 25 | 26
+WITH late AS (SELECT * FROM trades WHERE ts > 15) SELECT count(*) FROM late ASOF JOIN quotes USING (symbol, ts);
+--| 1
+SELECT count(bid) FROM trades [INTERVAL 10 SECONDS] t ASOF LEFT JOIN quotes [INTERVAL 10 SECONDS] q ON t.ts >= q.ts;
+--| 2
+SELECT w.ts, first FROM with_quote w ASOF LEFT JOIN rates ON bid < first ORDER BY w.ts LIMIT 2;
+--| 10 | 20
+--| 20 | 20
+CREATE TABLE kept AS SELECT t.ts, bid FROM trades t ASOF JOIN quotes q ON t.symbol = q.symbol AND t.ts >= q.ts;
+SELECT count(*), sum(bid) FROM kept;
+--| 2 | 2.25
+EXPLAIN SELECT t.ts, bid FROM trades t ASOF JOIN quotes q ON t.ts >= q.ts;
+--| 'run by operators'
+--| 'as-of join on ts >= ts, the last by ts, _seq'
+--| '  trades: ts'
+--| '  quotes: ts, bid, _seq'
+SELECT count(*) FROM trades AS asof JOIN rates ON asof.ts = rates.first;
+--| 1
+SELECT 1 FROM trades t ASOF JOIN quotes q ON t.symbol = q.symbol;
+--! 0A000 ON of an as-of join takes equalities of both sides and one comparison of their times ~ other conditions go into WHERE, or into a subquery
+CREATE VIEW no AS SELECT 1 FROM trades t ASOF JOIN quotes q ON t.ts > q.ts AND price > 1;
+--! 0A000 ON of an as-of join takes equalities of both sides and one comparison of their times ~ other conditions go into WHERE, or into a subquery
+CREATE CONTINUOUS QUERY c AS SELECT bid FROM trades [INTERVAL 10 SECONDS] t ASOF JOIN quotes [INTERVAL 10 SECONDS] q ON t.ts >= q.ts SAMPLE INTERVAL 1 SECONDS;
+--! 0A000 an as-of join cannot be computed here: only views keep one ~ make a view of the as-of join, and read the view
+SELECT map_filter(map(1, 2), (k, v) -> k > v) FROM trades t ASOF JOIN quotes q ON t.ts >= q.ts;
+--! 0A000 an as-of join cannot be computed here: map ~ make a view of the as-of join, and read the view
+DELETE FROM rates WHERE first IN (SELECT q.ts FROM trades t ASOF JOIN quotes q ON t.ts >= q.ts);
+--! 0A000 an as-of join cannot be computed here: it stands in a statement that changes rows ~ make a view of the as-of join, and read the view
+CREATE FUNCTION last_bid() RETURNS DOUBLE RETURN SELECT max(bid) FROM trades t ASOF JOIN quotes q ON t.ts >= q.ts;
+--! 0A000 an as-of join cannot be computed here: it stands in a function ~ make a view of the as-of join, and read the view
+
+-- case: about how many different values there are
+CREATE STREAMING TABLE visits (ts INT, page STRING, visitor INT) TIMESTAMP BY ts;
+CREATE VIEW visitors AS SELECT page, approx_count_distinct(visitor) AS about, count(DISTINCT visitor) AS n,
+  approx_count_distinct(visitor, 0.01) FILTER (WHERE visitor > 2) AS later FROM visits GROUP BY page;
+SELECT name, tier FROM headwater.views;
+--| 'visitors' | 'operators'
+INSERT INTO visits VALUES (1, 'a', 1), (2, 'a', 2), (3, 'a', 3), (4, 'a', 1), (5, 'b', NULL), (6, 'c', 3);
+SELECT * FROM visitors ORDER BY page;
+--| 'a' | 3 | 3 | 1
+--| 'b' | 0 | 0 | 0
+--| 'c' | 1 | 1 | 1
+VERIFY VIEW visitors;
+--| (no rows)
+INSERT INTO visits SELECT 10 + id, 'a', id FROM range(20000);
+SELECT abs(about - n) < 0.05 * n, abs(later - n) < 0.02 * n FROM visitors WHERE page = 'a';
+--| true | true
+VERIFY VIEW visitors;
+--| (no rows)
+DELETE FROM visits WHERE visitor >= 10;
+SELECT * FROM visitors ORDER BY page;
+--| 'a' | 10 | 10 | 7
+--| 'b' | 0 | 0 | 0
+--| 'c' | 1 | 1 | 1
+VERIFY VIEW visitors;
+--| (no rows)

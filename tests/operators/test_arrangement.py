@@ -43,9 +43,9 @@ def bag(rows: pa.Table) -> Counter[str]:
     ("few", "modulus"), [(1000, None), (1, None), (1, 2)], ids=["by key", "by hash", "bad hash"]
 )
 def test_rows_come_and_go(few: int, modulus: int | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    hashes = module._hashes
+    hashes = module.row_hashes
     if modulus is not None:
-        monkeypatch.setattr(module, "_hashes", lambda rows: hashes(rows) % modulus)
+        monkeypatch.setattr(module, "row_hashes", lambda rows: hashes(rows) % modulus)
     monkeypatch.setattr(module, "LEAST_DEAD", 3)
     monkeypatch.setattr(module, "FEW", few)
     monkeypatch.setattr(module, "FEW_EACH", 0)

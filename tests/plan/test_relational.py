@@ -30,7 +30,7 @@ PAIRS = [pair for path in sorted(FOLDER.glob("*.sql")) for pair in read_pairs(pa
 
 def some_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:
     """Types of aggregates, roughly: the operators have the table."""
-    if function.startswith("count"):
+    if function.startswith(("count", "approx_count")):
         return pa.int64()
     if function in ("avg", "median", "percentile"):
         return pa.float64()

@@ -45,6 +45,7 @@ PAIRS: dict[type[exp.Expr], str] = {
     exp.CovarPop: "covar_pop",
     exp.CovarSamp: "covar_samp",
 }
+LEAST_ERROR, MOST_ERROR = 0.005, 0.39  # of approx_count_distinct; beyond it is Spark's to answer
 DISTINCT = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_set", "listagg")
 
 
@@ -60,6 +61,7 @@ class AggregateTree:
     percentages: float | tuple[float, ...] = 0.5
     descending: bool = False
     accuracy: int = 10_000
+    error: float = 0.05
 
 
 def is_aggregate(node: exp.Expr) -> bool:
@@ -85,6 +87,8 @@ def aggregate_of(node: exp.Expr) -> AggregateTree:
         return AggregateTree("count", (_when(node.this, exp.Literal.number(1)),))
     if isinstance(node, exp.Quantile):
         return _quantile(node)
+    if isinstance(node, exp.ApproxDistinct):
+        return _approximate(node)
     if isinstance(node, exp.GroupConcat):
         return _listagg(node)
     if isinstance(node, exp.WithinGroup):
@@ -136,6 +140,16 @@ def _quantile(node: exp.Quantile) -> AggregateTree:
         raise refuse("an accuracy that is no constant", node)
     found = AggregateTree("percentile_approx", (node.this,), percentages=shares)
     return replace(found, accuracy=place + 1)
+
+
+def _approximate(node: exp.ApproxDistinct) -> AggregateTree:
+    """approx_count_distinct, where the error that it may have is one that a sketch keeps to."""
+    check_arguments(node, "this accuracy")
+    given = node.args.get("accuracy")
+    error = 0.05 if given is None else _share(given, node)
+    if not LEAST_ERROR <= error <= MOST_ERROR:
+        raise refuse(f"approx_count_distinct with an error of {error}", node)
+    return AggregateTree("approx_count_distinct", (node.this,), error=error)
 
 
 def _shares(node: exp.Expr | None, call: exp.Expr) -> float | tuple[float, ...]:

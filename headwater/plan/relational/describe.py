@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     DistinctNode,
     ExplodeNode,
     FilterNode,
@@ -29,6 +30,7 @@ from headwater.plan.relational.nodes import (
 )
 from headwater.sql.duration import MICROSECONDS
 
+USUAL_ERROR = 0.05  # of approx_count_distinct
 INFIX = frozenset(
     ("+", "-", "*", "/", "%", "=", "<>", "<", "<=", ">", ">=", "<=>", "and", "or", "div", "||")
 )
@@ -69,6 +71,8 @@ def line_of(node: Node) -> str:
         return f"compute {', '.join(shown)}"
     if isinstance(node, JoinNode):
         return _join(node)
+    if isinstance(node, AsOfNode):
+        return _as_of(node)
     if isinstance(node, GroupNode):
         calls = [_call(call) for call in node.calls]
         return f"group by {_names(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
@@ -104,12 +108,24 @@ def _over(call: OverCall, node: OverNode) -> str:
 
 
 def _call(call: GroupCall) -> str:
-    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)})"
+    error = f", {call.error}" if call.error != USUAL_ERROR else ""
+    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)}{error})"
+
+
+def _as_of(node: AsOfNode) -> str:
+    own, other = map(_short, node.times)
+    on = [*_equal_keys(node), f"{own} {node.comparison} {other}"]
+    ties = f", the last by {_names(node.ties)}" if node.ties else ""
+    return f"{'left ' if node.outer else ''}as-of join on {' and '.join(on)}{ties}"
+
+
+def _equal_keys(node: JoinNode | AsOfNode) -> list[str]:
+    pairs = zip(node.left_keys, node.right_keys, node.null_safe, strict=True)
+    return [f"{_short(a)} {'<=>' if safe else '='} {_short(b)}" for a, b, safe in pairs]
 
 
 def _join(node: JoinNode) -> str:
-    pairs = zip(node.left_keys, node.right_keys, node.null_safe, strict=True)
-    on = [f"{_short(a)} {'<=>' if safe else '='} {_short(b)}" for a, b, safe in pairs]
+    on = _equal_keys(node)
     on += [] if node.residual is None else [text_of(node.residual)]
     return f"{node.kind} join on {' and '.join(on) or 'nothing'}"
 

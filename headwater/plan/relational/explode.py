@@ -10,10 +10,10 @@ from sqlglot import exp
 
 from headwater.plan.relational.building import Building
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
+from headwater.plan.relational.joining import with_columns
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.names import KnownColumn, KnownRelation, Names
 from headwater.plan.relational.nodes import ExplodeNode, Node
-from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments
 
 GENERATORS = (exp.Explode, exp.Posexplode)

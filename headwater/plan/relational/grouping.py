@@ -93,6 +93,7 @@ class Grouping:
             tree.percentages,
             tree.descending,
             tree.accuracy,
+            tree.error,
         )
         self._calls.append((tree, bound, call))
         return call

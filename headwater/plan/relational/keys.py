@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from headwater.expression.nodes import BoundColumn
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     FilterNode,
     GroupNode,
     JoinNode,
@@ -31,6 +32,8 @@ def key_of(node: Node) -> tuple[str, ...] | None:
         return key_of(node.below)
     if isinstance(node, ProjectNode):
         return _projected(node)
+    if isinstance(node, AsOfNode):
+        return key_of(node.left)
     return _of_join(node) if isinstance(node, JoinNode) else None
 
 

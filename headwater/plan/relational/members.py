@@ -28,6 +28,7 @@ from headwater.plan.relational.correlation import (
 from headwater.plan.relational.explode import GENERATORS
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import is_grouped
+from headwater.plan.relational.joining import equal, join_on, with_columns
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.nodes import (
     FilterNode,
@@ -36,7 +37,7 @@ from headwater.plan.relational.nodes import (
     ProjectNode,
     UnionNode,
 )
-from headwater.plan.relational.sources import equal, has_query, join_on, with_columns
+from headwater.plan.relational.sources import has_query
 from headwater.plan.relational.trees import check_arguments
 
 

@@ -107,6 +107,28 @@ class JoinNode:
 
 
 @dataclass(frozen=True)
+class AsOfNode:
+    """Each left row with the right row of equal keys that is nearest by time, on one side of its own."""
+
+    outer: bool  # a row without such a partner stands with NULLs
+    left: Node
+    right: Node
+    left_keys: tuple[str, ...]
+    right_keys: tuple[str, ...]
+    null_safe: tuple[bool, ...]
+    times: tuple[str, str]
+    comparison: OneOf[">=", ">", "<=", "<"]  # of the left time with the right one
+    ties: tuple[str, ...]  # right columns: the last in their order is taken of rows with one time
+
+    @property
+    def columns(self) -> Columns:
+        """The left ones, then the right ones."""
+        return (*self.left.columns, *self.right.columns)
+
+    changes = True
+
+
+@dataclass(frozen=True)
 class GroupCall:
     """One aggregate of a grouping, over columns."""
 
@@ -120,6 +142,7 @@ class GroupCall:
     percentages: float | tuple[float, ...] = 0.5  # of percentiles; several give an array
     descending: bool = False  # of percentiles and mode
     accuracy: int = 10_000  # of approximate percentiles
+    error: float = 0.05  # of approx_count_distinct
 
 
 @dataclass(frozen=True)
@@ -297,6 +320,7 @@ Node = (
     | FilterNode
     | ProjectNode
     | JoinNode
+    | AsOfNode
     | GroupNode
     | DistinctNode
     | UnionNode
@@ -315,7 +339,7 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
         return ()
     if isinstance(node, UnionNode):
         return node.parts
-    if isinstance(node, JoinNode | SetNode):
+    if isinstance(node, JoinNode | AsOfNode | SetNode):
         return node.left, node.right
     return (node.below,)
 
@@ -344,7 +368,7 @@ def _over(node: Node, of: Callable[[Node], Node], changes: bool) -> Node:
         return replace(node, changes=changes)
     if isinstance(node, UnionNode):
         return replace(node, parts=tuple(map(of, node.parts)))
-    if isinstance(node, JoinNode | SetNode):
+    if isinstance(node, JoinNode | AsOfNode | SetNode):
         return replace(node, left=of(node.left), right=of(node.right))
     return replace(node, below=of(node.below))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from headwater.expression.nodes import BoundColumn, columns_of
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     DistinctNode,
     ExplodeNode,
     FilterNode,
@@ -68,7 +69,7 @@ class Pruner:
         if isinstance(node, UnionNode):
             shown = _of_union(node, needed)
             return replace(node, parts=tuple(self._only(part, shown) for part in node.parts))
-        if isinstance(node, JoinNode | SetNode):
+        if isinstance(node, JoinNode | AsOfNode | SetNode):
             left, right = self._pruned(node.left), self._pruned(node.right)
             return replace(node, left=left, right=right)
         if isinstance(node, GroupNode):
@@ -97,6 +98,13 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         asked = needed if node.residual is None else needed | columns_of(node.residual)
         left, right = _all(node.left) & asked, _all(node.right) & asked
         return [(node.left, left | {*node.left_keys}), (node.right, right | {*node.right_keys})]
+    if isinstance(node, AsOfNode):
+        left, right = _all(node.left) & needed, _all(node.right) & needed
+        own, other = node.times
+        return [
+            (node.left, left | {*node.left_keys, own}),
+            (node.right, right | {*node.right_keys, other, *node.ties}),
+        ]
     below = node.below
     if isinstance(node, ProjectNode):
         kept = [one for one in node.outputs if one[0] in needed] or node.outputs[:1]

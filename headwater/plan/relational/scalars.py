@@ -18,10 +18,10 @@ from headwater.plan.relational.building import Known
 from headwater.plan.relational.correlation import Correlated, correlated, unwrapped
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
+from headwater.plan.relational.joining import with_columns
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.members import is_test, unknown_as, with_mark
 from headwater.plan.relational.nodes import GroupNode, JoinNode, Node, ProjectNode
-from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments
 
 

@@ -8,26 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 from sqlglot import exp
 
 from headwater.expression.coercion import BOOLEAN
-from headwater.expression.nodes import Bound, BoundCall, BoundColumn, columns_of
-from headwater.expression.table import call, called
+from headwater.expression.nodes import Bound, BoundColumn, columns_of
+from headwater.plan.relational.as_of import as_of
 from headwater.plan.relational.building import Building, Known
 from headwater.plan.relational.expressions import Expressions, refuse
+from headwater.plan.relational.joining import compared, join_on
 from headwater.plan.relational.names import KnownRelation, Names, NotKept
 from headwater.plan.relational.nodes import (
     FilterNode,
     JoinKind,
-    JoinNode,
     Node,
-    ProjectNode,
 )
 from headwater.plan.relational.trees import check_arguments
 
 INNER = ("inner", "cross")
+AS_OF = ("as of", "left as of")
 QUERIES = (exp.Exists, exp.Subquery, exp.Select, exp.SetOperation)
 
 
@@ -66,14 +65,16 @@ class JoinedSources:
         below, relation = self._building.relation(node, self._known)
         if join is None:
             return _Part(below, relation, "inner", (), ())
-        check_arguments(join, "this on using side kind")
+        check_arguments(join, "this on using side kind method")
         if join.this.args.get("pivots"):
             raise refuse("PIVOT behind a join: it is over all that was joined", join)
         kind = (join.args.get("kind") or "").lower()
         side = (join.args.get("side") or "").lower()
         if kind not in ("", "inner", "outer", "cross", "semi", "anti"):
             raise refuse(f"{kind.upper()} JOIN", join)
-        kind = kind if kind in ("cross", "semi", "anti") else side or "inner"
+        if join.args.get("method"):
+            kind = _as_of_kind(join, kind, side)
+        kind = kind if kind in ("cross", "semi", "anti", *AS_OF) else side or "inner"
         on = join.args.get("on")
         using = tuple(name.name for name in join.args.get("using") or ())
         conditions = () if on is None else tuple(conjuncts_of(on))
@@ -89,7 +90,8 @@ class JoinedSources:
                 every = _beside(every, part)
         bound = [Expressions(every, self._building.terms).bound(one) for one in where]
         _check_conditions(bound, where)
-        padded = {c.name for p in parts if p.kind == "left" for c in p.relation.columns}
+        joined = [p for p in parts if p.kind in ("left", *AS_OF)]  # what is asked after the join
+        padded = {c.name for p in joined for c in p.relation.columns}
         late = [one for one in bound if outer or columns_of(one) & padded]
         early = [one for one in bound if one not in late]
         node, names = self._with_own(parts[0], early), Names((parts[0].relation,))
@@ -120,7 +122,12 @@ class JoinedSources:
             if part.kind in ("right", "full"):
                 raise NotKept("USING of an outer join")
             both = _beside(names, part)
-            given += [_same(names, relation, name) for name in part.using]
+            equalities = part.using[: -1 if part.kind in AS_OF else None]
+            given += [_same(names, relation, name) for name in equalities]
+            if part.kind in AS_OF:
+                given.append(_same(names, relation, part.using[-1], ">="))
+        if part.kind in AS_OF:
+            return as_of(self._building, part.kind != "as of", left, part.node, given), both
         own = {column.name for column in relation.columns}
         right = part.node
         if part.kind in INNER:
@@ -144,12 +151,22 @@ def _beside(names: Names, part: _Part) -> Names:
     return names.using(part.relation, part.using) if part.using else names.beside([part.relation])
 
 
-def _same(names: Names, relation: KnownRelation, name: str) -> Bound:
+def _same(names: Names, relation: KnownRelation, name: str, comparison: str = "=") -> Bound:
     """What USING asks of a column."""
     left, right = names.find(exp.column(name)), Names((relation,)).find(exp.column(name))
     assert left is not None
     assert right is not None
-    return equal(BoundColumn(left.name, left.type), BoundColumn(right.name, right.type))
+    sides = BoundColumn(left.name, left.type), BoundColumn(right.name, right.type)
+    return compared(comparison, *sides)
+
+
+def _as_of_kind(join: exp.Join, kind: str, side: str) -> str:
+    """What kind of as-of join it is."""
+    if join.args["method"] != "ASOF":
+        raise refuse(f"{join.args['method']} JOIN", join)
+    if kind not in ("", "inner", "outer") or side not in ("", "left"):
+        raise refuse("an as-of join that is neither inner nor left", join)
+    return "left as of" if side else "as of"
 
 
 def has_query(node: exp.Expr) -> bool:
@@ -161,65 +178,3 @@ def _check_conditions(bound: Sequence[Bound], given: Sequence[exp.Expr]) -> None
     for one, node in zip(bound, given, strict=True):
         if one.type != BOOLEAN:
             raise refuse("a condition that is no boolean", node)
-
-
-def equal(left: Bound, right: Bound) -> Bound:
-    """left = right, in a common type."""
-    found = call("=", left, right)
-    if found is None:
-        raise NotKept(f"{left.type} is compared with {right.type}")
-    return found
-
-
-def with_columns(building: Building, node: Node, added: Sequence[Bound]) -> tuple[Node, list[str]]:
-    """A node with expressions as columns; the names of these columns."""
-    names = [
-        bound.name if isinstance(bound, BoundColumn) else building.fresh("key") for bound in added
-    ]
-    new = [
-        (name, bound)
-        for name, bound in zip(names, added, strict=True)
-        if not isinstance(bound, BoundColumn)
-    ]
-    if not new:
-        return node, names
-    kept = [(name, BoundColumn(name, type_)) for name, type_ in node.columns]
-    return ProjectNode(node, (*kept, *new)), names
-
-
-def join_on(
-    building: Building, kind: JoinKind, left: Node, right: Node, conditions: Sequence[Bound]
-) -> Node:
-    """A join on conditions: equalities of both sides are keys, the others are asked of each pair."""
-    mine = {name for name, _ in left.columns}
-    theirs = {name for name, _ in right.columns}
-    keys: list[tuple[Bound, Bound, bool]] = []
-    rest: list[Bound] = []
-    for one in conditions:
-        pair = _sides(one, mine, theirs)
-        if pair is None:
-            rest.append(one)
-        else:
-            keys.append(pair)
-    left, left_keys = with_columns(building, left, [a for a, _, _ in keys])
-    right, right_keys = with_columns(building, right, [b for _, b, _ in keys])
-    residual = reduce(_and, rest) if rest else None
-    safe = tuple(safe for _, _, safe in keys)
-    return JoinNode(kind, left, right, tuple(left_keys), tuple(right_keys), safe, residual)
-
-
-def _and(left: Bound, right: Bound) -> Bound:
-    return called("and", (left, right), BOOLEAN)
-
-
-def _sides(one: Bound, mine: set[str], theirs: set[str]) -> tuple[Bound, Bound, bool] | None:
-    if not isinstance(one, BoundCall) or one.function not in ("=", "<=>"):
-        return None
-    first, second = one.arguments
-    if first.type != second.type:
-        return None
-    for a, b in ((first, second), (second, first)):
-        here, there = columns_of(a), columns_of(b)
-        if here and there and here <= mine and there <= theirs:
-            return a, b, one.function == "<=>"
-    return None

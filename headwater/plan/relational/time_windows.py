@@ -16,10 +16,10 @@ from sqlglot import exp
 
 from headwater.errors import Error
 from headwater.plan.relational.expressions import refuse, replaced, stand_in
+from headwater.plan.relational.joining import with_columns
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.names import Names
 from headwater.plan.relational.nodes import Node, SessionNode, TimeWindowsNode
-from headwater.plan.relational.sources import with_columns
 from headwater.sql.duration import duration_of
 
 WINDOW, SESSION = "window", "session_window"

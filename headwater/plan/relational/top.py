@@ -11,6 +11,7 @@ from dataclasses import replace
 from headwater.expression.coercion import without_widening
 from headwater.expression.nodes import Bound, BoundCall, BoundColumn, BoundConstant
 from headwater.plan.relational.nodes import (
+    AsOfNode,
     FilterNode,
     JoinNode,
     Node,
@@ -39,7 +40,7 @@ def _changed(node: Node, known: dict[int, Node]) -> Node:
         return node
     if isinstance(node, UnionNode):
         return replace(node, parts=tuple(with_tops(part, known) for part in node.parts))
-    if isinstance(node, JoinNode | SetNode):
+    if isinstance(node, JoinNode | AsOfNode | SetNode):
         left, right = with_tops(node.left, known), with_tops(node.right, known)
         return replace(node, left=left, right=right)
     below = with_tops(node.below, known)

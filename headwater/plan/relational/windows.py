@@ -13,9 +13,9 @@ from sqlglot import exp
 from headwater.expression.nodes import Bound
 from headwater.plan.relational.aggregates import aggregate_of
 from headwater.plan.relational.expressions import refuse, stand_in
+from headwater.plan.relational.joining import with_columns
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.nodes import Node, OverCall, OverNode, SortColumn
-from headwater.plan.relational.sources import with_columns
 from headwater.plan.relational.trees import check_arguments, ordinal
 from headwater.sql.literals import interval
 

@@ -167,6 +167,19 @@ class Query(Statement):
         return self.read if isinstance(self.read, SqlSyntaxError) else None
 
     @cached_property
+    def has_as_of(self) -> bool:
+        """Whether an as-of join stands in the query, or would if sqlglot could read it."""
+        if "asof" not in self.text.lower():
+            return False
+        if self.tree is not None:
+            return any(join.args.get("method") == "ASOF" for join in self.tree.find_all(exp.Join))
+        words = [token.text.upper() for token in tokenize(self.text)]
+        return any(
+            word == "ASOF" and words[place - 1] != "AS" and "JOIN" in words[place + 1 : place + 4]
+            for place, word in enumerate(words)
+        )
+
+    @cached_property
     def table_references(self) -> tuple[NamedRelation, ...]:
         """The names that mean objects of the catalog, in the order of the text.
 

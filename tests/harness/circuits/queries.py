@@ -71,6 +71,7 @@ class QueryMaker:
             *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
             *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
             *(self._value, self._rolled_up, self._windowed, self._marked, self._pivoted),
+            *(self._as_of, self._as_of),
         ]
         return self.random.choice(shapes)(depth - 1)
 
@@ -186,6 +187,38 @@ class QueryMaker:
             f"SELECT {items} FROM ({left.text}) {a} {kind} ({right.text}) {b} ON {' AND '.join(on)}"
         )
         return Part(text, tuple(zip(names, types, strict=True)))
+
+    def _as_of(self, depth: int) -> Part:
+        """One right row of each key and time: which of several it is, DuckDB leaves open."""
+        left, right = self.query(depth), self.query(depth)
+        if not left.of(INT) or not right.of(INT):
+            return left
+        kind = self.random.choice(("ASOF JOIN", "ASOF LEFT JOIN"))
+        comparison = self.random.choice((">=", ">", "<=", "<"))
+        self._used(f"{kind} {comparison}")
+        a, b, inner = self._alias(), self._alias(), self._alias()
+        time, key = self.random.choice(right.of(INT)), self.random.choice(right.columns)
+        on = [f"{a}.{self.random.choice(left.of(INT))} {comparison} {b}.t"]
+        items = {"t": time}
+        if left.of(key[1]) and self.random.random() < 0.8:
+            items["k"] = key[0]
+            on.append(f"{a}.{self.random.choice(left.of(key[1]))} = {b}.k")
+        most, partners = (time, INT), ", ".join(f"{c} AS {name}" for name, c in items.items())
+        if self.random.random() < 0.5:
+            partners = f"DISTINCT {partners}, {time} AS m FROM ({right.text}) {inner}"
+        else:
+            most = self.random.choice(right.columns)
+            group = ", ".join(items.values())
+            partners += f", max({most[0]}) AS m FROM ({right.text}) {inner} GROUP BY {group}"
+        names = [(self._name(), type_) for _, type_ in left.columns]
+        shown = [f"{a}.{c} AS {n}" for (c, _), (n, _) in zip(left.columns, names, strict=True)]
+        names += [(self._name(), INT), (self._name(), most[1])]
+        shown += [f"{b}.t AS {names[-2][0]}", f"{b}.m AS {names[-1][0]}"]
+        text = (
+            f"SELECT {', '.join(shown)} FROM ({left.text}) {a} {kind} (SELECT {partners}) {b} "
+            f"ON {' AND '.join(on)}"
+        )
+        return Part(text, tuple(names))
 
     def _keys(self, left: Part, a: str, right: Part, b: str) -> list[str]:
         types = [type_ for type_ in (INT, TEXT, DOUBLE) if left.of(type_) and right.of(type_)]

@@ -137,7 +137,18 @@ group by nothing: percentile_approx(v), percentile(v)
 ± p ARRAY<INT>, c DOUBLE
 
 SELECT k, approx_count_distinct(v) AS n FROM s GROUP BY k;
-Spark: aggregate approx_distinct has no operator
+group by k: approx_count_distinct(v)
+  s: k, v
+± k STRING, n BIGINT
+
+SELECT approx_count_distinct(v, 0.01) AS n, approx_count_distinct(w) FILTER (WHERE v > 1) AS m FROM s;
+group by nothing: approx_count_distinct(v, 0.01), approx_count_distinct(argument)
+  compute case((v > 1), w, NULL)
+    s: v, w
+± n BIGINT, m BIGINT
+
+SELECT approx_count_distinct(v, 0.5) AS n FROM s;
+Spark: approx_count_distinct with an error of 0.5
 
 SELECT * FROM (SELECT k, v, x FROM s JOIN t USING (k)) PIVOT (count(*) AS n, sum(v) AS t FOR k IN ('a' AS a, 'b'));
 compute case((count > 0), count, NULL), case((count > 0), count, NULL)

@@ -125,7 +125,7 @@ SELECT k FROM s JOIN r ON s.k = r.k;
 Spark: column k may mean several
 
 SELECT s.k FROM s NATURAL JOIN t;
-Spark: method of join
+Spark: NATURAL JOIN
 
 SELECT s.k, t.name, u.id FROM s JOIN t ON s.k = t.k JOIN u ON u.k = t.k WHERE u.id > s.v;
 inner join on k = k and (id > v)
