@@ -61,27 +61,40 @@ class Feed:
         columns: Iterable[str] | None = None,
         *,
         hidden: bool = False,
+        as_stored: bool = False,
     ) -> None:
         """All rows released after the cursor (None: all that are stored), with these columns at least.
 
         Those after a cursor also if RANGE hides them by now: they are stored for one who is behind.
-        `hidden`: without a cursor too, for the table was empty when the reader began.
+        `hidden`: without a cursor too, for the table was empty when the reader began. `as_stored`: rows
+        do not wait for the clock, and come in the order of their numbers.
         """
-        self._world, self.table = world, table
+        self._world, self.table, self._as_stored = world, table, as_stored
         definition = table.definition
         stored = definition.stored_schema.names
         needed = {*(stored if columns is None else columns), definition.time, SEQUENCE}
         self._columns = [name for name in stored if name in needed]
-        self.basket = Basket(definition.time, definition.ticks, SEQUENCE)
+        if as_stored:
+            self.basket = Basket(SEQUENCE, pa.ChunkedArray.to_numpy, SEQUENCE)
+        else:
+            self.basket = Basket(definition.time, definition.ticks, SEQUENCE)
         self._most_bytes = 0  # what the basket holds in memory, or more
         with table.reading() as snapshot:
             self._stand(marks_of(snapshot))
             behind = hidden or after is not None
             seen = replace(snapshot, clock=None) if behind else snapshot
             for rows in stored_after(seen, after, self._columns):
-                self.basket.append(rows, self.clock)
+                if as_stored:  # they come in the order of T
+                    self.basket.hold(rows)
+                else:
+                    self.basket.append(rows, self.clock)
                 self._make_room(rows)
-            self.basket.release(self.clock)
+            self.basket.release(self._released)
+
+    @property
+    def _released(self) -> int | None:
+        """Up to where rows leave the basket, in what orders them there."""
+        return END_OF_TICK if self._as_stored else self.clock
 
     def _stand(self, marks: Marks) -> None:
         self._sequence, self.generation = marks.next_sequence, marks.generation
@@ -101,7 +114,7 @@ class Feed:
             return False
         self._stand(fresh.marks)
         rows = fresh.rows.select(self._columns)
-        self.basket.append(rows, self.clock)
+        self.basket.append(rows, self._released)
         self._make_room(rows)
         return True
 
@@ -114,7 +127,7 @@ class Feed:
                 self.basket.hold(rows)
                 self._make_room(rows)
             self._stand(marks_of(snapshot))
-        self.basket.release(self.clock)
+        self.basket.release(self._released)
         return True
 
     # Memory

@@ -6,12 +6,13 @@ between the two, the view takes the missing results from the log, each once.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.engine.emit import emitted, instant_scalar
+from headwater.engine.newest_results import shown_rows
 from headwater.engine.query_parts import Evaluated
 from headwater.engine.result_changes import KnownChanges, find_changes
 from headwater.engine.results import NewResult, ResultLog, ResultSet
@@ -20,6 +21,7 @@ from headwater.storage.streaming.definition import EPOCH_NUMBER
 from headwater.storage.streaming.table import StreamingTable
 
 VIEW_SEQUENCE = "view_sequence"
+CLOCK = "clock"  # no later result of an update query is older
 MANY_ROWS = 256  # of a result, so that it pays to look for changes in place first
 
 
@@ -87,7 +89,8 @@ class ViewSink(LogSink):
             result.note[VIEW_SEQUENCE] = sequence
         self._append(results, changes)
         if results:
-            self._store(pa.concat_tables(shown), results[-1].instant.tick)
+            last = results[-1]
+            self._store(pa.concat_tables(shown), self._reached(last.instant.tick, last.note))
         self._previous, self._sequence = previous, sequence
 
     def _shown(
@@ -126,12 +129,37 @@ class ViewSink(LogSink):
             shown, _ = self._shown(self._previous, result.rows, result.instant, result.epoch)
             self._previous = result.rows
             self._sequence += shown.num_rows
-            self._store(shown, result.instant)
+            self._store(shown, self._reached(result.instant, result.note))
         last = self.log.newest()
         time = self._view.state.time
-        reached = time.clock if self._ties else time.closed
-        if last is not None and (reached is None or reached < last.instant):
-            self._store(self._view.schema.empty_table(), last.instant)
+        there = time.clock if self._ties else time.closed
+        reached = None if last is None else self._reached(last.instant, last.note)
+        if reached is not None and (there is None or there < reached):
+            self._store(self._view.schema.empty_table(), reached)
 
-    def _store(self, rows: pa.Table, instant: int) -> None:
+    def _reached(self, instant: int, note: Mapping[str, Any]) -> int | None:  # noqa: ARG002
+        """Where the view's clock is after a result; None: it does not move."""
+        return instant
+
+    def _store(self, rows: pa.Table, instant: int | None) -> None:
         self._view.store_result(rows, instant, self._ties)
+
+
+class UpdateViewSink(ViewSink):
+    """Results of an update query: those of some keys at a time, as they were taken (US9)."""
+
+    def __init__(self, log: ResultLog, table: StreamingTable) -> None:
+        super().__init__(log, table, "all", ties=True)
+
+    def _shown(
+        self,
+        previous: pa.Table | None,  # noqa: ARG002
+        rows: pa.Table,
+        tick: int,  # noqa: ARG002
+        epoch: int | None,  # noqa: ARG002
+    ) -> tuple[pa.Table, KnownChanges | None]:
+        return shown_rows(rows), None
+
+    def _reached(self, instant: int, note: Mapping[str, Any]) -> int | None:  # noqa: ARG002
+        reached: int | None = note[CLOCK]
+        return reached

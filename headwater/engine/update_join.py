@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from headwater.engine.feed import FeedCursor, stored_until
+from headwater.engine.feed import END_OF_TICK, FeedCursor, stored_until
 from headwater.engine.newest_results import NewestResults
 from headwater.engine.update_evaluation import stored_results
 from headwater.engine.update_queue import Dequeued
@@ -79,7 +79,7 @@ def _read(side: UpdateJoinSide, lookup: Lookup, low: int) -> _Read:
     table, definition = side.table, side.table.definition
     columns = tuple(dict.fromkeys([*side.columns, *side.key, definition.time, SEQUENCE]))
     with table.reading() as snapshot:
-        clock = closed_clock(snapshot)
+        clock = END_OF_TICK if definition.by_key else closed_clock(snapshot)
         high = FeedCursor(low if clock is None else clock)
         rows = stored_until(snapshot, low, high, columns)
     slots = lookup.find([Column(rows.column(name)) for name in side.key], rows.num_rows)

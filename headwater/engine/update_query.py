@@ -29,6 +29,7 @@ from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.load import Load
 from headwater.engine.newest_results import NewestResults, times_of
 from headwater.engine.query_parts import Evaluated
+from headwater.engine.query_sinks import CLOCK
 from headwater.engine.sampling import Instant
 from headwater.engine.update_evaluation import results_of_rows, results_of_windows
 from headwater.engine.update_join import results_of_join
@@ -64,6 +65,7 @@ class UpdateQuery(LoggedQuery):
 
     spec: UpdateSpec
     identifiers: frozenset[str]  # names that may mean standard tables
+    for_view: bool = False  # its results are the rows of a table, whose clock it moves (US9)
     wanted: int | None = None  # how many keys the next firing takes, where queries compete
     clock: Callable[[], int] = monotonic_us
 
@@ -95,6 +97,7 @@ class UpdateQuery(LoggedQuery):
         self._take_up()
         last = self.sink.last()
         saved = None if last is None else last[1].get("from")
+        self._told: int | None = None if last is None else last[1].get(CLOCK)
         cursors = self.beginning.cursors
         if saved is not None and self.newest.next:
             cursors = tuple(None if c is None else FeedCursor(*c) for c in saved)
@@ -209,6 +212,8 @@ class UpdateQuery(LoggedQuery):
             self._check_room()
             self._settle_mode(now)
             ready = self._is_ready
+        if not ready:
+            self._tell_clock()
         if ready and self._since is None:
             self._since = since
         return ready
@@ -309,7 +314,7 @@ class UpdateQuery(LoggedQuery):
         with self.world.held(self.identifiers) as held:
             rows = self._results(batch, held)
             if rows is not None:
-                self._store(rows)
+                self._store(rows, batch)
         self._delivered(batch)
         self._measured(len(batch), time.perf_counter() - started)
         if rows is None:
@@ -328,16 +333,47 @@ class UpdateQuery(LoggedQuery):
             return results_of_join(self.spec, batch, self.newest, held)
         return results_of_rows(self.spec, batch, held)
 
-    def _store(self, rows: pa.Table) -> None:
+    def _store(self, rows: pa.Table, batch: Dequeued | WindowBatch) -> None:
         """Results are durable and readable when this returns."""
-        low, tick = self._needed(), int(times_of(rows).max())
-        note = {"from": [None if c is None else [c.tick, c.sequence] for c in low]}
-        position = self.sink.log.next
+        self._append(rows, int(times_of(rows).max()), self._oldest_to_come(batch))
+        self.results += 1
+
+    def _append(self, rows: pa.Table, tick: int, clock: int | None) -> None:
+        low, position = self._needed(), self.sink.log.next
+        note: dict[str, Any] = {"from": [None if c is None else [c.tick, c.sequence] for c in low]}
+        if self.for_view:
+            note[CLOCK] = clock
         self.sink.append([Evaluated(Instant(tick, tick), rows, note)])
         self.newest.take(rows, position)
-        self._low = low
-        self.results += 1
+        self._low, self._told = low, clock
         self._put_away_in_time()
+
+    def _tell_clock(self) -> None:
+        """Time went on without results: the clock of the view's table goes on with an empty one."""
+        if not self.for_view or not self.newest.next:
+            return
+        clock = self._oldest_to_come()
+        if clock is not None and (self._told is None or clock > self._told):
+            self._append(self.spec.stored.empty_table(), clock, clock)
+
+    def _oldest_to_come(self, batch: Dequeued | WindowBatch | None = None) -> int | None:
+        """A tick that no result is older than which comes after those of a batch; None: not known."""
+        if not self.for_view:
+            return None
+        shape = self.spec.window
+        with self._lock:
+            if not isinstance(self.queue, WindowQueue):
+                rows = self.queue
+                return self._source.oldest_to_come(
+                    rows.oldest_seq if batch is None else rows.oldest_waiting_seq
+                )
+            assert shape is not None
+            assert batch is None or isinstance(batch, WindowBatch)
+            closed, oldest = self._source.closed, self.queue.oldest_undelivered(batch)
+        if closed is None:
+            return None
+        instant = shape.next_instant(closed)
+        return instant if oldest is None else min(instant, oldest + shape.reach)
 
     def _needed(self) -> Cursors:
         """From where rows must be read again, if the process ended now."""

@@ -61,6 +61,10 @@ class WindowShape:
         origin = -self.reach % self.slide
         return WindowSpec(size, self.slide, origin, first, closes_at_last_tick=False)
 
+    def next_instant(self, closed: int) -> int:
+        """The first instant of a window that is open when no row up to a tick can come any more."""
+        return -(-(closed + 1 + self.before) // self.slide) * self.slide
+
     def first_after(self, clock: int) -> int:
         """The start of the first window whose instant comes after the clock."""
         return (clock // self.slide + 1) * self.slide - self.reach

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import uuid
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from headwater.engine.feed import FeedCursor
 from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Beginning
-from headwater.engine.query_sinks import LogSink, ViewSink
+from headwater.engine.query_sinks import LogSink, UpdateViewSink, ViewSink
 from headwater.engine.results import ResultLog
 from headwater.engine.sampling import MOST_INSTANTS
 from headwater.engine.update_query import UpdateQuery
@@ -38,7 +38,6 @@ from headwater.execute.tables import fresh_number
 from headwater.execute.update_queries import (
     MadeUpdate,
     UpdatePlace,
-    refuse_update_query,
     result_log,
     update_query,
 )
@@ -119,8 +118,9 @@ def create_continuous_query(running: Running, statement: CreateContinuousQuery) 
             continuous_text(context, statement) as (query, text),
         ):
             if is_update_query(query):
-                made = MadeUpdate(context, query, text)
-                item = _add_update_query(context, statement, made)
+                made, options = MadeUpdate(context, query, text), _options(statement.options)
+                name, begins = str(statement.name), statement.from_beginning
+                item = _add_update_query(context, name, made, options, begins)
             else:
                 options, name = _options(statement.options), str(statement.name)
                 Checker(CatalogTables(context), query, text).check()
@@ -206,10 +206,14 @@ def _add_to_catalog(
 
 
 def _add_update_query(
-    context: Context, statement: CreateContinuousQuery, made: MadeUpdate
+    context: Context,
+    name: str,
+    made: MadeUpdate,
+    options: dict[str, Any],
+    from_beginning: bool,
+    view: int | None = None,
 ) -> CatalogObject:
     refuse_twice(made.spec.shown)
-    options = _options(statement.options)
     parts = options.pop("parts")
     if options["mode"] != "auto" or options["budget"] is not None or parts is not None:
         raise SettingError(
@@ -220,12 +224,12 @@ def _add_update_query(
         "options": options,
         "tables": sorted(context.names_read(made.query)),
         "functions": made.functions,
-        "beginning": beginning_of(made, statement.from_beginning).as_json(),
+        "beginning": beginning_of(made, from_beginning).as_json(),
         "types": made.types,
         "time_zone": made.world.time_zone,
-        "view": None,
+        "view": view,
     }
-    return _add_to_catalog(context, str(statement.name), made, definition)
+    return _add_to_catalog(context, name, made, definition)
 
 
 def _update_query(
@@ -241,6 +245,7 @@ def _update_query(
         options=saved["options"],
         state=saved["state"],
         snapshot=None if item.passes else context.snapshot_of(item),
+        for_view=saved["view"] is not None,
     )
     return update_query(made, place)
 
@@ -254,10 +259,11 @@ def functions_with_state(made: Made) -> list[list[str]]:
 def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) -> LogSink:
     """Where the results of a query of the catalog go."""
     context.check_sound(item)
-    table, settings = context.streams.find(item.id), context.settings
+    table, settings, saved = context.streams.find(item.id), context.settings, item.definition
     if isinstance(made, MadeUpdate):
-        return LogSink(result_log(context, made, table))
-    saved = item.definition
+        log = result_log(context, made, table)
+        view = _view_of(context, saved)
+        return LogSink(log) if view is None else UpdateViewSink(log, view)
     least = 0 if saved["view"] is None else 2 * MOST_INSTANTS  # until the view has them
     log = ResultLog(
         table,
@@ -265,12 +271,20 @@ def stored_sink(context: Context, item: CatalogObject, made: Made | MadeUpdate) 
         keep=lambda: max(settings.integer("results_kept"), least),
         keep_bytes=lambda: settings.integer("results_mb") * MEBIBYTE,
     )
-    if saved["view"] is None:
+    view = _view_of(context, saved)
+    if view is None:
         return LogSink(log)
+    return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))
+
+
+def _view_of(context: Context, saved: Mapping[str, Any]) -> StreamingTable | None:
+    """The table of a materialized view that a query fills; None if it fills none."""
+    if saved["view"] is None:
+        return None
     context.check_sound(context.catalog.by_number(saved["view"]))
     view = context.streams.find(saved["view"])
     assert view is not None
-    return ViewSink(log, view, emit_of(made), ties=made.kind not in ("interval", "realtime"))
+    return view
 
 
 def create_materialized_view(running: Running, statement: CreateMaterializedView) -> Result:
@@ -281,24 +295,32 @@ def create_materialized_view(running: Running, statement: CreateMaterializedView
             return Result("CREATE MATERIALIZED VIEW")
         context.catalog.check_free("materialized view", statement.name)
         options = _options(statement.options)
-        refuse_update_query(statement.query, "a materialized view")
+        made: Made | MadeUpdate
         with (
             _making(context) as objects,
             continuous_text(context, statement) as (query, text),
         ):
-            Checker(CatalogTables(context), query, text).check()
-            made = Made(context, query, text)
+            if is_update_query(query):
+                made = MadeUpdate(context, query, text)
+            else:
+                Checker(CatalogTables(context), query, text).check()
+                made = Made(context, query, text)
             definition = _view_definition(context, statement, made)
             saved = {"table": definition.as_json()}
             view = add_stream(context, "materialized view", statement.name, definition, saved)
             name, begins = f"_{statement.name}", statement.from_beginning
-            item = _add_query(context, name, made, options, begins, view.id)
+            if isinstance(made, MadeUpdate):
+                item = _add_update_query(context, name, made, options, begins, view.id)
+            else:
+                item = _add_query(context, name, made, options, begins, view.id)
         _put_to_work(context, item, made, objects)
     return Result("CREATE MATERIALIZED VIEW")
 
 
-def _view_definition(context: Context, statement: CreateMaterializedView, made: Made) -> Definition:
-    schema = made.output.schema
+def _view_definition(
+    context: Context, statement: CreateMaterializedView, made: Made | MadeUpdate
+) -> Definition:
+    schema = made.spec.shown if isinstance(made, MadeUpdate) else made.output.schema
     if made.query.emit is not None and made.query.emit.what == "changes":
         schema = schema.append(pa.field("_op", pa.string()))
     refuse_twice(schema)
@@ -321,13 +343,33 @@ def _view_definition(context: Context, statement: CreateMaterializedView, made: 
         compartments=VIEW_COMPARTMENTS,
         max_step_ticks=None,
         folder=context.table_folder(str(statement.name), fresh_number(context)).name,
-        step_ticks=made.step if made.kind == "interval" else None,
+        step_ticks=_step(made),
+        by_key=isinstance(made, MadeUpdate),
     )
 
 
-def _update_key(statement: CreateMaterializedView, made: Made) -> tuple[str, ...] | None:
+def _step(made: Made | MadeUpdate) -> int | None:
+    """What all times of the results are multiples of."""
+    if isinstance(made, MadeUpdate):
+        return None if made.spec.window is None else made.spec.window.slide
+    return made.step if made.kind == "interval" else None
+
+
+def _update_key(
+    statement: CreateMaterializedView, made: Made | MadeUpdate
+) -> tuple[str, ...] | None:
     """The columns of the result by which rows replace each other, for readers WITH UPDATES (US9)."""
     key = statement.update_key
+    if isinstance(made, MadeUpdate):
+        own = made.spec.key
+        if key is not None and {name.key for name in key} != {name.casefold() for name in own}:
+            raise BindError(
+                f"the results of an update query have its update key: ({', '.join(own)})",
+                sqlstate="42P20",
+                hint="leave UPDATE KEY out",
+                place=key[0].span.place(statement.text) if key else None,
+            )
+        return own
     if key is None:
         return None
     if emit_of(made) in ("changes", "deletes"):

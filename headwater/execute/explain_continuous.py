@@ -98,7 +98,10 @@ def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
     if isinstance(made, ContinuousView):
         return _lines_of_view(context, made, analyze)
     if isinstance(made, UpdateQuery):
-        lines = [f"update query {made.name}, {made.state}", *_zone(context, made.world)]
+        lines = [
+            f"update query {made.name.removeprefix('_')}, {made.state}",
+            *_zone(context, made.world),
+        ]
         lines += update_lines(context, made.spec, made)
         return [*lines, *(measured_update(made) if analyze else [])]
     assert isinstance(made, ContinuousQuery)

@@ -472,17 +472,17 @@ def staleness(context: Context) -> pa.Table:
     kinds = [name.removesuffix("_s") for name in STALENESS.names if name.endswith("_s")]
     told = Told()
     for query in context.engine.updates():
-        elsewhere = told.all("staleness", query)
+        name, elsewhere = query.name.removeprefix("_"), told.all("staleness", query)
         if elsewhere is not None:
-            rows += [row for row in elsewhere if row["query_name"] == query.name]
+            rows += [row for row in elsewhere if row["query_name"] == name]
             continue
         table, counts = query.staleness()
         seconds = {f"{kind}_s": (table.column(kind).to_numpy() / 1e6).round(6) for kind in kinds}
         every = {n: round(float(v.mean()), 6) if len(v) else 0.0 for n, v in seconds.items()}
-        rows.append({"query_name": query.name, "policy": query.queue.policy, **every, **counts})
+        rows.append({"query_name": name, "policy": query.queue.policy, **every, **counts})
         for number, key in enumerate(key_texts(table, query.spec.key)):
             own = {name: float(values[number]) for name, values in seconds.items()}
-            rows.append({"query_name": query.name, "key": key, **own})
+            rows.append({"query_name": name, "key": key, **own})
     return _rows(rows, STALENESS)
 
 

@@ -24,7 +24,7 @@ from headwater.engine.update_spec import (
     UpdateSpec,
     WindowShape,
 )
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import NotSupportedError
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeBranch
@@ -263,6 +263,7 @@ class UpdatePlace:
     options: dict[str, Any]
     state: State = "running"
     snapshot: SnapshotFile | None = None
+    for_view: bool = False
 
 
 def update_query(made: MadeUpdate, place: UpdatePlace) -> UpdateQuery:
@@ -280,6 +281,7 @@ def update_query(made: MadeUpdate, place: UpdatePlace) -> UpdateQuery:
         max_wait_s=place.options["max_wait"],
         state=place.state,
         snapshot=place.snapshot,
+        for_view=place.for_view,
     )
     query.attach()
     return query
@@ -293,15 +295,3 @@ def result_log(context: Context, made: MadeUpdate, table: StreamingTable | None)
         keep=lambda: context.settings.integer("results_kept"),
         keep_bytes=lambda: context.settings.integer("results_mb") * MEBIBYTE,
     )
-
-
-def refuse_update_query(query: Query, what: str) -> None:
-    """BindError for a clause that does not fit where the query stands."""
-    mode = query.update_mode
-    if mode is not None and mode.kind != "append":
-        raise BindError(
-            f"{what} keeps every result, so it takes no WITH {mode.kind.upper()}",
-            sqlstate="42P20",
-            hint="CREATE MATERIALIZED VIEW m UPDATE KEY (…) AS …, and WITH UPDATES in what reads m; "
-            "CREATE CONTINUOUS QUERY … WITH UPDATES keeps the newest result of each key",
-        )

@@ -242,8 +242,8 @@ CREATE CONTINUOUS QUERY q AS SELECT symbol, CURRENT_INSTANT() AS i FROM ticks WI
 --! 42P20 1:30 each key of an update query has a time of its own, so there is no current instant ~ the time of a row is ts; _t in the result is it, or the window's end
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks CUT BY 10 ROWS WITH UPDATES;
 --! 42P20 1:55 an update query takes no CUT: chunks hold every row ~ leave CUT out, or leave WITH … out
-CREATE MATERIALIZED VIEW q AS SELECT symbol FROM ticks [INTERVAL 2 SECONDS] SAMPLE INTERVAL 2 SECONDS WITH UPDATES;
---! 42P20 a materialized view keeps every result, so it takes no WITH UPDATES ~ CREATE MATERIALIZED VIEW m UPDATE KEY (…) AS …, and WITH UPDATES in what reads m; CREATE CONTINUOUS QUERY … WITH UPDATES keeps the newest result of each key
+CREATE MATERIALIZED VIEW q UPDATE KEY (price) AS SELECT symbol, price FROM ticks WITH UPDATES;
+--! 42P20 1:40 the results of an update query have its update key: (symbol) ~ leave UPDATE KEY out
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM ticks;
 --! 42P20 1:49 streaming table ticks needs a window in a continuous query ~ for instance ticks [INTERVAL '1' MINUTE] or ticks [ROWS 100]
 CREATE CONTINUOUS QUERY q AS SELECT symbol FROM nowhere WITH UPDATES;

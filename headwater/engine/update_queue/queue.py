@@ -121,6 +121,11 @@ class UpdateQueue:
         return min(held if waiting is None else [*held, waiting], default=None)
 
     @property
+    def oldest_waiting_seq(self) -> int | None:
+        """The same without those that are in process."""
+        return self._discipline.oldest_seq
+
+    @property
     def last_time(self) -> int:
         """When the newest row came."""
         return self._last_time

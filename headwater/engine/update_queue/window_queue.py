@@ -164,6 +164,13 @@ class WindowQueue:
         held += [w.committed for w in self._windows if w.committed is not None]
         return min(held, default=None)
 
+    def oldest_undelivered(self, batch: WindowBatch | None = None) -> int | None:
+        """The start of the oldest window that waits or is in process, without those that a batch ends."""
+        ended = () if batch is None else frozenset(batch.slots[batch.complete].tolist())
+        starts = [w.candidate for w in self._windows]
+        starts += [w.committed for slot, w in enumerate(self._windows) if slot not in ended]
+        return min((start for start in starts if start is not None), default=None)
+
     def keys(self, slots: Slots | None = None) -> list[pa.Array]:
         """The key columns of all keys, or of the given ones."""
         return self._lookup.keys(slots)

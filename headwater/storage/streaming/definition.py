@@ -49,6 +49,7 @@ class Definition:
     comment: str | None = None
     max_ahead_ticks: int | None = None  # None: as max_clock_ahead_s says; 0: no bound
     step_ticks: int | None = None  # every T is a multiple of it: of a view that is sampled by time
+    by_key: bool = False  # T goes up for each update key only: results of an update query
 
     @property
     def time(self) -> str:
@@ -124,6 +125,7 @@ class Definition:
             "folder": self.folder,
             "comment": self.comment,
             "step_ticks": self.step_ticks,
+            "by_key": self.by_key,
         }
 
     @classmethod
@@ -149,6 +151,7 @@ class Definition:
             folder=saved["folder"],
             comment=saved["comment"],
             step_ticks=saved.get("step_ticks"),
+            by_key=saved.get("by_key", False),
         )
 
     # Ticks

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 
 from headwater.errors import BindError, DataError, Error, OverloadError, StorageError
 from headwater.storage.arrival import ArrivalClock
-from headwater.storage.clock import NO_TICKS, TableClock, Ticks
+from headwater.storage.clock import NO_TICKS, TICK_MIN, TableClock, Ticks
 from headwater.storage.clock import Stamp as ClockStamp
 from headwater.storage.delta import DataFile, DeltaLog
 from headwater.storage.door import FIRST_TIME, LAST_TIME
@@ -476,17 +476,20 @@ class StreamingTable(StoredTable):
         if self.definition.by_arrival:
             self._append(_Commit(self, None, NO_TICKS, None, ""), ADVANCE)
 
-    def store_result(self, rows: Any, instant: int, ties: bool = False) -> None:
+    def store_result(self, rows: Any, instant: int | None, ties: bool = False) -> None:
         """The result of an instant, in one commit with the advance to it; for materialized views.
 
-        `ties`: another result may come at the same instant, so it is not closed yet.
+        `ties`: another result may come at the same instant, so it is not closed yet. Rows beyond the
+        instant wait, all of them where it is None.
         """
         batch, ticks = self._prepared(as_batch(rows, self.definition.schema))
 
         def event() -> ClockStamp:
-            late = self._clock.rows(ticks).late_count
+            found = self._clock.rows(ticks, limit=TICK_MIN if instant is None else instant)
+            if instant is None:
+                return found
             moved = self._clock.reach(instant) if ties else self._clock.advance(instant)
-            return replace(moved, late_count=late)
+            return replace(moved, late_count=found.late_count)
 
         commit = _Commit(self, batch, ticks, None, "", event)
         self._append(commit, ROWS)

@@ -383,3 +383,19 @@ def test_a_key_that_is_being_processed_competes_with_the_keys_of_other_queries()
     arrive(14)  # the next window waits behind the one under way
     assert queue.waiting_starts(5).tolist() == [12, 14]
     assert queue.waiting_starts(1).tolist() == [12]
+
+
+def test_the_oldest_undelivered_window_is_one_that_no_batch_ends() -> None:
+    """Windows in process count until their batch is delivered, and those that wait beside them."""
+    queue = WindowQueue(SCHEMA, ["key"], WindowSpec(4, 4), "eager")
+    rows = pa.table({"key": [1, 2], "t": [1, 6], "text": ["", ""]}, SCHEMA)
+    queue.enqueue(rows, np.array([1, 6]), 0)
+    assert queue.oldest_undelivered() == 0
+    queue.deliver(queue.dequeue(2, 1), 1)
+    assert queue.oldest_undelivered() == 0
+    queue.advance(9, 2)
+    first = queue.dequeue(1, 3)
+    assert queue.oldest_undelivered() == 0
+    assert queue.oldest_undelivered(first) == 4
+    queue.deliver(first, 3)
+    assert queue.oldest_undelivered(queue.dequeue(1, 4)) is None
