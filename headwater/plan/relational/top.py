@@ -14,6 +14,7 @@ from headwater.plan.relational.nodes import (
     FilterNode,
     JoinNode,
     Node,
+    OpaqueQueryNode,
     OverNode,
     ProjectNode,
     ScanNode,
@@ -37,7 +38,7 @@ def with_tops(node: Node, known: dict[int, Node] | None = None) -> Node:
 def _changed(node: Node, known: dict[int, Node]) -> Node:
     if isinstance(node, ScanNode):
         return node
-    if isinstance(node, UnionNode):
+    if isinstance(node, UnionNode | OpaqueQueryNode):
         return replace(node, parts=tuple(with_tops(part, known) for part in node.parts))
     if isinstance(node, JoinNode | SetNode):
         left, right = with_tops(node.left, known), with_tops(node.right, known)
