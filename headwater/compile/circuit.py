@@ -28,6 +28,7 @@ from headwater.operators.group_aggregates import GroupAggregate
 from headwater.operators.grouped_rows import OrderColumn
 from headwater.operators.join import join_rows
 from headwater.operators.kept_rows import KeptRows
+from headwater.operators.opaque import OpaqueColumns, OpaqueQuery
 from headwater.operators.operator import Operator
 from headwater.operators.over import WHOLE, OverRows, WindowFrame, WindowFunction
 from headwater.operators.project import ProjectRows
@@ -42,6 +43,7 @@ from headwater.plan.relational.describe import described
 from headwater.plan.relational.keys import key_of
 from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import (
+    ROW,
     AsOfNode,
     DistinctNode,
     ExplodeNode,
@@ -50,6 +52,8 @@ from headwater.plan.relational.nodes import (
     GroupNode,
     JoinNode,
     Node,
+    OpaqueColumnsNode,
+    OpaqueQueryNode,
     OverCall,
     OverNode,
     ProjectNode,
@@ -60,10 +64,14 @@ from headwater.plan.relational.nodes import (
     TimeWindowsNode,
     TopNode,
     UnionNode,
+    input_column,
     inputs_of,
+    opaque_in,
+    over_scans,
     over_tables,
     scans_of,
 )
+from headwater.plan.relational.opaque import Opaque
 from headwater.plan.relational.prune import Pruner
 from headwater.plan.relational.top import with_tops
 
@@ -93,6 +101,11 @@ class CircuitSpec:
     def lines(self) -> list[str]:
         """The tree, for EXPLAIN."""
         return described(self.root)
+
+    @cached_property
+    def opaque(self) -> list[str]:
+        """Why Spark evaluates parts of it."""
+        return list(dict.fromkeys(node.reason for node in opaque_in(self.root)))
 
     @cached_property
     def form(self) -> str:
@@ -140,12 +153,39 @@ class CircuitSpec:
         return None if any(pa.types.is_nested(types[name]) for name in found) else found
 
 
-def make_circuit(tree: exp.Expr | None, tables: Schemas, terms: Terms) -> CircuitSpec | NotKept:
-    """The circuit of a query, or why there is none."""
+def make_circuit(
+    tree: exp.Expr | None, tables: Schemas, terms: Terms, opaque: Opaque | None = None
+) -> CircuitSpec | NotKept:
+    """The circuit of a query, or why there is none; `opaque`: with nodes that are Spark's if need be."""
     if tree is None:
         return NotKept("the query is not understood")
+    found = _made(tree, tables, terms)
+    if opaque is None or not isinstance(found, NotKept):
+        return found
+    other = _made(tree, tables, terms, opaque)
+    return found if isinstance(other, NotKept) or not _is_worth_it(other.root) else other
+
+
+def _is_worth_it(root: Node) -> bool:
+    """Whether a circuit with opaque nodes does less than Spark at each read would.
+
+    It does if Spark evaluates changes alone, if operators give it less to read, or if they keep what stands
+    above it.
+    """
+    opaque = opaque_in(root)
+    if any(isinstance(node, OpaqueColumnsNode) or not over_scans(node) for node in opaque):
+        return True
+    node = root
+    while isinstance(node, ProjectNode | FilterNode):
+        node = node.below
+    return node not in opaque
+
+
+def _made(
+    tree: exp.Expr, tables: Schemas, terms: Terms, opaque: Opaque | None = None
+) -> CircuitSpec | NotKept:
     try:
-        built: Built = QueryBuilder(tables, terms, group_type).query(tree)
+        built: Built = QueryBuilder(tables, terms, group_type, opaque).whole(tree)
         needed = {column.name for column in built.shown} | {one.name for one in built.order}
         root = Pruner(with_tops(built.node), frozenset(needed)).root
         spec = CircuitSpec(root, built.shown, built.order)
@@ -217,6 +257,13 @@ def _operator(node: Node) -> Operator:
         names = [name for name, _ in node.outputs]
         below = pa.schema(node.below.columns)
         return ExplodeRows(below, node.column, names, node.position, node.outer, node.changes)
+    if isinstance(node, OpaqueColumnsNode):
+        names = [ROW, *(input_column(number) for number in range(len(node.reads)))]
+        below, added = pa.schema(node.below.columns), pa.schema(node.added)
+        return OpaqueColumns(below, node.reads, names, added, node.text, node.changes)
+    if isinstance(node, OpaqueQueryNode):
+        inputs = [(pa.schema(part.columns), part.changes) for part in node.parts]
+        return OpaqueQuery(inputs, node.names, schema, node.text)
     if isinstance(node, TimeWindowsNode):
         below, bounds = pa.schema(node.below.columns), (node.start, node.end)
         return TimeWindowRows(below, node.time, node.lengths, *bounds, node.changes)

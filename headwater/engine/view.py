@@ -309,7 +309,7 @@ class ContinuousView(Hosted):
             if circuit.is_lent:
                 return None
             try:
-                circuit.catch_up(held, ends_of(circuit.tables.values()))
+                circuit.bring_up(held, ends_of(circuit.tables.values()))
             except CircuitStopped:
                 return (None,)
             self._is_well()
@@ -358,7 +358,7 @@ class ContinuousView(Hosted):
             if circuit.is_lent:
                 return None
             try:
-                circuit.catch_up(held, ends_of(circuit.tables.values()))
+                circuit.bring_up(held, ends_of(circuit.tables.values()))
             except CircuitStopped:
                 return None
             self._is_well()
@@ -409,7 +409,7 @@ class ContinuousView(Hosted):
             if circuit.is_lent:
                 return None
             try:
-                circuit.catch_up(held, ends_of(circuit.tables.values()))
+                circuit.bring_up(held, ends_of(circuit.tables.values()))
             except CircuitStopped:
                 return self._read_stored(held)
             self._is_well()

@@ -27,14 +27,16 @@ from headwater.engine.fold_run import Counters
 from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
-from headwater.engine.world import World
+from headwater.engine.world import World, run_over
 from headwater.errors import DataError, NotSupportedError
 from headwater.kernel.relation import HeldTables
 from headwater.operators.bags import bag_difference
 from headwater.operators.changes import Changes, come, go, together
-from headwater.operators.circuit import Circuit
+from headwater.operators.circuit import Circuit, CircuitNode
 from headwater.operators.kept_rows import KeptRows
+from headwater.operators.opaque import OpaqueOperator
 from headwater.operators.operator import Operator
+from headwater.plan.relational.nodes import input_rows
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.definition import SEQUENCE
 from headwater.storage.streaming.fresh import each_since
@@ -42,6 +44,7 @@ from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 PIECE_ROWS = 1 << 16  # that go through the circuit at once
+WAITING_ROWS = 1 << 18  # that opaque nodes may hold until somebody reads the view
 LEAST_STATE = MEBIBYTE  # what cannot go to disk may take as much in any case
 
 
@@ -178,8 +181,18 @@ class ViewCircuit:
         """How far each streaming table was read, and of which generation."""
         return [(source.sequence, source.generation) for source in self.streams]
 
+    def bring_up(self, held: HeldTables, ends: Mapping[int, int]) -> None:
+        """The result becomes that of all that was acknowledged; CircuitStopped if it cannot."""
+        with self.lock:
+            self.catch_up(held, ends)
+            if not self.is_lent:
+                self._ask_all(held)
+
     def catch_up(self, held: HeldTables, ends: Mapping[int, int] | None = None) -> None:
-        """All that was acknowledged before the call goes through; CircuitStopped if it cannot."""
+        """All that was acknowledged before the call goes through; CircuitStopped if it cannot.
+
+        What opaque nodes make of it is left to `bring_up`, unless too many rows wait for it.
+        """
         with self.lock:
             if self.is_lent:
                 return  # another host does
@@ -203,8 +216,38 @@ class ViewCircuit:
                 raise
             if moved:
                 self.timings.add(time.perf_counter() - started, 1)
+            if self.circuit.waiting_rows > WAITING_ROWS:
+                self._ask_all(held)
             if self.circuit.staying_bytes > max(self._bound, LEAST_STATE):
                 self._stop("what cannot go to disk takes more than view_state_mb", held)
+
+    def _ask_all(self, held: HeldTables) -> None:
+        """Spark answers each opaque node that waits, one after the other; what follows goes through."""
+        while (node := self.circuit.waiting()) is not None:
+            try:
+                answer = self._asked(node)
+            except DataError as error:
+                self._stop(f"an expression raises: {error.message}", held)
+            try:
+                self._give(self.circuit.answer(node, answer))
+                self._spill_if_large()
+            except DataError as error:
+                self._stop(f"an expression raises: {error.message}", held)
+            except NotSupportedError as error:
+                self._stop(error.message, held)
+            except BaseException:
+                self._clear()  # a part of the changes may be in
+                raise
+
+    def _asked(self, node: CircuitNode) -> pa.Table:
+        """What Spark makes of the rows that a node hands out, as files."""
+        operator = node.operator
+        assert isinstance(operator, OpaqueOperator)
+        tables = operator.question()
+        self.counters.spark_runs += 1
+        self.counters.rows_on_spark += sum(table.num_rows for table in tables)
+        named = {input_rows(number): table for number, table in enumerate(tables)}
+        return run_over(self.world, [operator.text], named, {})[0]
 
     @property
     def _bound(self) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,6 +42,7 @@ from headwater.plan.folds import (
 from headwater.plan.leaves import cut_by
 from headwater.plan.planner import ViewTimes, plan_query
 from headwater.plan.relational.names import NotKept
+from headwater.plan.relational.opaque import Opaque
 from headwater.plan.text import SparkText
 from headwater.sql.lexer import tokenize
 from headwater.sql.statements.query import Query
@@ -60,6 +61,20 @@ class Analyser:
         """`instant`: a text of the instant's type."""
         self._world, self._instant = world, instant
         self.known = dict(known or {})
+
+    def of_opaque(
+        self, text: str, inputs: Mapping[str, pa.Schema]
+    ) -> list[tuple[str, pa.DataType]] | None:
+        """Names and types of a text over the inputs of an opaque node; None if Spark does not take it."""
+        key = f"{text} over {[(name, str(schema)) for name, schema in inputs.items()]}"
+        if key not in self.known:
+            relations = {name: Relation(schema, ()) for name, schema in inputs.items()}
+            work = Work(text, relations, time_zone=self._world.time_zone)
+            try:
+                self.known[key] = [list(pair) for pair in self._world.kernel.analyse(work)]
+            except BindError:
+                self.known[key] = []
+        return [(name, parse_type(type_)) for name, type_ in self.known[key]] or None
 
     def columns(self, text: SparkText, plan: ContinuousPlan) -> list[tuple[str, pa.DataType]]:
         """Names and types of a query's columns."""
@@ -281,10 +296,11 @@ class MadeView(Made):
             return super()._output(text)
         circuit = self._made_circuit()
         if self.query.has_as_of:
-            if circuit is None:
-                raise refuse_as_of(str(self.plan.reason))
+            if circuit is None or circuit.opaque:
+                raise refuse_as_of(str(self.plan.reason or "a part of it has no operator"))
             circuit = replace(circuit, shown=named(self.query, circuit))
-        if circuit is not None and all(column.shown for column in circuit.shown):
+        complete = circuit is not None and all(column.shown for column in circuit.shown)
+        if circuit is not None and complete and not circuit.opaque:
             self.circuit = circuit
             return self._schema([(column.shown, column.type) for column in circuit.shown])
         output = super()._output(text)
@@ -296,7 +312,9 @@ class MadeView(Made):
 
     def _made_circuit(self) -> CircuitSpec | None:
         """The whole query as a circuit; None with the reason in the plan."""
-        found = make_circuit(self.query.tree, CatalogTables(self._context), self.world.terms())
+        terms = self.world.terms()
+        opaque = Opaque(self.query.text, self.analyser, terms)
+        found = make_circuit(self.query.tree, CatalogTables(self._context), terms, opaque)
         if not isinstance(found, NotKept):
             return found
         own = self.world.functions_in(self.plan.identifiers)  # folds know them better

@@ -594,7 +594,7 @@ def _kept_row(view: ContinuousView, kept: ViewCircuit) -> dict[str, Any]:
     """What is told of a view that operators keep."""
     return {
         "maintenance": view.maintenance,
-        "tier": "operators",
+        "tier": "operators and Spark" if kept.spec.opaque else "operators",
         "progress": view.progress,
         "waiting_rows": view.waiting,
         "groups": kept.row_count,

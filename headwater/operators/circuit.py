@@ -1,8 +1,9 @@
 """A circuit: operators over changes, joined by their inputs and outputs.
 
 Owns: the order in which they run, and what each of them did: rows in, rows out, seconds. A node into which
-nothing came does not run. A node that two others need is one object, and runs once. Must never: know what an
-operator does, or keep what flowed once a batch is through.
+nothing came does not run. A node that two others need is one object, and runs once. An opaque one holds what
+came until it is answered from outside, node by node. Must never: know what an operator does, or keep what
+flowed once a batch is through.
 """
 
 from __future__ import annotations
@@ -10,11 +11,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
 
 from headwater.operators.changes import Changes, nothing, together
+from headwater.operators.opaque import OpaqueOperator
 from headwater.operators.operator import Operator
 
 
@@ -79,8 +82,36 @@ class Circuit:
         """The changes of the output that changes of the sources, by number, make; others did not change."""
         return self._run(inputs, beginning=False)
 
-    def _run(self, inputs: Mapping[int, Changes], beginning: bool) -> Changes:
-        given: dict[CircuitNode, Changes] = {}
+    def waiting(self) -> CircuitNode | None:
+        """The first node that waits for an answer from elsewhere; none before it does."""
+        for node in self.nodes:
+            if isinstance(node.operator, OpaqueOperator) and node.operator.waiting:
+                return node
+        return None
+
+    @property
+    def waiting_rows(self) -> int:
+        """How many rows are held until somebody asks what becomes of them."""
+        operators = (node.operator for node in self.nodes)
+        return sum(o.waiting_rows for o in operators if isinstance(o, OpaqueOperator))
+
+    def answer(self, node: CircuitNode, answer: pa.Table) -> Changes:
+        """The changes of the output that the answer to a waiting node makes."""
+        operator, figures, start = node.operator, self.figures[node], self.clock()
+        assert isinstance(operator, OpaqueOperator)
+        out = operator.answered(answer)
+        figures.seconds += self.clock() - start
+        figures.rows_out += len(out)
+        return self._run({}, beginning=False, known={node: out})
+
+    def _run(
+        self,
+        inputs: Mapping[int, Changes],
+        beginning: bool,
+        known: Mapping[CircuitNode, Changes] = MappingProxyType({}),
+    ) -> Changes:
+        """`known`: what nodes give without being run."""
+        given: dict[CircuitNode, Changes] = {**known}
 
         def of(origin: CircuitSource | CircuitNode) -> Changes:
             if isinstance(origin, CircuitNode):
@@ -89,7 +120,8 @@ class Circuit:
             return nothing(origin.schema) if found is None else found
 
         for node in self.nodes:
-            given[node] = self._step(node, [of(origin) for origin in node.inputs], beginning)
+            if node not in known:
+                given[node] = self._step(node, [of(origin) for origin in node.inputs], beginning)
         return of(self.output)
 
     def _step(self, node: CircuitNode, inputs: Sequence[Changes], beginning: bool) -> Changes:

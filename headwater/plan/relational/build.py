@@ -19,7 +19,7 @@ from headwater.expression.terms import Terms
 from headwater.plan.folds import StreamColumns
 from headwater.plan.relational.building import AggregateType, Building, Built, Known, Schemas
 from headwater.plan.relational.expressions import refuse
-from headwater.plan.relational.names import KnownColumn, KnownRelation
+from headwater.plan.relational.names import KnownColumn, KnownRelation, NotKept
 from headwater.plan.relational.nodes import (
     DistinctNode,
     Node,
@@ -29,6 +29,8 @@ from headwater.plan.relational.nodes import (
     TopNode,
     UnionNode,
 )
+from headwater.plan.relational.opaque import Opaque
+from headwater.plan.relational.opaque_query import OpaqueBlock
 from headwater.plan.relational.pivots import pivoted
 from headwater.plan.relational.select import SelectBuilder
 from headwater.plan.relational.trees import (
@@ -44,9 +46,23 @@ from headwater.sql.dialect import relation_of
 class QueryBuilder:
     """Builds the nodes of one query."""
 
-    def __init__(self, tables: Schemas, terms: Terms, aggregate_type: AggregateType) -> None:
-        self._building = Building(tables, terms, aggregate_type, self.query, self.relation)
+    def __init__(
+        self,
+        tables: Schemas,
+        terms: Terms,
+        aggregate_type: AggregateType,
+        opaque: Opaque | None = None,
+    ) -> None:
+        """`opaque`: cuts out of the query's text what has no operator; None: then there are no nodes."""
+        self._building = Building(tables, terms, aggregate_type, self.query, self.relation, opaque)
         self._scans: dict[str, Built] = {}
+        self._written: dict[int, exp.Expr] = {}  # the parts of the user's own tree
+        self._done: dict[int, Built] = {}  # of these
+
+    def whole(self, tree: exp.Expr) -> Built:
+        """A query as the user has written it."""
+        self._written = {id(node): node for node in tree.walk()}
+        return self.query(tree)
 
     @property
     def fresh(self) -> Callable[[str], str]:
@@ -54,9 +70,29 @@ class QueryBuilder:
         return self._building.fresh
 
     def query(self, tree: exp.Expr, known: Known | None = None) -> Built:
-        """A query, with the queries of WITH that it may read."""
+        """A query, with the queries of WITH that it may read; one node if Spark must evaluate it."""
+        known, opaque = known or {}, self._building.opaque
+        if opaque is None or id(tree) not in self._written:
+            return self._built(tree, known)
+        if id(tree) not in self._done:
+            try:
+                self._done[id(tree)] = self._built(tree, known)
+            except NotKept as refused:
+                self._done[id(tree)] = self._left(tree, known, opaque, refused)
+        return self._done[id(tree)]
 
-        known = self._with(tree, known or {})
+    def _left(self, tree: exp.Expr, known: Known, opaque: Opaque, refused: NotKept) -> Built:
+        """A query that is left to Spark; the reason why it is, if it cannot stand by itself."""
+        try:
+            found = OpaqueBlock(self._building, opaque, known, self.query, self._scan)
+            built = found.built(tree, refused.reason)
+            order = [(_by_name(built, item.this), item) for item in ordered_items(tree)]
+        except NotKept:
+            raise refused from None
+        return replace(built, order=tuple(sort_column(c.name, item) for c, item in order))
+
+    def _built(self, tree: exp.Expr, known: Known) -> Built:
+        known = self._with(tree, known)
         if isinstance(tree, exp.Subquery):
             check_arguments(tree, "this with_")
             return self.query(tree.this, known)

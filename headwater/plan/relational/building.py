@@ -15,6 +15,7 @@ from headwater.expression.terms import Terms
 from headwater.plan.folds import StreamColumns
 from headwater.plan.relational.names import KnownColumn, KnownRelation
 from headwater.plan.relational.nodes import Node, SortColumn
+from headwater.plan.relational.opaque import Opaque
 
 
 class Schemas(Protocol):
@@ -57,6 +58,7 @@ class Building:
     aggregate_type: AggregateType
     query: Callable[[exp.Expr, Known], Built]
     relation: Callable[[exp.Expr, Known], tuple[Node, KnownRelation]]
+    opaque: Opaque | None = None  # where parts may be left to Spark
     _numbers: itertools.count[int] = field(default_factory=itertools.count)
 
     def fresh(self, hint: str) -> str:

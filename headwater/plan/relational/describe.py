@@ -16,6 +16,8 @@ from headwater.plan.relational.nodes import (
     GroupNode,
     JoinNode,
     Node,
+    OpaqueColumnsNode,
+    OpaqueQueryNode,
     OverCall,
     OverNode,
     ProjectNode,
@@ -92,7 +94,16 @@ def line_of(node: Node) -> str:
     if isinstance(node, SessionNode):
         of = _names(node.partition) or "all rows"
         return f"sessions of {of} by {_short(node.time)}, {_length(node.gap)} apart"
+    if isinstance(node, OpaqueColumnsNode):
+        texts = ", ".join(map(_one_line, node.written))
+        return f"opaque, by Spark for each change: {texts} ({node.reason})"
+    if isinstance(node, OpaqueQueryNode):
+        return f"opaque, by Spark over all rows: {_one_line(node.text)} ({node.reason})"
     return f"{', '.join(_over(call, node) for call in node.calls)} over {_partition(node)}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _over(call: OverCall, node: OverNode) -> str:

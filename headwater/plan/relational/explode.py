@@ -42,9 +42,14 @@ def with_laterals(
     return node, names
 
 
+def has_generator(item: exp.Expr) -> bool:
+    """Whether an item makes several rows of one."""
+    return item.find(*GENERATORS) is not None
+
+
 def with_generator(layer: Layer, items: Sequence[exp.Expr]) -> tuple[Layer, list[exp.Expr]]:
     """A select list whose one generator is written out as the columns of its elements."""
-    found = [item for item in items if item.find(*GENERATORS) is not None]
+    found = [item for item in items if has_generator(item)]
     if not found:
         return layer, list(items)
     item = found[0]

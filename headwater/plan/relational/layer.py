@@ -42,6 +42,16 @@ class Layer:
             raise refuse("a column that is not grouped", node)
         return found
 
+    def column(self, node: exp.Expr) -> str | None:
+        """The column that a part of an expression is, if it is one; NotKept if the node does not have it."""
+        new = self._stand_in(node) or node
+        found = self.expressions.resolve(new) if isinstance(new, exp.Column) else None
+        if found is None and new is not node:
+            raise refuse("a value that is computed of columns", node)
+        if found is not None and found[0] not in dict(self.node.columns):
+            raise refuse("a column that is not grouped", node)
+        return None if found is None else found[0]
+
     def filtered(self, condition: exp.Expr) -> Layer:
         """The rows for which a condition holds."""
         return self.over(FilterNode(self.node, self.bound(condition)))

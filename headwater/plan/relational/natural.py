@@ -7,6 +7,7 @@ from headwater.plan.relational.building import Building
 from headwater.plan.relational.nodes import (
     FilterNode,
     Node,
+    OpaqueColumnsNode,
     ProjectNode,
     ScanNode,
     is_linear,
@@ -34,7 +35,7 @@ def _traced(node: Node, scan: ScanNode, stored: str) -> Bound | None:
         return None
     if isinstance(node, ScanNode):
         return BoundColumn(*scan.columns[scan.stored.index(stored)])
-    if isinstance(node, FilterNode):
+    if isinstance(node, FilterNode | OpaqueColumnsNode):
         return _traced(node.below, scan, stored)
     assert isinstance(node, ProjectNode)
     below = _traced(node.below, scan, stored)

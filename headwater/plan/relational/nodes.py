@@ -2,12 +2,13 @@
 
 Columns have names that are unique in the whole tree, so that no join has to rename. Expressions are bound
 (`expression.nodes`). Two facts that operators need are on every node: `columns`, names and types in order,
-and `changes`, whether rows that it gave may be taken back. Must never: hold text, or know an operator.
+and `changes`, whether rows that it gave may be taken back. Must never: know an operator, or hold text but of
+what is Spark's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal as OneOf
 
@@ -315,6 +316,63 @@ def _bounds(node: TimeWindowsNode | SessionNode) -> Columns:
     return (node.start, type_), (node.end, type_)
 
 
+@dataclass(frozen=True)
+class OpaqueColumnsNode(OfEachRow):
+    """Each row with expressions beside it that Spark evaluates, over rows that come or go alone."""
+
+    below: Node
+    reads: tuple[str, ...]  # columns below; a text calls the n-th of them `input_column(n)`
+    texts: tuple[str, ...]
+    written: tuple[str, ...]  # the same by the user's names
+    added: Columns
+    reason: str
+
+    @property
+    def columns(self) -> Columns:
+        """Those below, then what the texts give."""
+        return (*self.below.columns, *self.added)
+
+    @property
+    def text(self) -> str:
+        """All of it as a query over rows that have numbers."""
+        return opaque_columns(self.texts)
+
+
+@dataclass(frozen=True)
+class OpaqueQueryNode:
+    """What Spark makes of all rows of some inputs; it is compared with what it made before."""
+
+    parts: tuple[Node, ...]  # a text calls the n-th of them `input_rows(n)`
+    names: tuple[tuple[str, ...], ...]  # and its columns like this
+    text: str
+    columns: Columns
+    reason: str
+
+    changes = True
+
+
+ROW = "headwater_row"  # which row of the input a row of the output belongs to
+
+
+def opaque_columns(texts: Sequence[str]) -> str:
+    """Expressions over one input as a query."""
+    items = [f"({text}\n) AS {input_column(number)}" for number, text in enumerate(texts)]
+    return f"SELECT {', '.join([ROW, *items])} FROM {input_rows(0)}"
+
+
+OpaqueNode = OpaqueColumnsNode | OpaqueQueryNode
+
+
+def input_rows(number: int) -> str:
+    """How the text of an opaque node calls an input."""
+    return f"headwater_input_{number}"
+
+
+def input_column(number: int) -> str:
+    """How expressions of an opaque node call a column."""
+    return f"headwater_column_{number}"
+
+
 Node = (
     ScanNode
     | FilterNode
@@ -330,6 +388,8 @@ Node = (
     | ExplodeNode
     | TimeWindowsNode
     | SessionNode
+    | OpaqueColumnsNode
+    | OpaqueQueryNode
 )
 
 
@@ -337,7 +397,7 @@ def inputs_of(node: Node) -> tuple[Node, ...]:
     """The nodes that a node stands on."""
     if isinstance(node, ScanNode):
         return ()
-    if isinstance(node, UnionNode):
+    if isinstance(node, UnionNode | OpaqueQueryNode):
         return node.parts
     if isinstance(node, JoinNode | AsOfNode | SetNode):
         return node.left, node.right
@@ -349,6 +409,23 @@ def scans_of(node: Node) -> list[ScanNode]:
     if isinstance(node, ScanNode):
         return [node]
     return [scan for below in inputs_of(node) for scan in scans_of(below)]
+
+
+def opaque_in(root: Node) -> list[OpaqueNode]:
+    """The opaque nodes of a tree, each once."""
+    found: dict[int, Node] = {}
+    waiting = [root]
+    while waiting:
+        node = waiting.pop()
+        if id(node) not in found:
+            found[id(node)] = node
+            waiting += inputs_of(node)
+    return [n for n in found.values() if isinstance(n, OpaqueColumnsNode | OpaqueQueryNode)]
+
+
+def over_scans(node: OpaqueQueryNode) -> bool:
+    """Whether tables are all that it reads."""
+    return all(is_linear(part) for part in node.parts)
 
 
 def over_tables(root: Node, changes: bool) -> Node:
@@ -366,7 +443,7 @@ def over_tables(root: Node, changes: bool) -> Node:
 def _over(node: Node, of: Callable[[Node], Node], changes: bool) -> Node:
     if isinstance(node, ScanNode):
         return replace(node, changes=changes)
-    if isinstance(node, UnionNode):
+    if isinstance(node, UnionNode | OpaqueQueryNode):
         return replace(node, parts=tuple(map(of, node.parts)))
     if isinstance(node, JoinNode | AsOfNode | SetNode):
         return replace(node, left=of(node.left), right=of(node.right))
@@ -375,6 +452,6 @@ def _over(node: Node, of: Callable[[Node], Node], changes: bool) -> Node:
 
 def is_linear(node: Node) -> bool:
     """Whether each row comes from one row of one table, by filters and projections alone."""
-    while isinstance(node, FilterNode | ProjectNode):
+    while isinstance(node, FilterNode | ProjectNode | OpaqueColumnsNode):
         node = node.below
     return isinstance(node, ScanNode)

@@ -13,6 +13,8 @@ from headwater.plan.relational.nodes import (
     GroupNode,
     JoinNode,
     Node,
+    OpaqueColumnsNode,
+    OpaqueQueryNode,
     OverNode,
     ProjectNode,
     ScanNode,
@@ -69,6 +71,8 @@ class Pruner:
         if isinstance(node, UnionNode):
             shown = _of_union(node, needed)
             return replace(node, parts=tuple(self._only(part, shown) for part in node.parts))
+        if isinstance(node, OpaqueQueryNode):  # its texts name all columns of its inputs
+            return replace(node, parts=tuple(self._only(p, _all(p)) for p in node.parts))
         if isinstance(node, JoinNode | AsOfNode | SetNode):
             left, right = self._pruned(node.left), self._pruned(node.right)
             return replace(node, left=left, right=right)
@@ -92,6 +96,8 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         return []
     if isinstance(node, UnionNode):
         return [(part, _of_union(node, needed)) for part in node.parts]
+    if isinstance(node, OpaqueQueryNode):
+        return [(part, _all(part)) for part in node.parts]
     if isinstance(node, SetNode):
         return [(node.left, _all(node.left)), (node.right, _all(node.right))]
     if isinstance(node, JoinNode):
@@ -119,6 +125,8 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         return [(below, frozenset(node.keys) | arguments)]
     if isinstance(node, DistinctNode):
         return [(below, _all(below))]
+    if isinstance(node, OpaqueColumnsNode):
+        return [(below, (needed & _all(below)) | {*node.reads})]
     if isinstance(node, ExplodeNode):
         return [(below, (needed & _all(below)) | {node.column})]
     if isinstance(node, TimeWindowsNode):

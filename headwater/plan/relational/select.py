@@ -13,7 +13,7 @@ from sqlglot import exp
 from headwater.expression.nodes import Bound
 from headwater.plan.relational.aliases import columns_first, items_first, lateral
 from headwater.plan.relational.building import Building, Built, Known
-from headwater.plan.relational.explode import with_generator, with_laterals
+from headwater.plan.relational.explode import has_generator, with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
 from headwater.plan.relational.group_keys import GroupKeys
 from headwater.plan.relational.grouping import Grouping, is_grouped
@@ -28,6 +28,7 @@ from headwater.plan.relational.nodes import (
     SortColumn,
     TopNode,
 )
+from headwater.plan.relational.opaque_columns import arguments_in, with_opaque
 from headwater.plan.relational.scalars import with_scalars
 from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_query
 from headwater.plan.relational.time_windows import TimeWindow, time_window_of
@@ -65,23 +66,52 @@ class SelectBuilder:
         node, names = with_laterals(self._building, node, names, laterals)
         items = self._items(select, names)
         layer = Layer(self._building, node, Expressions(names, self._building.terms))
+        layer = self._left(layer, sources.left)
         for condition in [one for one in conditions if one not in plain]:
-            layer = (
-                self._asked(layer, condition) if has_query(condition) else layer.filtered(condition)
-            )
+            asked = has_query(condition)
+            layer = self._asked(layer, condition) if asked else self._left(layer, [condition])
+        if any(has_generator(item) for item in items):
+            layer, items = with_opaque(layer, items)
         layer, items = with_generator(layer, items)
         layer, window = time_window_of(layer, select, items)
         if window is not None:
             select, items = window.without(select), [window.named(item) for item in items]
+        layer, select, items = self._below_grouping(layer, select, items)
         layer = self._grouped(layer, select, items, window)
         order, qualify = ordered_items(select), select.args.get("qualify")
         kept = [] if qualify is None else [columns_first(qualify.this, items, names)]
+        layer, items, order, kept = _with_opaque_of(layer, items, order, kept)
         over = OverClauses(layer, [*items, *(item.this for item in order), *kept])
         if over.are_there:
             layer = layer.above(over.node, over.replace)
+            layer, items, order, kept = _with_opaque_of(layer, items, order, kept)
         for condition in kept:
             layer = layer.filtered(condition)
         return self._finished(select, items, order, layer)
+
+    def _left(self, layer: Layer, conditions: Sequence[exp.Expr]) -> Layer:
+        """The rows for which conditions hold, some of which Spark may have to evaluate."""
+        layer, conditions = with_opaque(layer, conditions)
+        for condition in conditions:
+            layer = layer.filtered(condition)
+        return layer
+
+    def _below_grouping(
+        self, layer: Layer, select: exp.Select, items: list[exp.Expr]
+    ) -> tuple[Layer, exp.Select, list[exp.Expr]]:
+        """What Spark must evaluate for a grouping as columns: of its keys, and of what it aggregates."""
+        clauses = {
+            n: c for n in ("group", "having", "order", "qualify") if (c := select.args.get(n))
+        }
+        if self._building.opaque is None or not is_grouped(select, [*items, *clauses.values()]):
+            return layer, select, items
+        keys, _ = GroupKeys(layer.expressions.names, items).of(clauses.get("group"))
+        parts = [*items, *clauses.values()]
+        layer, parts = with_opaque(layer, parts, [*keys, *arguments_in(parts)])
+        made = exp.Select()
+        made.args = {**select.args, **dict(zip(clauses, parts[len(items) :], strict=True))}
+        made.meta.update(select.meta)
+        return layer, made, parts[: len(items)]
 
     def _asked(self, layer: Layer, condition: exp.Expr) -> Layer:
         """The rows for which a condition with a subquery holds."""
@@ -111,6 +141,7 @@ class SelectBuilder:
             [] if having is None else [columns_first(having.this, items, layer.expressions.names)]
         )
         layer = with_scalars(layer, self._known, [*items, *kept])
+        layer, kept = with_opaque(layer, kept)
         for condition in kept:
             layer = layer.filtered(condition)
         return layer
@@ -203,3 +234,22 @@ class SelectBuilder:
             outputs.append((name, bound))
             found.append(SortColumn(name))
         return found
+
+
+def _with_opaque_of(
+    layer: Layer,
+    items: Sequence[exp.Expr],
+    order: Sequence[exp.Ordered],
+    kept: Sequence[exp.Expr],
+) -> tuple[Layer, list[exp.Expr], list[exp.Ordered], list[exp.Expr]]:
+    """What Spark must evaluate for the select list, ORDER BY and QUALIFY as columns."""
+    sorted_by = [one for one in order if ordinal(one.this) is None and not _is_named(one, items)]
+    layer, parts = with_opaque(layer, [*items, *order, *kept], [*items, *sorted_by, *kept])
+    first, second = len(items), len(items) + len(order)
+    return layer, parts[:first], parts[first:second], parts[second:]  # type: ignore[return-value]
+
+
+def _is_named(item: exp.Ordered, items: Sequence[exp.Expr]) -> bool:
+    """Whether an item of ORDER BY is the name of one of the select list."""
+    names = {one.alias.casefold() for one in items if isinstance(one, exp.Alias)}
+    return isinstance(item.this, exp.Column) and item.this.name.casefold() in names

@@ -54,12 +54,16 @@ class JoinedSources:
 
     def __init__(self, building: Building, known: Known) -> None:
         self._building, self._known = building, known
+        self.left: list[exp.Expr] = []  # conditions that are Spark's
 
     def joined(self, select: exp.Select, where: Sequence[exp.Expr]) -> tuple[Node, Names]:
         """The rows of FROM for which conditions without subqueries hold."""
         parts = [self._part(select.args["from_"].this, None)]
         parts += [self._part(join.this, join) for join in select.args.get("joins") or ()]
-        return self._all(parts, where)
+        node, names = self._all(parts, where)
+        if self.left and _has_pairs_of_all(node):
+            raise refuse("a join by what Spark must evaluate", select)
+        return node, names
 
     def _part(self, node: exp.Expr, join: exp.Join | None) -> _Part:
         below, relation = self._building.relation(node, self._known)
@@ -88,8 +92,7 @@ class JoinedSources:
         for part in parts[1:]:
             if part.kind not in ("semi", "anti"):
                 every = _beside(every, part)
-        bound = [Expressions(every, self._building.terms).bound(one) for one in where]
-        _check_conditions(bound, where)
+        bound = self._bound(Expressions(every, self._building.terms), where)
         joined = [p for p in parts if p.kind in ("left", *AS_OF)]  # what is asked after the join
         padded = {c.name for p in joined for c in p.relation.columns}
         late = [one for one in bound if outer or columns_of(one) & padded]
@@ -100,6 +103,20 @@ class JoinedSources:
         for condition in [*early, *late]:
             node = FilterNode(node, condition)
         return node, names
+
+    def _bound(self, expressions: Expressions, where: Sequence[exp.Expr]) -> list[Bound]:
+        """Conditions of WHERE; those that only Spark can evaluate are left, if they may be."""
+        found: list[Bound] = []
+        for one in where:
+            try:
+                condition = expressions.bound(one)
+                _check_conditions([condition], [one])
+                found.append(condition)
+            except NotKept:
+                if self._building.opaque is None:
+                    raise
+                self.left.append(one)
+        return found
 
     def _with_own(self, part: _Part, conditions: list[Bound]) -> Node:
         """A relation with the conditions that are about it alone."""
@@ -144,6 +161,15 @@ class JoinedSources:
         if part.kind in ("semi", "anti"):
             return node, names.keys_first(part.using) if part.using else names
         return node, both
+
+
+def _has_pairs_of_all(node: Node) -> bool:
+    """Whether every row of a side meets every row of the other in a join of one FROM."""
+    while isinstance(node, FilterNode | ProjectNode):
+        node = node.below
+    if not isinstance(node, JoinNode):
+        return False
+    return not node.left_keys or _has_pairs_of_all(node.left)
 
 
 def _beside(names: Names, part: _Part) -> Names:

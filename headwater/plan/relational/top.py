@@ -15,6 +15,7 @@ from headwater.plan.relational.nodes import (
     FilterNode,
     JoinNode,
     Node,
+    OpaqueQueryNode,
     OverNode,
     ProjectNode,
     ScanNode,
@@ -38,7 +39,7 @@ def with_tops(node: Node, known: dict[int, Node] | None = None) -> Node:
 def _changed(node: Node, known: dict[int, Node]) -> Node:
     if isinstance(node, ScanNode):
         return node
-    if isinstance(node, UnionNode):
+    if isinstance(node, UnionNode | OpaqueQueryNode):
         return replace(node, parts=tuple(with_tops(part, known) for part in node.parts))
     if isinstance(node, JoinNode | AsOfNode | SetNode):
         left, right = with_tops(node.left, known), with_tops(node.right, known)
