@@ -18,11 +18,7 @@ from headwater.plan.relational.building import Building, Known
 from headwater.plan.relational.expressions import Expressions, refuse
 from headwater.plan.relational.joining import compared, join_on
 from headwater.plan.relational.names import KnownRelation, Names, NotKept
-from headwater.plan.relational.nodes import (
-    FilterNode,
-    JoinKind,
-    Node,
-)
+from headwater.plan.relational.nodes import FilterNode, JoinKind, JoinNode, Node, ProjectNode
 from headwater.plan.relational.trees import check_arguments
 
 INNER = ("inner", "cross")
