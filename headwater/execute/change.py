@@ -367,7 +367,9 @@ def _plan(
 
 
 def _size(files: Sequence[str]) -> int:
-    return sum(Path(path).stat().st_size for path in files)
+    """Bytes on disk; who reads a file that is missing says so."""
+    there = [Path(path) for path in files if Path(path).exists()]
+    return sum(path.stat().st_size for path in there)
 
 
 def _apply_by_operators(

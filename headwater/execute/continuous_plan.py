@@ -296,8 +296,8 @@ class MadeView(Made):
             return super()._output(text)
         circuit = self._made_circuit()
         if self.query.has_as_of:
-            if circuit is None or circuit.opaque:
-                raise refuse_as_of(str(self.plan.reason or "a part of it has no operator"))
+            if circuit is None:
+                raise refuse_as_of(str(self.plan.reason))
             circuit = replace(circuit, shown=named(self.query, circuit))
         complete = circuit is not None and all(column.shown for column in circuit.shown)
         if circuit is not None and complete and not circuit.opaque:
@@ -313,7 +313,8 @@ class MadeView(Made):
     def _made_circuit(self) -> CircuitSpec | None:
         """The whole query as a circuit; None with the reason in the plan."""
         terms = self.world.terms()
-        opaque = Opaque(self.query.text, self.analyser, terms)
+        # Spark reads no text with an as-of join.
+        opaque = None if self.query.has_as_of else Opaque(self.query.text, self.analyser, terms)
         found = make_circuit(self.query.tree, CatalogTables(self._context), terms, opaque)
         if not isinstance(found, NotKept):
             return found
