@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -201,19 +201,12 @@ class ViewCircuit:
                     raise CircuitStopped(self.stopped)
                 self._begin_anew()
             started = time.perf_counter()
-            try:
+            with self._stopped_by_errors(held):
                 moved = self._go_on(held, ends)
                 while self.changed:
                     self._takes_back = True
                     self._begin_anew()
                     moved = self._go_on(held, None)
-            except DataError as error:
-                self._stop(f"an expression raises: {error.message}", held)
-            except NotSupportedError as error:
-                self._stop(error.message, held)
-            except BaseException:
-                self._clear()  # a part of the changes may be in
-                raise
             if moved:
                 self.timings.add(time.perf_counter() - started, 1)
             if self.circuit.waiting_rows > WAITING_ROWS:
@@ -228,16 +221,22 @@ class ViewCircuit:
                 answer = self._asked(node)
             except DataError as error:
                 self._stop(f"an expression raises: {error.message}", held)
-            try:
+            with self._stopped_by_errors(held):
                 self._give(self.circuit.answer(node, answer))
                 self._spill_if_large()
-            except DataError as error:
-                self._stop(f"an expression raises: {error.message}", held)
-            except NotSupportedError as error:
-                self._stop(error.message, held)
-            except BaseException:
-                self._clear()  # a part of the changes may be in
-                raise
+
+    @contextlib.contextmanager
+    def _stopped_by_errors(self, held: HeldTables) -> Iterator[None]:
+        """Changes go through: what their rows raise stops the circuit, anything else clears it."""
+        try:
+            yield
+        except DataError as error:
+            self._stop(f"an expression raises: {error.message}", held)
+        except NotSupportedError as error:
+            self._stop(error.message, held)
+        except BaseException:
+            self._clear()  # a part of the changes may be in
+            raise
 
     def _asked(self, node: CircuitNode) -> pa.Table:
         """What Spark makes of the rows that a node hands out, as files."""

@@ -310,8 +310,7 @@ def delete(running: Running, statement: Delete) -> Result:
     with _target(running, statement.table) as table:
         if statement.where is None:
             return Result("DELETE", row_count=table.clear())
-        plan = _plan(running, table, statement, ())
-        count = None if plan is None else _apply_by_operators(running, table, plan, keeps=False)
+        count = _by_operators(running, table, statement, ())
         if count is not None:
             return Result("DELETE", row_count=count)
         text = Assembly(statement.text)
@@ -327,8 +326,7 @@ def update(running: Running, statement: Update) -> Result:
     with _target(running, statement.table) as table:
         for assignment in statement.assignments:
             table.check_assigned(assignment.column, statement.text)
-        plan = _plan(running, table, statement, statement.assignments)
-        count = None if plan is None else _apply_by_operators(running, table, plan, keeps=True)
+        count = _by_operators(running, table, statement, statement.assignments)
         if count is not None:
             return Result("UPDATE", row_count=count)
         types = _value_types(running, table, statement)
@@ -372,14 +370,16 @@ def _size(files: Sequence[str]) -> int:
     return sum(path.stat().st_size for path in there)
 
 
-def _apply_by_operators(
-    running: Running, table: ChangeTarget, plan: ChangePlan, *, keeps: bool
+def _by_operators(
+    running: Running, table: ChangeTarget, statement: Delete | Update, set_: Sequence[Assignment]
 ) -> int | None:
     """Carries a statement out without Spark; the rows changed that are seen.
 
-    None if a row's expression raised: Spark says whether the statement does, and how.
-    `keeps`: the rows stay, with new values.
+    None if it is Spark's, also where a row's expression raised: Spark says whether the statement does.
     """
+    plan = _plan(running, table, statement, set_)
+    if plan is None:
+        return None
     looked_at = [f for f in table.schema if f.name in plan.columns] or [table.schema.field(0)]
     touched, left, gone = list[str](), list[pa.Table](), list[pa.Table]()
     try:
@@ -392,7 +392,7 @@ def _apply_by_operators(
             touched.append(path)
             gone.append(rows.filter(chosen))
             left.append(rows.filter(pc.invert(chosen)))
-            if keeps:
+            if plan.values:
                 left.append(plan.changed(gone[-1]))
     except DataError:
         return None

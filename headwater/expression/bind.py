@@ -79,12 +79,14 @@ def bind_as(
     terms: Terms,
     allowed: Callable[[pa.DataType, pa.DataType], bool],
 ) -> Bound | Refusal:
-    """The same, cast to a type where it has another that may become it; NULL stays as it is."""
+    """The same, cast to a type where it has another that may become it; NULL is of any type."""
     try:
         binder = Binder(resolve, terms)
         found = binder.bound(node)
-        if found.type in (type_, NULL):
+        if found.type == type_:
             return found
+        if isinstance(found, BoundConstant) and found.type == NULL:
+            return BoundConstant(None, type_)
         cast = binder.cast(found, type_) if allowed(found.type, type_) else None
         return Refusal("the value is cast by Spark") if cast is None else cast
     except NotBound as refused:

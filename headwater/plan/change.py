@@ -15,7 +15,6 @@ from sqlglot import exp
 
 from headwater.expression.bind import Refusal, Resolve, bind_as, compile_predicate
 from headwater.expression.compile import Compiled, compiled
-from headwater.expression.nodes import BoundConstant
 from headwater.expression.terms import Terms
 from headwater.plan.assign import storable
 from headwater.sql.dialect import given, parse_tree
@@ -28,7 +27,7 @@ class ChangePlan:
     """The rows that a statement means, and the new values of their columns."""
 
     where: Compiled | None  # None: all rows
-    values: tuple[tuple[pa.Field[pa.DataType], Compiled | None], ...]  # None: NULL
+    values: tuple[tuple[str, Compiled], ...]  # by column; none of a DELETE
 
     @property
     def columns(self) -> frozenset[str]:
@@ -38,16 +37,15 @@ class ChangePlan:
     def chosen(self, rows: pa.Table) -> pa.Array | pa.ChunkedArray:
         """For each row, whether it is meant."""
         if self.where is None:
-            return pa.array([True] * rows.num_rows, pa.bool_())
+            return pa.repeat(True, rows.num_rows)
         return pc.fill_null(self.where.evaluate(rows), False)
 
     def changed(self, rows: pa.Table) -> pa.Table:
         """The rows that are meant, with their new values."""
         new = rows
-        for field, value in self.values:
-            place = rows.schema.get_field_index(field.name)
-            column = pa.nulls(rows.num_rows, field.type) if value is None else value.evaluate(rows)
-            new = new.set_column(place, field.name, column)
+        for name, value in self.values:
+            place = rows.schema.get_field_index(name)
+            new = new.set_column(place, name, value.evaluate(rows))
         return new
 
 
@@ -65,15 +63,15 @@ def change_plan(
         return None
     values = []
     for node, field in zip(tree.expressions, targets, strict=False):
-        known, value = _value(node, field, resolve, terms)
-        if not known:
+        value = _value(node, field, resolve, terms)
+        if value is None:
             return None
-        values.append((field, value))
+        values.append((field.name, value))
     return ChangePlan(where, tuple(values)) if len(values) == len(targets) else None
 
 
 def _columns(schema: pa.Schema, table: str) -> Resolve:
-    """Columns by their names, alone or after the table's; a field of a struct is left to Spark."""
+    """Columns by their names, alone or after the table's."""
     fields = {field.name.casefold(): field for field in schema}
 
     def resolve(node: exp.Column) -> tuple[str, pa.DataType] | None:
@@ -86,12 +84,8 @@ def _columns(schema: pa.Schema, table: str) -> Resolve:
 
 def _value(
     node: exp.Expr, field: pa.Field[pa.DataType], resolve: Resolve, terms: Terms
-) -> tuple[bool, Compiled | None]:
-    """Whether a new value is understood, and its closure; none is NULL."""
+) -> Compiled | None:
+    """A new value as it is stored; None if it is left to Spark."""
     found = bind_as(node, field.type, resolve, terms, storable)
-    if isinstance(found, Refusal):
-        return False, None
-    if isinstance(found, BoundConstant) and found.value is None:
-        return True, None
-    closure = compiled(found)
-    return closure is not None and closure.type == field.type, closure
+    closure = None if isinstance(found, Refusal) else compiled(found)
+    return closure if closure is not None and closure.type == field.type else None

@@ -15,7 +15,7 @@ import pytest
 import headwater
 from tests.crash import query_child, window_child
 from tests.harness.actions import Advance, Insert, Kill, Restart, Sql, run
-from tests.harness.patience import PATIENCE_S
+from tests.harness.patience import PATIENCE_S, until
 
 QUERIES = {
     "sums": "SELECT k, count(*) n, sum(v) s, max(v) m FROM s [INTERVAL 5 SECONDS] GROUP BY k "
@@ -130,13 +130,13 @@ def kept_rows(folder: Path, query: str, wanted: int) -> int:
         db.flush()
         table = db._context.stream("s")
         assert table is not None
-        end = time.monotonic() + PATIENCE_S
-        while True:
+
+        def few() -> bool:
             window_child.let_go(db)
-            kept = table.rows_since(0)
-            if kept <= wanted or time.monotonic() > end:
-                return kept
-            time.sleep(0.05)
+            return table.rows_since(0) <= wanted
+
+        until(few, "the stream keeps more rows")
+        return table.rows_since(0)
 
 
 LONG = "FROM s [INTERVAL 300 SECONDS]"
@@ -207,10 +207,10 @@ def through_kills(module: str, tmp_path: Path, kills: int = 4) -> list[dict[str,
         wanted = len(query_child.lines_of(log)) + choose.randint(1, 20)
         last = (wanted + MORE) * query_child.EVERY
         with subprocess.Popen([*command, str(last)], cwd=root, stderr=subprocess.PIPE) as child:
-            until = time.monotonic() + PATIENCE_S
+            end = time.monotonic() + PATIENCE_S
             while not _written(log, wanted, last):
                 assert child.poll() is None, child.stderr.read().decode() if child.stderr else ""
-                assert time.monotonic() < until, "nothing was written"
+                assert time.monotonic() < end, "nothing was written"
                 time.sleep(0.01)  # not a wait for progress of ours: the child is killed at any time
             child.send_signal(signal.SIGKILL)
             child.communicate()

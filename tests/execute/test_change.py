@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,7 +127,17 @@ STATEMENTS = [
 
 
 @pytest.mark.parametrize("kind", ["TABLE", "STREAMING TABLE"])
-def test_operators_change_what_spark_changes(db: headwater.Database, kind: str) -> None:
+def test_operators_change_what_spark_changes(
+    db: headwater.Database, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernel, on_spark = db._context.kernel, list[bool]()
+    write = kernel.write
+
+    def watched(*arguments: Any) -> Any:
+        on_spark.append(db._context.settings.flag("spark_sql_only"))
+        return write(*arguments)
+
+    monkeypatch.setattr(kernel, "write", watched)
     columns = "k INT, a INT, b BIGINT, s STRING, f DOUBLE, d DATE, ts TIMESTAMP, m DECIMAL(10, 2)"
     rows = [
         (1, 1, None, "a", 1.5, date(2024, 1, 1), None, 1),
@@ -150,3 +161,5 @@ def test_operators_change_what_spark_changes(db: headwater.Database, kind: str) 
     found = [sorted(db.sql(f"SELECT * FROM {name}").rows(), key=repr) for name in counts]
     assert repr(found[0]) == repr(found[1])
     assert found[0]
+    assert len(on_spark) >= len(STATEMENTS)
+    assert all(on_spark)  # none of those by operators
