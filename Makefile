@@ -57,7 +57,7 @@ format: $(VENV)/ready ## put the code in shape
 	$(BIN)/ruff check --fix headwater examples tests benchmarks
 	$(BIN)/ruff format headwater examples tests benchmarks
 
-bench: $(VENV)/ready ## run the benchmarks (BENCH=name for one, QUICK=1 for small sizes)
+bench: $(VENV)/bench ## run the benchmarks (BENCH=name for one, QUICK=1 for small sizes)
 	$(BIN)/headwater bench $(BENCH) $(if $(QUICK),--quick)
 
 install: $(VENV)/ready ## make .venv with everything in it
@@ -71,8 +71,13 @@ $(VENV)/installed: pyproject.toml
 	@touch $@
 
 $(VENV)/ready: $(VENV)/installed
-	@echo "adding what the tests and benchmarks need (once) …"
+	@echo "adding what the tests need (once) …"
 	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+$(VENV)/bench: $(VENV)/ready
+	@echo "adding what the benchmarks draw with (once) …"
+	@$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[bench]'
 	@touch $@
 
 $(VENV)/classes: $(VENV)/ready

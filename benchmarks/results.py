@@ -30,6 +30,9 @@ ABOUT = {
     "upstream": "B10: freshness under overload",
     "streaming": "windows over files, beside plain Structured Streaming",
     "linearroad": "B7, B8: Linear Road",
+    "nexmark": "B13: NEXMark's 23 queries as kept views, beside DuckDB, Flink SQL and Pathway",
+    "reads": "B14: reads after a change of one row, beside Spark and DuckDB again each time",
+    "factories": "B15: the same work with more factories",
     "serve": "an unchanged view and COPY over the wire, beside PostgreSQL",
 }
 Figures = dict[str, Any]

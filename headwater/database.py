@@ -8,6 +8,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -20,9 +21,11 @@ from headwater.execute import (
     continuous,
     flush,
     following,
+    frames,
     functions,
     indexes,
     insert,
+    insert_frame,
     kept_views,
     query,
     relations,
@@ -39,6 +42,7 @@ from headwater.execute.query_results import Out, Pusher, Subscription, output_of
 from headwater.execute.relations import RelationColumns
 from headwater.factories.coordinator import Factories
 from headwater.kernel.cancellation import Cancellation, UnderWay
+from headwater.kernel.given_frame import given_frame
 from headwater.kernel.kernel import Kernel
 from headwater.kernel.spark import SparkStatus
 from headwater.kernel.spark_settings import factory_slots
@@ -66,14 +70,14 @@ from headwater.storage.secret import kept_secret
 from headwater.storage.streaming.store import StreamStore
 
 if TYPE_CHECKING:
-    from headwater.kernel.spark import SparkSession
+    from headwater.kernel.spark import DataFrame, SparkSession
 
 T = TypeVar("T")
 CLOSE_PATIENCE_S = 10.0  # how long close() waits for the statements that it cancels
 # What completion offers of a database.
 FOR_PROGRAMS = (
     "advance", "cancel", "catalog_names", "close", "create_function", "execute", "flush", "insert", "script",
-    "seal", "spark_ready", "spark_status", "sql", "subscribe",
+    "seal", "spark", "spark_ready", "spark_status", "sql", "subscribe", "table",
 )  # fmt: skip
 
 
@@ -134,6 +138,8 @@ class Database:
             engine.spark_settled = lambda: kernel.settled
             kernel.on_spark.append(engine.spark_changed)
             self._context = Context(settings, folder, catalog, kernel, streams, engine)
+            undo.callback(self._context.frames.close)
+            self._origin = partial(frame_of_rows, weakref.ref(self))
             tables.open_tables(self._context)
             functions.open_functions(self._context)
             indexes.open_indexes(self._context)
@@ -289,7 +295,10 @@ class Database:
         def act(c: Cancellation) -> Result | None:
             self.authorise(statement, caller.role)
             running = Running(self._context, asked.text, c)
-            return query.scan_with_values(running, statement, values)
+            result = query.scan_with_values(running, statement, values)
+            if result is not None:
+                result.framed = self._origin
+            return result
 
         return self._act(caller, asked.text, cancellation, act)
 
@@ -351,7 +360,9 @@ class Database:
         handler = HANDLERS.get(type(statement))
         if handler is None:
             raise NotSupportedError(f"{command_of(statement)} is not supported yet")
-        return handler(running, statement)
+        result = handler(running, statement)
+        result.framed = self._origin
+        return result
 
     def parsed(self, asked: str | Asked) -> Statement:
         """The statement that a text is, with times in this database's zone."""
@@ -464,14 +475,49 @@ class Database:
         """The value of a setting."""
         return self._context.settings[name]
 
+    # For programs on Spark
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session that DataFrames from here belong to: the program's own, else Headwater's."""
+        self._check_open()
+        return self._context.kernel.program_session()
+
+    def table(self, name: str) -> DataFrame:
+        """A table, view, query's last result or select as a DataFrame of Spark's, all of one instant.
+
+        Its rows stay files that Spark reads. They are there until the database is closed, or until
+        `frames_held` newer frames were made.
+        """
+
+        def act(cancellation: Cancellation) -> DataFrame:
+            self._check_open()
+            return frames.table_frame(Running(self._context, name, cancellation), name)
+
+        return self._act(Caller("admin"), name, None, act)
+
+    def frame_of_rows(self, rows: pa.Table) -> DataFrame:
+        """Rows as a DataFrame of Spark's, by way of a file."""
+        self._check_open()
+        return frames.frame_of_rows(self._context, rows)
+
     @failures_told()
     def insert(self, table: str, rows: Any, batch_id: str | None = None) -> int:
         """Adds rows (Arrow, pandas, polars, dicts or tuples); returns once they are durable.
 
-        The number of rows added: 0 if a batch of this id was there already.
+        The number of rows added: 0 if a batch of this id was there already. Of a DataFrame of Spark's,
+        executors write the rows.
         """
         self._check_open()
-        return insert.add_rows(self._context.writable(table), rows, batch_id)
+        target, frame = self._context.writable(table), given_frame(rows)
+        if frame is None:
+            return insert.add_rows(target, rows, batch_id)
+
+        def act(cancellation: Cancellation) -> int:
+            running = Running(self._context, "", cancellation)
+            return insert_frame.insert_frame(running, target, frame, batch_id)
+
+        return self._act(Caller("admin"), "", None, act)
 
     @failures_told()
     def advance(self, table: str, time: Any) -> None:
@@ -580,6 +626,7 @@ class Database:
         with contextlib.ExitStack() as rest:  # a full disk may fail the first; the lock must go
             rest.callback(context.folder.close)
             rest.callback(context.kernel.close)
+            rest.callback(context.frames.close)
             rest.callback(context.catalog.close)
             rest.callback(context.streams.close, seal=not context.folder.temporary)
             connectors.close_connectors(context)
@@ -606,6 +653,14 @@ class Database:
         open_still = not getattr(self, "_closed", True) and hasattr(self, "_context")
         if open_still and not sys.is_finalizing():
             self.close()
+
+
+def frame_of_rows(reference: weakref.ref[Database], rows: pa.Table) -> DataFrame:
+    """Rows of a result as a DataFrame, as long as the database that gave it is there."""
+    database = reference()
+    if database is None:
+        raise ClosedError("the database is closed", hint="connect again")
+    return database.frame_of_rows(rows)
 
 
 def close_at_exit(reference: weakref.ref[Database]) -> None:

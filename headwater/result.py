@@ -10,6 +10,8 @@ import pyarrow as pa
 from headwater.errors import NotSupportedError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pandas as pd
     import polars as pl
 
@@ -34,6 +36,7 @@ class Result:
         self.has_rows = table is not None
         self._table = table if table is not None else pa.table({})
         self.row_count = self._table.num_rows if table is not None else row_count
+        self.framed: Callable[[pa.Table], Any] | None = None  # of who has a Spark at hand
         self._fetched = 0  # rows that `fetchone` and `fetchmany` have given
 
     @property
@@ -71,6 +74,14 @@ class Result:
         except ImportError as error:
             raise NotSupportedError("polars is not installed", hint="pip install polars") from error
         return polars.DataFrame(self._table)
+
+    def spark(self) -> Any:
+        """The rows as a DataFrame of the program's Spark session; `Database.spark` is that one."""
+        if not self.has_rows or self.framed is None:
+            raise NotSupportedError(
+                f"{self.kind} has no rows for Spark", hint="results of db.sql with rows have some"
+            )
+        return self.framed(self._table)
 
     def fetchone(self) -> tuple[Any, ...] | None:
         """The next row; None after the last."""

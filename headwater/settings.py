@@ -162,11 +162,24 @@ TABLE: tuple[Setting, ...] = (
     ),
     Setting("staging_mb", 512, "shared memory used for rows handed to Spark", minimum=1),
     Setting(
+        "frames_held",
+        256,
+        "DataFrames of `db.table` and `result.spark` whose files stay; of more, those of the oldest go",
+        minimum=1,
+    ),
+    Setting(
         "change_mb",
         64,
         "UPDATE and DELETE of a table whose files are larger are Spark's work",
         minimum=0,
     ),
+    Setting(
+        "select_rows",
+        100_000,
+        "a SELECT that reads more rows is Spark's work; 0: every one that is more than a plain scan",
+        minimum=0,
+    ),
+    Setting("select_mb", 64, "a SELECT that reads larger files is Spark's work", minimum=0),
     # Streaming tables
     Setting("block_rows", 1_000_000, "most rows in one block", minimum=1000),
     Setting("block_mb", 32, "a tail of this size is sealed into blocks", minimum=1),

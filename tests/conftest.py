@@ -36,7 +36,7 @@ import headwater
 from benchmarks import postgres
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
-from tests.harness import hosted, order, quick
+from tests.harness import hosted, one_time, order, quick
 from tests.harness.patience import PATIENCE_S
 
 # The same examples every time, however slow the machine: a failure is of the change that it came with.
@@ -100,6 +100,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Before all fixtures: some open databases for a whole file."""
     hosted.house(item)
+    one_time.choose(item)
 
 
 @pytest.fixture

@@ -28,7 +28,8 @@ from tests.harness.reference import (
 ROOT = Path(__file__).parents[1]
 REFERENCE = ROOT / "docs" / "reference"
 TUTORIAL = ROOT / "docs" / "guide" / "tutorial.md"  # run by docs/test_tutorial.py
-GUIDES = sorted({*(ROOT / "docs" / "guide").glob("*.md")} - {TUTORIAL})
+PYSPARK = ROOT / "docs" / "guide" / "pyspark.md"  # run by docs/test_pyspark_page.py
+GUIDES = sorted({*(ROOT / "docs" / "guide").glob("*.md")} - {TUTORIAL, PYSPARK})
 PAGES = [ROOT / "README.md", REFERENCE / "sql.md", *GUIDES]
 
 

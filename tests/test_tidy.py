@@ -20,7 +20,7 @@ LONGEST_TEST_FILE = 800
 LONGEST_FUNCTION = 70
 NOT_A_WAIT = "# not a wait for progress"  # the comment of a sleep that has another reason
 WALL_CLOCK = ("test_tidy.py", "test_overload.py")  # the second offers rows at a rate
-SPARK_FOLDERS = ("kernel", "sources", "sinks")
+SPARK_FOLDERS = ("kernel", "sources", "sinks", "spark")
 
 
 def name_of(path: Path) -> str:

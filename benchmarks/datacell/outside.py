@@ -7,6 +7,7 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from shutil import which
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,16 +34,14 @@ def flink(rows: int, per_second: int, groups: int, bound: int, seconds: int, ins
     """Flink's HOP; Missing if it is not installed, or cannot be."""
     python = installed.python_of(FLINK, install=install, size="850 MB")
     arguments = [str(n) for n in (rows, per_second, groups, bound, seconds)]
-    home = spark_java_home(find_java({}))
-    environment = {**os.environ, "JAVA_HOME": str(home)} if _needs_java() else dict(os.environ)
-    return _run([str(python), str(HERE / "flink_hop.py"), *arguments], environment)
+    return _run([str(python), str(HERE / "flink_hop.py"), *arguments], java_for_flink())
 
 
-def _needs_java() -> bool:
+def java_for_flink() -> dict[str, str]:
     """Flink 2.3 runs on Java 11 to 21; a Java of the machine is preferred to the bundled 25."""
-    from shutil import which
-
-    return "JAVA_HOME" not in os.environ and which("java") is None
+    if "JAVA_HOME" in os.environ or which("java") is not None:
+        return dict(os.environ)
+    return {**os.environ, "JAVA_HOME": str(spark_java_home(find_java({})))}
 
 
 def structured_streaming(rows: pa.Table, bound: int, seconds: int) -> Rate:

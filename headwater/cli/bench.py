@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
+import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from headwater.errors import Error
@@ -27,17 +29,41 @@ def main(name: str | None, quick: bool, parts: Sequence[str] = ()) -> int:
         raise Error(f"there is no benchmark {name}", hint="benchmarks: " + ", ".join(found))
     sys.path.insert(0, str(FOLDER.parent))
     _check_parts(name, parts)
-    report = importlib.import_module("benchmarks.report")
+    asked = [name] if name is not None else found
     worst = 0
-    for one in [name] if name is not None else found:
-        module = importlib.import_module(f"benchmarks.{one}.run")
-        began = time.monotonic()
-        worst = max(worst, int(module.main(quick, parts) if parts else module.main(quick)))
-        report.keep_tables(one, time.monotonic() - began)
+    for place, one in enumerate(asked):
+        with _naming(asked[place:]):
+            worst = max(worst, _one(one, quick, parts))
     if name is None:
         results = importlib.import_module("benchmarks.results")
         print(f"\nall results: {results.write(found)}")
     return worst
+
+
+def _one(name: str, quick: bool, parts: Sequence[str]) -> int:
+    """Runs one benchmark and keeps what it printed."""
+    module = importlib.import_module(f"benchmarks.{name}.run")
+    began = time.monotonic()
+    worst = int(module.main(quick, parts) if parts else module.main(quick))
+    importlib.import_module("benchmarks.report").keep_tables(name, time.monotonic() - began)
+    return worst
+
+
+@contextlib.contextmanager
+def _naming(left: Sequence[str]) -> Iterator[None]:
+    """Says what is still to run where it is stopped: by Ctrl-C, by `kill`, or by an error."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except BaseException:
+        print(f"\nstopped in {left[0]}; still to run: {', '.join(left)}", file=sys.stderr)
+        raise
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def _check_parts(name: str | None, parts: Sequence[str]) -> None:

@@ -18,6 +18,7 @@ from headwater.errors import NotSupportedError
 from headwater.expression.compile import compiled, compiled_filter, compiled_struct
 from headwater.expression.nodes import Bound, BoundColumn
 from headwater.expression.terms import Terms
+from headwater.fold.share import Share
 from headwater.operators.as_of_join import AsOfJoinRows
 from headwater.operators.circuit import Circuit, CircuitNode, CircuitSource
 from headwater.operators.distinct import DistinctRows
@@ -34,6 +35,7 @@ from headwater.operators.over import WHOLE, OverRows, WindowFrame, WindowFunctio
 from headwater.operators.project import ProjectRows
 from headwater.operators.session import SessionRows
 from headwater.operators.set_operation import SetOperationRows
+from headwater.operators.share import ShareRows
 from headwater.operators.time_windows import TimeWindowRows
 from headwater.operators.top import TopRows
 from headwater.operators.union import UnionRows
@@ -60,6 +62,7 @@ from headwater.plan.relational.nodes import (
     ScanNode,
     SessionNode,
     SetNode,
+    ShareNode,
     SortColumn,
     TimeWindowsNode,
     TopNode,
@@ -75,6 +78,12 @@ from headwater.plan.relational.opaque import Opaque
 from headwater.plan.relational.prune import Pruner
 from headwater.plan.relational.top import with_tops
 
+OF_NESTED = ("collect_list", "first by order", "last by order", "max_by", "min_by")
+# What is NULL where it does not fit is the other aggregate where it always does.
+MAY_OVERFLOW: dict[str, Callable[[pa.DataType], bool]] = {
+    "try_avg": pa.types.is_decimal,
+    "try_sum": lambda type_: pa.types.is_decimal(type_) or type_ == pa.int64(),
+}
 Closure = Callable[[pa.Table], pa.Array | pa.ChunkedArray]
 
 
@@ -247,6 +256,8 @@ def _operator(node: Node) -> Operator:
         return GroupRows(pa.schema(node.below.columns), node.keys, calls, node.below.changes)
     if isinstance(node, DistinctNode):
         return DistinctRows(schema, node.changes)
+    if isinstance(node, ShareNode):
+        return ShareRows(schema, node.hashed, Share(node.place, node.parts), node.changes)
     if isinstance(node, UnionNode):
         return UnionRows(schema, [part.changes for part in node.parts])
     if isinstance(node, SetNode):
@@ -310,7 +321,10 @@ def _window_function(call: OverCall) -> WindowFunction:
 
 def group_type(function: str, types: Sequence[pa.DataType]) -> pa.DataType | None:
     """The type of an aggregate as Spark has it; None if no operator computes it."""
-    if any(map(pa.types.is_nested, types)):
+    nested = [pa.types.is_nested(type_) for type_ in types]
+    if any(nested[1:]) or (any(nested) and function not in OF_NESTED):
+        return None
+    if function in MAY_OVERFLOW and any(map(MAY_OVERFLOW[function], types)):
         return None
     schema = pa.schema([pa.field(str(number), type_) for number, type_ in enumerate(types)])
     wanted = GroupAggregate(function, tuple(schema.names), "value")

@@ -19,6 +19,7 @@ import pyarrow as pa
 from headwater.engine.evaluation import Evaluation
 from headwater.engine.feed import FeedCursor, stored_until
 from headwater.engine.fold_run import Counters, KeyWindowsRun
+from headwater.engine.reader import PlacedRows
 from headwater.engine.sampling import Instant
 from headwater.engine.update_evaluation import newest_first, results_by_key
 from headwater.engine.update_queue import WindowBatch
@@ -78,7 +79,8 @@ class _Folded:
         taken = self._spec.taken(0, rows)
         if SEQUENCE not in taken.column_names:
             taken = taken.append_column(SEQUENCE, rows.column(SEQ))
-        self._run.take([(taken, windows, rows.column(TICK).to_numpy())], held, None)
+        placed = PlacedRows(taken, windows, rows.column(TICK).to_numpy())
+        self._run.take([placed], held, None)
 
     def close(self, windows: Sequence[int], held: HeldTables) -> pa.Table:
         """Finishes the groups of some windows."""

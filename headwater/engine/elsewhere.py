@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from headwater.engine.change_record import FollowedChanges
+    from headwater.engine.halting import Ends
     from headwater.engine.split_view import PartRows, ViewPart
     from headwater.engine.update_query import UpdateQuery
     from headwater.engine.view import ContinuousView
@@ -35,11 +36,11 @@ class Elsewhere(Protocol):
     def find_in_view(self, view: ContinuousView, keys: pa.Table) -> pa.Table | None:
         """The rows of one key of a view; None if it has to be read whole."""
 
-    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], int | None]:
+    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], Ends | None]:
         """A part of a view folds no further: what is given waits for how far it has come."""
 
     def read_part(
-        self, part: ViewPart, reader: int, end: int, instant: int
+        self, part: ViewPart, reader: int, ends: Ends, instant: int
     ) -> Callable[[], PartRows | None]:
         """A halted part folds to there and goes on: what is given waits for its rows."""
 

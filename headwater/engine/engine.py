@@ -21,7 +21,6 @@ from headwater.engine.hosted import Hosted, LoggedQuery
 from headwater.engine.machine import Found, Pull, QueryMachine, Retry, State, Task, Trouble, Wait
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.sharing import Sharing
-from headwater.engine.split_view import ViewPart
 from headwater.engine.update_query import UpdateQuery, monotonic_us
 from headwater.engine.update_queue import choose
 from headwater.engine.view import ContinuousView
@@ -81,7 +80,6 @@ class Engine:
             query.share(self._sharing)
         if isinstance(query, ContinuousView):
             query.on_well = partial(self._well, query)
-        if isinstance(query, ViewPart):
             query.on_free = partial(self._look_again, query)
         with self._lock:
             if self._opened:
@@ -341,7 +339,7 @@ class Engine:
             self.on_state(query)
 
     def _look_again(self, query: Hosted) -> None:
-        """A part of a view that a reader had halted may fold on."""
+        """A view that a reader had halted may fold on."""
         with self._lock:
             for table in query.tables:
                 self._machine.rows(table.definition.id, time.perf_counter())

@@ -7,7 +7,7 @@ the rows of whole windows. Must never: keep anything between instants but the re
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -185,7 +185,7 @@ class Evaluation:
                 return [self._finished(i, tables[0]) for i, tables in merged]
         elif self._finishes_by_operators and all(self._allowed(t[0].num_rows) for _, t in merged):
             with contextlib.suppress(DataError):
-                return [self.rows_by_operators(tables[0], i.tick, held) for i, tables in merged]
+                return [self._over_ring(tables[0], i.tick, held) for i, tables in merged]
         elif self.block is not None and self.world.settings.operators:
             with contextlib.suppress(DataError, NotSupportedError):
                 return [self._over_folds(self.block, i, tables, held) for i, tables in merged]
@@ -254,48 +254,60 @@ class Evaluation:
     def over_rows(self, windows: WindowRows, tick: int, held: HeldTables) -> pa.Table:
         """The result over the rows of all windows, the newest first where they are in memory."""
         self.rows_evaluated += windows.count
-        if self._rows_by_operators and self._allowed(windows.count) and not windows.files:
+        pieces = windows.pieces.get(0)
+        small = self._allowed(windows.count) and not windows.files
+        if self._rows_by_operators and (small or pieces is not None):
             with contextlib.suppress(DataError):  # Spark may spare the row that raised it
-                return self.rows_by_operators(windows.tables[0], tick, held, sorted_down=True)
+                given = [windows.tables[0]] if pieces is None else pieces()
+                return self.rows_by_operators(given, tick, held)
+        loaded = windows.loaded()
         tables = {
             window_view(leaf.number): rows.select(shown_columns(leaf, rows.column_names))
             for leaf in self.plan.leaves
-            if (rows := windows.tables.get(leaf.number)) is not None
+            if (rows := loaded.get(leaf.number)) is not None
         }
         files = {window_view(number): files for number, files in windows.files.items()}
         text = self.plan.whole.fill(instant_text(self.output.time_type, tick))
         static = {**held.relations, **files}
         return self.output.result(run_over(self.world, [text], tables, static)[0], tick)
 
+    def _over_ring(self, rows: pa.Table, tick: int, held: HeldTables) -> pa.Table:
+        assert self.whole is not None
+        if self.whole.plan.in_order:
+            rows = self._newest_first(rows)
+        return self.rows_by_operators([rows], tick, held)
+
     def rows_by_operators(
-        self, rows: pa.Table, tick: int, held: HeldTables, sorted_down: bool = False
+        self, pieces: Iterable[pa.Table], tick: int, held: HeldTables
     ) -> pa.Table:
-        """The one block of the query over the rows of its window."""
+        """The one block of the query over the rows of its window, the newest first; one piece at a time."""
         whole = self.whole
         assert whole is not None
         assert whole.pipeline is not None
         assert whole.finish is not None
-        if whole.plan.in_order and not sorted_down:
-            rows = self._newest_first(rows)
-        instant = self.output.instant(tick)
+        instant, probes = self.output.instant(tick), self.probes.of(whole.pipeline, held)
+        groups = None if whole.aggregation is None else GroupState(whole.aggregation)
         edges = whole.aggregation is not None and has_edges(whole)
-        if edges:
-            rows = self._with_order(rows)
-        chunk = whole.pipeline.prepare(rows, self.probes.of(whole.pipeline, held), instant)
-        if whole.aggregation is None:
-            arrays = [one.evaluate(chunk) for one in whole.kept]
-            merged = pa.Table.from_arrays(arrays, schema=whole.schema)
-        else:
-            groups = GroupState(whole.aggregation)
-            if chunk.num_rows:
-                order = None
-                if edges:
-                    order = (chunk.column(TICK).to_numpy(), chunk.column(SEQUENCE).to_numpy())
-                keys = [Column(one.evaluate(chunk)) for one in whole.keys]
-                arguments = [Column(one.evaluate(chunk)) for one in whole.arguments]
-                groups.fold(keys, arguments, order, chunk.num_rows)
-            merged = groups.result()
+        kept: list[pa.Table] = []
+        for piece in pieces:
+            rows = self._with_order(piece) if edges else piece
+            chunk = whole.pipeline.prepare(rows, probes, instant)
+            if groups is None:
+                arrays = [one.evaluate(chunk) for one in whole.kept]
+                kept.append(pa.Table.from_arrays(arrays, schema=whole.schema))
+            elif chunk.num_rows:
+                self._fold_into(groups, whole, chunk, edges)
+        merged = pa.concat_tables(kept) if groups is None else groups.result()
         return self.output.result(whole.finish.result(merged, instant), tick)
+
+    @staticmethod
+    def _fold_into(groups: GroupState, whole: FoldSpec, chunk: pa.Table, edges: bool) -> None:
+        order = None
+        if edges:
+            order = (chunk.column(TICK).to_numpy(), chunk.column(SEQUENCE).to_numpy())
+        keys = [Column(one.evaluate(chunk)) for one in whole.keys]
+        arguments = [Column(one.evaluate(chunk)) for one in whole.arguments]
+        groups.fold(keys, arguments, order, chunk.num_rows)
 
     def _newest_first(self, rows: pa.Table) -> pa.Table:
         ticks, sequence = self._order_of(rows)

@@ -167,11 +167,18 @@ def stored_after(
         yield rows.select(list(columns))
 
 
-def _slabs(snapshot: StreamSnapshot, low: int | None) -> Iterator[tuple[int | None, int | None]]:
-    """Stretches of time from a tick on that hold a bounded number of stored rows each, about."""
+def _slabs(
+    snapshot: StreamSnapshot, low: int | None, high: int | None = None
+) -> Iterator[tuple[int | None, int | None]]:
+    """Stretches of time from a tick on that hold a bounded number of stored rows each, about.
+
+    `high`: where rows are not asked for any more; the last stretch is open.
+    """
     count = 0
-    ends = sorted(end for b in snapshot.blocks.overlapping(low, None) for end in _ends(b))
+    ends = sorted(end for b in snapshot.blocks.overlapping(low, high) for end in _ends(b))
     for end, rows in ends:
+        if high is not None and end >= high:
+            break
         count += rows
         if count >= SLAB_ROWS and (low is None or end >= low):
             yield low, end
@@ -197,6 +204,21 @@ def stored_until(
     names = tuple(dict.fromkeys([*columns, LATE]))
     rows = in_time(select(whole, Wanted(names, low=low, high=until.tick)).rows)
     return rows.filter(pa.array(_seen(snapshot, rows, until)))
+
+
+def stored_pieces(
+    snapshot: StreamSnapshot,
+    low: int | None,
+    until: FeedCursor,
+    columns: tuple[str, ...],
+    *,
+    newest_first: bool = False,
+) -> Iterator[pa.Table]:
+    """The same in pieces that follow one another, one at least: no two of them need be held."""
+    slabs = list(_slabs(snapshot, low, until.tick))
+    for first, last in reversed(slabs) if newest_first else slabs:
+        end = until if last is None else FeedCursor(last)
+        yield stored_until(snapshot, first, end, columns)
 
 
 def last_until(

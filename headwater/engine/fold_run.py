@@ -41,7 +41,7 @@ from headwater.engine.merges import (
     Ticks,
 )
 from headwater.engine.pane_merge import PaneMerge
-from headwater.engine.reader import LeafReader
+from headwater.engine.reader import LeafReader, PlacedRows
 from headwater.engine.world import World, run_over
 from headwater.errors import DataError
 from headwater.fold.pane import Panes, Window
@@ -52,7 +52,6 @@ from headwater.plan.folds import BEGIN, EXPIRY, PANE, stream_view
 from headwater.plan.text import SparkText
 from headwater.sql.types import TIMESTAMP
 
-Rows = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
 GROUPS = (PaneMerge, LandmarkMerge, KeyWindowsMerge)  # merges of aggregates
 
 
@@ -123,7 +122,9 @@ class FoldRun:
     _since: list[FeedCursor | None] = field(
         default_factory=list
     )  # of a join: where each side stands
-    _last: tuple[list[Rows], HeldTables] | None = None  # of a join by operators: what it took last
+    _last: tuple[list[PlacedRows], HeldTables] | None = (
+        None  # of a join by operators: what it took last
+    )
     _began_by_operators: bool = True
 
     def __post_init__(self) -> None:
@@ -230,10 +231,10 @@ class FoldRun:
 
     # Chunks
 
-    def take(self, chunks: list[Rows], held: HeldTables, first: int | None) -> None:
+    def take(self, chunks: list[PlacedRows], held: HeldTables, first: int | None) -> None:
         """New rows of each leaf, with their places and ticks; `first` is the next instant's place."""
         plan = self.spec.plan
-        self.counters.last_rows = sum(rows.num_rows for rows, _, _ in chunks)
+        self.counters.last_rows = sum(chunk.rows.num_rows for chunk in chunks)
         if plan.kind == "join":
             self._take_join(chunks, held)
             return
@@ -364,17 +365,17 @@ class FoldRun:
             return np.zeros(len(places), np.int64)
         return self.panes.panes_of(places)
 
-    def _take_join(self, chunks: list[Rows], held: HeldTables) -> None:
+    def _take_join(self, chunks: list[PlacedRows], held: HeldTables) -> None:
         if isinstance(self.merge, StreamJoinMerge):
             self._last = chunks, held
             for side, (rows, places, _) in enumerate(chunks):
                 self.counters.rows_by_operators += rows.num_rows
                 self.merge.add(side, places, rows)
             return
-        if any(rows.num_rows for rows, _, _ in chunks):
+        if any(chunk.rows.num_rows for chunk in chunks):
             sides = list(enumerate(chunks))
             new = [self._with_lives(rows, places, side) for side, (rows, places, _) in sides]
-            self._pair(new, [self._window_before(side, c[1]) for side, c in sides], held)
+            self._pair(new, [self._window_before(side, one.places) for side, one in sides], held)
 
     def _pair(self, new: list[pa.Table], old: list[pa.Table], held: HeldTables) -> None:
         """Spark finds the pairs of new rows, by side, with new ones and old ones."""

@@ -143,6 +143,10 @@ class Hosted(ABC):
         if self.keeper.may_keep and (taken := self.to_keep()) is not None:
             self.keeper.keep(*taken, stamp, beside=beside)
 
+    def hand_over(self) -> None:
+        """It is put away for another process, which goes on with it."""
+        self.put_away()
+
     def put_away_if_due(self, period_s: float) -> None:
         """Writes a snapshot if the last one is that old, beside the firings to come."""
         if self.keeper.is_due(period_s):

@@ -15,11 +15,9 @@ import pyarrow as pa
 from headwater.engine.chunks import saved_bounds
 from headwater.engine.feed import FeedCursor
 from headwater.engine.merges import Ticks
-from headwater.engine.reader import LeafReader
+from headwater.engine.reader import LeafReader, PlacedRows
 from headwater.engine.sampling import MOST_INSTANTS, Instant, Sampling
 from headwater.storage.streaming.definition import SEQUENCE
-
-Chunk = tuple[pa.Table, Ticks, Ticks]  # rows, places, ticks
 
 
 def fitting(
@@ -82,16 +80,16 @@ def overfull(readers: Sequence[LeafReader], early: int) -> bool:
     return early > 0 and 2 * early >= waiting and any(r.feed.is_full for r in readers)
 
 
-def take_until(readers: Sequence[LeafReader], tick: int) -> list[Chunk]:
+def take_until(readers: Sequence[LeafReader], tick: int) -> list[PlacedRows]:
     """The rows of every table up to a tick."""
     found = []
     for reader in readers:
         rows, ticks = reader.take_until(tick)
-        found.append((rows, ticks, ticks))
+        found.append(PlacedRows(rows, ticks, ticks))
     return found
 
 
-def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) -> list[Chunk]:
+def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) -> list[PlacedRows]:
     """The rows of the next evaluations of every table; each reader knows where each one ends."""
     found = []
     for reader in readers:
@@ -105,11 +103,11 @@ def take_turns(readers: Sequence[LeafReader], sampling: Sampling, turns: int) ->
         ]
         if reader.chunks is not None:
             reader.chunks.turns = reader.turns
-        found.append((rows, _places(reader, sampling, ends), ticks))
+        found.append(PlacedRows(rows, _places(reader, sampling, ends), ticks))
     return found
 
 
-def take_open(readers: Sequence[LeafReader], sampling: Sampling) -> list[Chunk]:
+def take_open(readers: Sequence[LeafReader], sampling: Sampling) -> list[PlacedRows]:
     """The rows of the next evaluation that are there, before it is complete."""
     if not sampling.counted:
         limit = closed_until(readers)
@@ -121,7 +119,7 @@ def take_open(readers: Sequence[LeafReader], sampling: Sampling) -> list[Chunk]:
         count = least if reader.chunks is None else reader.open_rows
         rows, ticks = reader.take_rows(count)
         end = np.array([rows.num_rows])
-        found.append((rows, _places(reader, sampling, end), ticks))
+        found.append(PlacedRows(rows, _places(reader, sampling, end), ticks))
         reader.early += rows.num_rows
     return found
 

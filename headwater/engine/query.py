@@ -29,7 +29,6 @@ from headwater.engine.fold_run import FoldRun
 from headwater.engine.hosted import LoggedQuery, held_from
 from headwater.engine.mode import FOLD, REEVALUATE, ModeChooser
 from headwater.engine.places import (
-    Chunk,
     closed_until,
     early_rows,
     fitting,
@@ -44,7 +43,7 @@ from headwater.engine.progress import Progress
 from headwater.engine.query_folds import QueryFolds
 from headwater.engine.query_functions import QueryFunctions
 from headwater.engine.query_parts import Beginning, Evaluated, Firing
-from headwater.engine.reader import LeafReader, read_columns
+from headwater.engine.reader import LeafReader, PlacedRows, read_columns
 from headwater.engine.sampling import Instant, Sampling
 from headwater.engine.sharing import Sharing
 from headwater.engine.timeline import all_empty, next_on_wall, timeline
@@ -255,7 +254,7 @@ class ContinuousQuery(LoggedQuery):
                 self._rebuild(place, held)
             before = [reader.cursor for reader in self.readers]
             chunks = take_open(self.readers, self.sampling)
-            self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
+            self._pane_rows += sum(chunk.rows.num_rows for chunk in chunks)
             self._give(chunks, before, None, held)
             self.folds.push_early(closed_until(self.readers), held, self.counters)
         return 0
@@ -308,7 +307,7 @@ class ContinuousQuery(LoggedQuery):
                 else take_until(self.readers, taken_until)
             )
             wanted = [(instant, all_empty(self.readers, instant)) for instant in instants]
-        self._pane_rows += sum(rows.num_rows for rows, _, _ in chunks)
+        self._pane_rows += sum(chunk.rows.num_rows for chunk in chunks)
         firing = Firing(wanted, chunks, before, modes, ready)
         results = self._run(modes[0], firing, held)
         self.folds.ready = FOLD in modes
@@ -344,11 +343,11 @@ class ContinuousQuery(LoggedQuery):
     def _least_cost(self, firing: Firing) -> float:
         """What re-evaluating a slide costs at least: its windows' rows, at the speed of memory."""
         rows = 0.0
-        for reader, (chunk, _, _) in zip(self.readers, firing.chunks, strict=True):
+        for reader, chunk in zip(self.readers, firing.chunks, strict=True):
             window = self._window(reader.leaf)
             if window is not None:
                 slides = (window.size + 1) / self.sampling.step
-                rows += slides * chunk.num_rows / len(firing.wanted)
+                rows += slides * chunk.rows.num_rows / len(firing.wanted)
             elif reader.leaf.window.kind == "landmark":
                 rows += reader.table.state.next_sequence
         least = 0.0 if self.evaluation.evaluates_by_operators else LEAST_SECONDS_ON_SPARK
@@ -356,7 +355,7 @@ class ContinuousQuery(LoggedQuery):
 
     def _give(
         self,
-        chunks: Sequence[Chunk],
+        chunks: Sequence[PlacedRows],
         before: Sequence[FeedCursor | None],
         first: int | None,
         held: HeldTables,
@@ -380,7 +379,7 @@ class ContinuousQuery(LoggedQuery):
     def _fold(
         self,
         wanted: Sequence[tuple[Instant, bool]],
-        chunks: Sequence[Chunk],
+        chunks: Sequence[PlacedRows],
         before: Sequence[FeedCursor | None],
         held: HeldTables,
     ) -> list[Evaluated]:
@@ -409,7 +408,9 @@ class ContinuousQuery(LoggedQuery):
         first: int = 0,  # which instant of the chunks is the first wanted
     ) -> list[Evaluated]:
         found = []
-        with Windows(self.world, self.readers, self.plan.in_order, self.functions) as windows:
+        in_pieces = self.evaluation.evaluates_by_operators
+        asked = (self.world, self.readers, self.plan.in_order, self.functions, in_pieces)
+        with Windows(*asked) as windows:
             for number, (instant, empty) in enumerate(wanted, first):
                 known = self._empty_result(instant, held) if empty else None
                 if known is None:
@@ -475,7 +476,7 @@ class ContinuousQuery(LoggedQuery):
             if stands and table.let_go and self.keeper.file is not None and self.keeper.file.exists:
                 raise _rows_missing(table.definition.name, self.keeper.file.name)
 
-    def _stored(self, place: int) -> list[Chunk]:
+    def _stored(self, place: int) -> list[PlacedRows]:
         """The stored rows of every leaf that an instant's windows hold, up to the readers' place."""
         chunks = []
         for reader in self.readers:
@@ -483,7 +484,8 @@ class ContinuousQuery(LoggedQuery):
                 landmark = self.beginning.landmark[reader.leaf.number]
                 tick = 0 if self.sampling.counted else place
                 rows, ticks = reader.stored(snapshot, tick, landmark)
-            chunks.append((rows, stored_places(reader, self.sampling, rows, ticks), ticks))
+            places = stored_places(reader, self.sampling, rows, ticks)
+            chunks.append(PlacedRows(rows, places, ticks))
         return chunks
 
     # Snapshots
@@ -547,7 +549,7 @@ class ContinuousQuery(LoggedQuery):
             if self.sampling.kind == "rows":
                 start = position["count"] * self.sampling.step + early
                 places = np.arange(start + 1, start + 1 + rows.num_rows)
-            chunks.append((rows, places, ticks))
+            chunks.append(PlacedRows(rows, places, ticks))
         self._give(chunks, [reader.cursor for reader in self.readers], None, held)
         self.keeper.kept = position
         return True

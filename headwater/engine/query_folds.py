@@ -16,8 +16,8 @@ from headwater.engine.feed import FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun
 from headwater.engine.joins import PairJoinMerge, PairsMerge
 from headwater.engine.pane_merge import PaneWindow
-from headwater.engine.places import Chunk
 from headwater.engine.progress import Progress
+from headwater.engine.reader import PlacedRows
 from headwater.engine.sampling import Instant
 from headwater.engine.sharing import Member, Sharing
 from headwater.kernel.relation import HeldTables
@@ -116,7 +116,7 @@ class QueryFolds:
 
     def give(
         self,
-        chunks: Sequence[Chunk],
+        chunks: Sequence[PlacedRows],
         before: Sequence[FeedCursor | None],
         first: int | None,
         held: HeldTables,

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from headwater.engine.feed import FeedCursor
-from headwater.engine.places import Chunk
+from headwater.engine.reader import PlacedRows
 from headwater.engine.result_changes import KnownChanges
 from headwater.engine.sampling import Instant
 
@@ -56,7 +56,7 @@ class Firing:
     """What one firing answers: its instants, its rows, and where the readers stood before."""
 
     wanted: Sequence[tuple[Instant, bool]]  # with whether all windows are empty
-    chunks: Sequence[Chunk]
+    chunks: Sequence[PlacedRows]
     before: Sequence[FeedCursor | None]
     modes: tuple[str, ...]
     ready: bool  # whether the folds held their state already

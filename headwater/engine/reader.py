@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.engine.chunks import Chunks
-from headwater.engine.feed import END_OF_TICK, Feed, FeedCursor, Stretch, last_until, stored_until
+from headwater.engine.feed import (
+    END_OF_TICK,
+    SLAB_ROWS,
+    Feed,
+    FeedCursor,
+    Stretch,
+    last_until,
+    stored_pieces,
+    stored_until,
+)
 from headwater.engine.merges import by_key, with_previous
 from headwater.plan.folds import NEWEST, Leaf
 from headwater.storage.streaming.definition import SEQUENCE
@@ -18,6 +28,14 @@ from headwater.storage.streaming.table import StreamingTable
 from headwater.storage.streaming.windows import last_per_key
 
 Ticks = npt.NDArray[np.int64]
+
+
+class PlacedRows(NamedTuple):
+    """Rows of one table that a firing takes; where each stands for panes and windows, and its T."""
+
+    rows: pa.Table
+    places: Ticks
+    ticks: Ticks
 
 
 class LeafReader:
@@ -265,12 +283,18 @@ class LeafReader:
             last = (window.rows, stretch.until, stretch.oldest)
             rows = last_until(snapshot, *last, self.columns)
         else:
-            rows = self._last_per_key(self._between(snapshot, stretch))
+            rows = self._last_per_key(self._pieces(snapshot, stretch))
         if self.leaf.previous:
             rows = with_previous(by_key(rows, self.keys), self.keys, self.leaf.previous)
         if self.leaf.newest:
             rows = rows.append_column(NEWEST, pa.array(self._in_newest(rows, tick, turn)))
         return rows
+
+    def newest_first(self, snapshot: StreamSnapshot, stretch: Stretch) -> Iterator[pa.Table]:
+        """The rows of a stretch in pieces, the newest first, so that no more than one need be in memory."""
+        definition = snapshot.definition
+        for rows in self._pieces(snapshot, stretch, newest_first=True):
+            yield ordered_down(rows, definition.ticks(rows.column(definition.time)))
 
     def before_last(self, snapshot: StreamSnapshot, stretch: Stretch, count: int) -> FeedCursor:
         """The place before the last rows of a stretch."""
@@ -299,10 +323,15 @@ class LeafReader:
     def _between(self, snapshot: StreamSnapshot, stretch: Stretch) -> pa.Table:
         """The rows of a stretch, in order."""
         rows = stored_until(snapshot, stretch.low, stretch.until, self.columns)
-        if stretch.after is None or not rows.num_rows:
-            return rows
-        ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
-        return rows.filter(pa.array(_later(rows, ticks, stretch.after)))
+        return _after(snapshot, rows, stretch)
+
+    def _pieces(
+        self, snapshot: StreamSnapshot, stretch: Stretch, *, newest_first: bool = False
+    ) -> Iterator[pa.Table]:
+        """The same in pieces that follow one another."""
+        asked = (snapshot, stretch.low, stretch.until, self.columns)
+        for rows in stored_pieces(*asked, newest_first=newest_first):
+            yield _after(snapshot, rows, stretch)
 
     def rows_between(
         self, snapshot: StreamSnapshot, after: FeedCursor, until: FeedCursor
@@ -310,7 +339,18 @@ class LeafReader:
         """The stored rows after one place up to another, in order."""
         return self._between(snapshot, Stretch(after, until))
 
-    def _last_per_key(self, rows: pa.Table) -> pa.Table:
+    def _last_per_key(self, pieces: Iterator[pa.Table]) -> pa.Table:
+        """The last rows of each key, of rows in pieces; what the next ones replace is let go."""
+        held = [self._last_of(next(pieces))]
+        waiting = 0
+        for rows in pieces:
+            held.append(rows)
+            waiting += rows.num_rows
+            if waiting >= max(SLAB_ROWS, held[0].num_rows):  # each row is looked at a few times
+                held, waiting = [self._last_of(pa.concat_tables(held))], 0
+        return held[0] if len(held) == 1 else self._last_of(pa.concat_tables(held))
+
+    def _last_of(self, rows: pa.Table) -> pa.Table:
         assert self.leaf.window.rows is not None
         backwards = rows.take(pa.array(np.arange(rows.num_rows - 1, -1, -1)))
         kept = last_per_key(backwards, self.keys, self.leaf.window.rows)
@@ -334,7 +374,7 @@ class LeafReader:
         elif self.window_ticks is not None:
             rows = stored_until(snapshot, tick - self.window_ticks, until, self.columns)
         elif self.keys:
-            rows = self._last_per_key(stored_until(snapshot, None, until, self.columns))
+            rows = self._last_per_key(self._pieces(snapshot, Stretch(None, until)))
         else:
             assert self.leaf.window.rows is not None
             rows = last_until(snapshot, self.leaf.window.rows, until, None, self.columns)
@@ -350,6 +390,14 @@ def read_columns(leaf: Leaf, folded: bool) -> tuple[str, ...]:
         return leaf.needed
     cut = None if leaf.cut is None or leaf.cut.column is None else leaf.cut.column.casefold()
     return tuple(name for name in leaf.needed if name.casefold() == cut)
+
+
+def _after(snapshot: StreamSnapshot, rows: pa.Table, stretch: Stretch) -> pa.Table:
+    """The rows that come after the place where a stretch begins."""
+    if stretch.after is None or not rows.num_rows:
+        return rows
+    ticks = snapshot.definition.ticks(rows.column(snapshot.definition.time))
+    return rows.filter(pa.array(_later(rows, ticks, stretch.after)))
 
 
 def _later(rows: pa.Table, ticks: Ticks, place: FeedCursor | None) -> np.ndarray:

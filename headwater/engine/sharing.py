@@ -23,7 +23,7 @@ from headwater.compile.fold import FoldSpec
 from headwater.engine.feed import Feed, FeedCursor
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
 from headwater.engine.pane_merge import PaneMerge, PaneWindow
-from headwater.engine.reader import LeafReader
+from headwater.engine.reader import LeafReader, PlacedRows
 from headwater.engine.sampling import Sampling
 from headwater.engine.united import AggregateKey, aggregate_keys, pipeline_signature, united
 from headwater.engine.world import World
@@ -166,7 +166,7 @@ class _Running:
         probes = StaticProbes(place.world)
         self.fold = FoldRun(spec, place.world, (self.reader,), panes, panes.windows, probes)
         self.windows = dict(zip(windows, self.merge.windows, strict=True))
-        self.fold.take([(rows, ticks, ticks)], held, first)
+        self.fold.take([PlacedRows(rows, ticks, ticks)], held, first)
 
     @property
     def merge(self) -> PaneMerge:
@@ -191,7 +191,7 @@ class _Running:
         if not self.reader.feed.pull():
             return False
         rows, ticks = self.reader.take_until(until)
-        self.fold.take([(rows, ticks, ticks)], held, None)
+        self.fold.take([PlacedRows(rows, ticks, ticks)], held, None)
         return True
 
     def merged(self, window: SharedWindow, instants: Sequence[int]) -> dict[int, pa.Table]:

@@ -1,10 +1,11 @@
-"""A view in parts: each has the groups whose keys fall to it, in a host of its own, so that one view uses
+"""A view in parts: each has the rows whose keys fall to it, in a host of its own, so that one view uses
 several cores.
 
 Owns: one instant for all parts. Each part folds for itself, so two may have come differently far: a reader
 halts them all, takes the furthest place, has each fold to exactly there and give its rows, and lets it go on.
-Inserts do not wait for that; a reader that does not come back halts a part for `HALT_S` at most. Groups of
-parts are disjoint, so their rows are the view's, one after the other.
+Inserts do not wait for that; a reader that does not come back halts a part for `HALT_S` at most. Keys of
+parts are disjoint, so their rows are the view's, one after the other; what a circuit has above its keys (an
+order, the first rows of all) is done once with the rows of all parts.
 """
 
 from __future__ import annotations
@@ -14,16 +15,21 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
 
+from headwater.compile.split_circuit import SplitCircuit
 from headwater.engine import view
 from headwater.engine.change_record import FollowedChanges
 from headwater.engine.elsewhere import Elsewhere, HostGone
+from headwater.engine.halting import Ends
 from headwater.engine.hosted import InParts, part_name
 from headwater.engine.sampling import Instant
 from headwater.engine.view import ContinuousView
+from headwater.engine.view_circuit import CircuitStopped, ViewCircuit
+from headwater.engine.view_pipeline import Start, ViewPipeline
 from headwater.engine.view_versions import Version
 from headwater.fold.share import shares_of
 from headwater.plan.folds import ContinuousPlan
@@ -32,15 +38,18 @@ from headwater.storage.streaming.table import StreamingTable
 Answer = TypeVar("Answer")
 Asked = Callable[[], Answer]  # a question that is under way: waits for what is answered
 
+# By table the sequence number, and the generation of the stored rows.
+Places = tuple[tuple[int, int | None], ...]
+
 _readers = itertools.count(1)
 
 
 class PartRows(NamedTuple):
     """What a part gave, and what it was made of."""
 
-    rows: pa.Table
-    place: tuple[int, int | None]  # the sequence number, and the generation of the stored rows
-    versions: dict[str, int]  # of the tables above the fold
+    rows: pa.Table | None  # None: it cannot keep them, the view is evaluated over stored rows
+    places: Places
+    versions: dict[str, int]  # of the standard tables
 
 
 class _PartGone(Exception):
@@ -67,18 +76,19 @@ def cannot_split(plan: ContinuousPlan) -> str | None:
 class ViewPart(ContinuousView):
     """Some groups of a view."""
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.on_free: Callable[[], None] = lambda: None  # it may fold on: rows may have come
-
     def called(self, number: int, name: str) -> None:
         """It belongs to a view of that number and name."""
         assert self.mine is not None
         super().called(number, part_name(name, self.mine))
 
+    @property
+    def _kept_in(self) -> ViewPipeline | ViewCircuit:
+        """What has its rows."""
+        return self.pipelines[0] if self.circuit is None else self.circuit
+
     def pull(self, since: float | None = None) -> bool:
         """Whether rows wait that should be folded now; while it is halted, that is looked at later."""
-        until = self.pipelines[0].halted_until
+        until = self._kept_in.halted_until
         self.wall_due = None
         if until is None:
             return super().pull(since)
@@ -88,17 +98,19 @@ class ViewPart(ContinuousView):
     @property
     def is_halted(self) -> bool:
         """Whether a reader has it wait, and rows came since."""
-        pipeline = self.pipelines[0]
-        return pipeline.halted_until is not None and pipeline.is_behind
+        state = self._kept_in
+        return state.halted_until is not None and state.is_behind
 
     def due_until(self) -> float:
-        """The number of the row after the last one that came."""
-        return self.pipelines[0].place.table.state.next_sequence
+        """The number of the row after the last one that came; of several tables, how many they have."""
+        return sum(table.state.next_sequence for table in self._kept_in.read_tables)
 
     @property
     def answered_until(self) -> float:
         """Where it stands; a firing while it is halted takes in nothing."""
-        return self.pipelines[0].sequence
+        if self.circuit is not None and self.circuit.stopped is not None:
+            return self.due_until()  # nothing waits: each read is evaluated
+        return sum(sequence for sequence, _ in self._kept_in.places)
 
     @property
     def _few(self) -> int:
@@ -107,40 +119,56 @@ class ViewPart(ContinuousView):
 
     # One instant
 
-    def halt(self, reader: int) -> Asked[int | None]:
+    def halt(self, reader: int) -> Asked[Ends | None]:
         """It folds what is there and no further, for a reader: how far; None if it has just moved."""
         host = self.elsewhere
         if host is None:
             return lambda: self.halt_here(reader)
         return _from(host, lambda: host.halt_part(self, reader))
 
-    def halt_here(self, reader: int) -> int | None:
+    def halt_here(self, reader: int) -> Ends | None:
         """The same in this host."""
-        return self.pipelines[0].halt(reader)
+        with self.world.held(self.plan.identifiers) as held:
+            return self._kept_in.halt(reader, held)
 
-    def read_at(self, reader: int, end: int, instant: int) -> Asked[PartRows | None]:
+    def read_at(self, reader: int, ends: Ends, instant: int) -> Asked[PartRows | None]:
         """It folds to exactly there, gives its rows and goes on; None if it is not halted for the reader."""
         host = self.elsewhere
         if host is None:
-            return lambda: self.read_at_here(reader, end, instant)
-        return _from(host, lambda: host.read_part(self, reader, end, instant))
+            return lambda: self.read_at_here(reader, ends, instant)
+        return _from(host, lambda: host.read_part(self, reader, ends, instant))
 
-    def read_at_here(self, reader: int, end: int, instant: int) -> PartRows | None:
+    def read_at_here(self, reader: int, ends: Ends, instant: int) -> PartRows | None:
         """The same in this host."""
+        if self.circuit is not None:
+            return self._rows_kept(self.circuit, reader, ends)
         pipeline = self.pipelines[0]
         with (
             self.world.held(self.plan.identifiers) as held,
             contextlib.ExitStack() as reading,
         ):
             with pipeline.lock:
-                if not pipeline.go_to(reader, end):
+                if not pipeline.go_to(reader, ends, held):
                     return None
                 self._is_well()
-                place = (pipeline.sequence, pipeline.generation)
+                places = tuple(pipeline.places)
                 make = reading.enter_context(pipeline.reading(self.specs[0]))
             self.go_on_here(reader)
             rows = self.evaluation.upper([(Instant(instant, instant), [make()])], held)[0]
-            return PartRows(rows, place, dict(held.versions))
+            return PartRows(rows, places, dict(held.versions))
+
+    def _rows_kept(self, circuit: ViewCircuit, reader: int, ends: Ends) -> PartRows | None:
+        """By its circuit; no rows if that has stopped, or operators are not to be used."""
+        rows, places = None, Places()
+        with self.world.held(self.plan.identifiers) as held:
+            with circuit.lock, contextlib.suppress(CircuitStopped):
+                if self.kept is not None:
+                    if not (circuit.go_to(reader, ends, held) and circuit.ask_all(held)):
+                        return None
+                    self._is_well()
+                    rows, places = circuit.kept.table(), tuple(circuit.places)
+            self.go_on_here(reader)
+            return PartRows(rows, places, dict(held.versions))
 
     def go_on(self, reader: int) -> None:
         """A reader that halted it does not come back."""
@@ -152,7 +180,7 @@ class ViewPart(ContinuousView):
 
     def go_on_here(self, reader: int) -> None:
         """The same in this host."""
-        if self.pipelines[0].go_on(reader):
+        if self._kept_in.go_on(reader):
             self.on_free()
 
 
@@ -161,6 +189,7 @@ class SplitView(InParts, ContinuousView):
     """One view to its users, several parts to its hosts."""
 
     parts: Sequence[ViewPart]
+    split: SplitCircuit | None = None  # of a view that circuits keep
 
     def called(self, number: int, name: str) -> None:
         """So are its parts."""
@@ -180,7 +209,16 @@ class SplitView(InParts, ContinuousView):
 
     @property
     def _read_tables(self) -> list[StreamingTable]:
-        return [self.pipelines[0].place.table]
+        return self.parts[0]._read_tables
+
+    @property
+    def _begun(self) -> list[tuple[StreamingTable, Start]]:
+        return self.parts[0]._begun
+
+    @property
+    def circuits(self) -> list[ViewCircuit]:
+        """Those of its parts."""
+        return [circuit for part in self.parts for circuit in part.circuits]
 
     # Reading
 
@@ -199,8 +237,8 @@ class SplitView(InParts, ContinuousView):
     def _read_in_turn(self) -> Version | None:
         """One reader halts the pipelines at a time; views that have some in common share the turns."""
         with contextlib.ExitStack() as stack:
-            for pipeline in sorted(self.pipelines, key=lambda p: p.number):
-                stack.enter_context(pipeline.turn)
+            for state in sorted((part._kept_in for part in self.parts), key=lambda p: p.number):
+                stack.enter_context(state.turn)
             return self.unchanged() or self._united()
 
     def _united(self) -> Version | None:
@@ -220,31 +258,67 @@ class SplitView(InParts, ContinuousView):
             for part in halted:
                 part.go_on(reader)
         first = found[0]
+        if any(one.rows is None for one in found):
+            return self._read_over_stored()
         if any(one[1:] != first[1:] for one in found):
-            return None  # stored rows, or a table above, were changed meanwhile
-        key, known = self.key_of([first.place], first.versions), self.versions.last
+            return None  # stored rows, or a table, were changed meanwhile
+        key, known = self.key_of(first.places, first.versions), self.versions.last
         if known is not None and known.key == key:
             return known
-        return self.versions.add(pa.concat_tables([one.rows for one in found]), key, now)
+        rows = self._rows_of([one.rows for one in found if one.rows is not None])
+        return self.versions.add(rows, key, now)
+
+    def _rows_of(self, parts: Sequence[pa.Table]) -> pa.Table:
+        """The view's rows of the rows of its parts."""
+        if self.split is None:
+            return pa.concat_tables(parts)
+        return self.evaluation.output.result(self.split.united(parts), 0)
+
+    def _read_over_stored(self) -> Version:
+        with self.world.held(self.plan.identifiers) as held:
+            return self._read_stored(held)
 
     def follow(self, mark: str | None) -> FollowedChanges:  # noqa: ARG002
         """All rows: parts do not keep what they gave."""
         return FollowedChanges(None, None, self.read().rows)
+
+    @cached_property
+    def key(self) -> tuple[str, ...] | None:
+        """The columns by which a row is found without the others, where they say which part has it."""
+        if self.split is None:
+            return super().key
+        if self.split.tree.above is not None:
+            return None  # a row of a part may not be among the first of all
+        circuit = self.parts[0].circuit
+        assert circuit is not None
+        names = [column.name for column in self.split.whole.shown]
+        places = circuit.key
+        if places is None or self.split.hashed_in([names[place] for place in places]) is None:
+            return None
+        return self._circuit_key(circuit)
 
     def find(self, keys: pa.Table) -> pa.Table | None:
         """The rows of one key, by the part that has it; None if the view is to be read whole."""
         known = self.versions.last
         if known is not None and known.rows.num_rows <= view.FEW_ROWS:
             return None
+        part = self.parts[int(shares_of(self._hashed(keys), 1, len(self.parts))[0])]
+        with part._kept_in.turn:  # it would fold beyond where a reader has halted it
+            return part.find(keys)
+
+    def _hashed(self, keys: pa.Table) -> list[pa.Array]:
+        """The values of a key by whose hash its rows were shared out."""
+        columns = [column.combine_chunks() for column in keys.columns]
+        if self.split is not None:
+            shown = [column.name for column in self.split.whole.shown]
+            circuit = self.parts[0].circuit
+            assert circuit is not None
+            places = self.split.hashed_in([shown[place] for place in circuit.key or ()])
+            return [columns[place] for place in places or ()]
         aggregation = self.specs[0].aggregation
         assert aggregation is not None
-        columns = [
-            column.combine_chunks().cast(type_)
-            for column, type_ in zip(keys.columns, aggregation.key_types, strict=True)
-        ]
-        part = self.parts[int(shares_of(columns, 1, len(self.parts))[0])]
-        with part.pipelines[0].turn:  # it would fold beyond where a reader has halted it
-            return part.find(keys)
+        types = aggregation.key_types
+        return [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
 
 
 def _from(host: Elsewhere, ask: Callable[[], Asked[Answer]]) -> Asked[Answer]:

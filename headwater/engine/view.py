@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -84,6 +84,7 @@ class ContinuousView(Hosted):
         super().__post_init__()
         self.on_version: Callable[[Version], None] = lambda _version: None  # made at an insert
         self.on_well: Callable[[], None] = lambda: None  # it was read after an error
+        self.on_free: Callable[[], None] = lambda: None  # it may fold on: rows may have come
         self._reading = threading.Lock()  # one makes a version, the others wait for it
         self._followed: FollowedGroups | None = None  # while somebody follows a grouping
 
@@ -107,6 +108,11 @@ class ContinuousView(Hosted):
     def _states(self) -> Sequence[ViewPipeline | ViewCircuit]:
         """What holds its state."""
         return self.pipelines if self.circuit is None else [self.circuit]
+
+    @property
+    def circuits(self) -> list[ViewCircuit]:
+        """The circuit that keeps it, or those of its parts."""
+        return [] if self.circuit is None else [self.circuit]
 
     @property
     def kept(self) -> ViewCircuit | None:
@@ -143,8 +149,20 @@ class ContinuousView(Hosted):
 
     def pull(self, since: float | None = None) -> bool:  # noqa: ARG002
         """Whether rows wait that should be folded now."""
-        behind = any(state.is_behind or state.changed for state in self._states)
-        return behind and self.cut >= ViewCut.GROUPS
+        return self._is_behind and self.cut >= ViewCut.GROUPS and not self._is_asking
+
+    @property
+    def is_halted(self) -> bool:
+        """Whether rows wait until Spark has answered a reader."""
+        return self._is_behind and self._is_asking
+
+    @property
+    def _is_behind(self) -> bool:
+        return any(state.is_behind or state.changed for state in self._states)
+
+    @property
+    def _is_asking(self) -> bool:
+        return self.circuit is not None and self.circuit.is_asking
 
     def fire(self) -> int:
         """Folds what came; an eager view makes its result too."""
@@ -163,8 +181,8 @@ class ContinuousView(Hosted):
         """The view is gone: pipelines that no other view needs go too."""
         for number, pipeline in enumerate(self.pipelines):
             self.registry.leave(member_name(self.incarnation, number), pipeline)
-        if self.circuit is not None:
-            self.circuit.remove()
+        for circuit in self.circuits:
+            circuit.remove()
 
     def needs(self, table: SeenTable) -> Needs:
         """Rows that no snapshot holds, by their numbers; of a stream none that is closed."""
@@ -198,6 +216,18 @@ class ContinuousView(Hosted):
         """What came goes through the circuit; one that stops leaves the view to Spark."""
         with self.world.held(self.plan.identifiers) as held, contextlib.suppress(CircuitStopped):
             circuit.catch_up(held)
+
+    @contextlib.contextmanager
+    def _brought_up(self, circuit: ViewCircuit, held: HeldTables) -> Iterator[bool]:
+        """The circuit's result is that of all that was acknowledged; False if another host has it."""
+        try:
+            with circuit.brought_up(held, ends_of(circuit.tables.values())) as here:
+                if here:
+                    self._is_well()
+                yield here
+        finally:
+            if circuit.is_behind or circuit.changed:
+                self.on_free()  # while Spark was at work nothing was taken in
 
     def read(self) -> Version:
         """The view over every row acknowledged before the call; unchanged input costs nothing."""
@@ -305,17 +335,18 @@ class ContinuousView(Hosted):
         circuit = self.kept
         if circuit is None:
             return (None,)
-        with self.world.held(self.plan.identifiers) as held, circuit.lock:
-            if circuit.is_lent:
-                return None
-            try:
-                circuit.bring_up(held, ends_of(circuit.tables.values()))
-            except CircuitStopped:
-                return (None,)
-            self._is_well()
-            if circuit.row_count <= self._few:
-                return (None,)
-            rows = circuit.find(keys)
+        try:
+            with (
+                self.world.held(self.plan.identifiers) as held,
+                self._brought_up(circuit, held) as here,
+            ):
+                if not here:
+                    return None
+                if circuit.row_count <= self._few:
+                    return (None,)
+                rows = circuit.find(keys)
+        except CircuitStopped:
+            return (None,)
         return (self.evaluation.output.result(rows, 0),)
 
     def _find_here(self, keys: pa.Table, held: HeldTables) -> pa.Table | None:
@@ -354,22 +385,17 @@ class ContinuousView(Hosted):
         self, circuit: ViewCircuit, held: HeldTables, mark: str | None
     ) -> FollowedChanges | None:
         """By the circuit; None if it does not keep the view, or the view is a few rows in an order."""
-        with circuit.lock:
-            if circuit.is_lent:
-                return None
-            try:
-                circuit.bring_up(held, ends_of(circuit.tables.values()))
-            except CircuitStopped:
-                return None
-            self._is_well()
-            limit = circuit.spec.limit
-            if limit is not None and limit <= FEW_ORDERED:
-                return None
-            taken, changes = circuit.changes_since(mark)
-            if changes is None:
-                return FollowedChanges(
-                    taken, None, self.evaluation.output.result(circuit.result(), 0)
-                )
+        try:
+            with self._brought_up(circuit, held) as here:
+                limit = circuit.spec.limit
+                if not here or (limit is not None and limit <= FEW_ORDERED):
+                    return None
+                taken, changes = circuit.changes_since(mark)
+                if changes is None:
+                    rows = self.evaluation.output.result(circuit.result(), 0)
+                    return FollowedChanges(taken, None, rows)
+        except CircuitStopped:
+            return None
         return FollowedChanges(
             taken, changes.with_rows(self.evaluation.output.result(changes.rows, 0))
         )
@@ -405,19 +431,17 @@ class ContinuousView(Hosted):
 
     def _read_kept(self, circuit: ViewCircuit, held: HeldTables) -> Version | None:
         """The same from the circuit; None if it is in another host by now."""
-        with circuit.lock:
-            if circuit.is_lent:
-                return None
-            try:
-                circuit.bring_up(held, ends_of(circuit.tables.values()))
-            except CircuitStopped:
-                return self._read_stored(held)
-            self._is_well()
-            key = self._key(held, circuit.places)
-            known = self.versions.last
-            if known is not None and known.key == key:
-                return known
-            rows = circuit.result()
+        try:
+            with self._brought_up(circuit, held) as here:
+                if not here:
+                    return None
+                key = self._key(held, circuit.places)
+                known = self.versions.last
+                if known is not None and known.key == key:
+                    return known
+                rows = circuit.result()
+        except CircuitStopped:
+            return self._read_stored(held)
         now = time.time_ns() // 1000
         return self.versions.add(self.evaluation.output.result(rows, 0), key, now)
 
@@ -471,6 +495,12 @@ class ContinuousView(Hosted):
         """Writes snapshots of its parts, under the lock of each only while its state is copied."""
         for state in self._states:
             state.put_away()
+
+    def hand_over(self) -> None:
+        """The same, and who waits here for Spark's answer is sent away."""
+        if self.circuit is not None:
+            self.circuit.leave()
+        self.put_away()
 
     def put_away_if_due(self, period_s: float) -> None:
         """Writes snapshots if the last ones are that old."""

@@ -6,7 +6,8 @@ views. The first time that stored rows of a streaming table are deleted or repla
 operators that take rows back; from then on those rows go through alone, as what changes in a standard table
 does. An expression that raises stops the circuit until rows are deleted or changed: Spark then decides at
 each read whether the query raises. A state that memory has no room for goes to disk, operator by operator.
-Must never: give a result of a part of the changes.
+While Spark answers an opaque node nobody holds the lock: who needs what it will say waits, others do not, and
+nothing goes through the operators until it is there. Must never: give a result of a part of the changes.
 """
 
 from __future__ import annotations
@@ -16,14 +17,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
 from headwater.engine.arrangement_runs import CircuitRuns, Record
 from headwater.engine.change_record import ChangeRecord
+from headwater.engine.elsewhere import HostGone
 from headwater.engine.fold_run import Counters
+from headwater.engine.halting import CannotKeep, Halting
 from headwater.engine.query_parts import Timings
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.view_pipeline import Start
@@ -59,10 +62,16 @@ class _StreamSource:
     schema: pa.Schema  # as the circuit calls them
     sequence: int = 0
     generation: int | None = None
+    later: list[tuple[Changes, int]] = field(default_factory=list)  # of DELETEs, and the generation
 
     def clear(self) -> None:
         """Nothing was read."""
-        self.sequence, self.generation = self.start.sequence, None
+        self.sequence, self.generation, self.later = self.start.sequence, None, []
+
+    @property
+    def generation_then(self) -> int | None:
+        """The generation once what waits has gone through."""
+        return self.later[-1][1] if self.later else self.generation
 
     @property
     def changed(self) -> bool:
@@ -97,12 +106,12 @@ class _TableSource:
         self.version = self.stored = self.rows = None
 
 
-class CircuitStopped(Exception):
+class CircuitStopped(CannotKeep):
     """The circuit cannot keep the view: Spark evaluates it."""
 
 
 @dataclass
-class ViewCircuit:
+class ViewCircuit(Halting):
     """The circuit of one view."""
 
     number: str  # never given out again
@@ -118,6 +127,7 @@ class ViewCircuit:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
+        self.may_halt()
         self.streams: list[_StreamSource] = []
         self.statics: list[_TableSource] = []
         for number, scan in enumerate(self.spec.scans):
@@ -128,6 +138,9 @@ class ViewCircuit:
             else:
                 self.statics.append(_TableSource(number, scan.table, scan.stored, schema))
         self.is_lent = False
+        self.is_asking = False  # Spark is at work: the operators stay as they are meanwhile
+        self._answered = threading.Condition(self.lock)
+        self._is_gone = False
         self._inputs_then: tuple[object, ...] = ()  # when it stopped
         self._takes_back = False  # stored rows were deleted or replaced since the view was made
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
@@ -181,49 +194,91 @@ class ViewCircuit:
         """How far each streaming table was read, and of which generation."""
         return [(source.sequence, source.generation) for source in self.streams]
 
-    def bring_up(self, held: HeldTables, ends: Mapping[int, int]) -> None:
-        """The result becomes that of all that was acknowledged; CircuitStopped if it cannot."""
+    @property
+    def read_tables(self) -> Sequence[StreamingTable]:
+        """The streaming tables that it reads."""
+        return [source.table for source in self.streams]
+
+    def fold_to(self, held: HeldTables, ends: Mapping[int, int]) -> None:
+        """All rows before some places go through; what Spark makes of some is left to who reads."""
         with self.lock:
-            self.catch_up(held, ends)
-            if not self.is_lent:
-                self._ask_all(held)
+            while self.is_asking:
+                self._answered.wait()
+            if not (self.is_lent or self._is_gone):
+                self._take_changes(held, ends)
 
-    def catch_up(self, held: HeldTables, ends: Mapping[int, int] | None = None) -> None:
-        """All that was acknowledged before the call goes through; CircuitStopped if it cannot.
+    @contextlib.contextmanager
+    def brought_up(self, held: HeldTables, ends: Mapping[int, int]) -> Iterator[bool]:
+        """Inside, the result is that of all that was acknowledged; False if another host has it.
 
-        What opaque nodes make of it is left to `bring_up`, unless too many rows wait for it.
+        CircuitStopped if it cannot be; the caller does not hold the lock.
         """
         with self.lock:
-            if self.is_lent:
-                return  # another host does
-            if self.stopped is not None:
-                if self._inputs_then == self._now(held):
-                    raise CircuitStopped(self.stopped)
-                self._begin_anew()
-            started = time.perf_counter()
-            with self._stopped_by_errors(held):
-                moved = self._go_on(held, ends)
-                while self.changed:
-                    self._takes_back = True
-                    self._begin_anew()
-                    moved = self._go_on(held, None)
-            if moved:
-                self.timings.add(time.perf_counter() - started, 1)
-            if self.circuit.waiting_rows > WAITING_ROWS:
-                self._ask_all(held)
-            if self.circuit.staying_bytes > max(self._bound, LEAST_STATE):
-                self._stop("what cannot go to disk takes more than view_state_mb", held)
+            yield self._bring_up(held, ends)
 
-    def _ask_all(self, held: HeldTables) -> None:
-        """Spark answers each opaque node that waits, one after the other; what follows goes through."""
-        while (node := self.circuit.waiting()) is not None:
-            try:
+    def _bring_up(self, held: HeldTables, ends: Mapping[int, int]) -> bool:
+        while True:
+            while self.is_asking:
+                self._answered.wait()
+            if self._is_gone:
+                raise HostGone("the view is not here any more")
+            if self.is_lent:
+                return False
+            self._take_changes(held, ends)
+            if self.ask_all(held):
+                return True
+
+    def catch_up(self, held: HeldTables) -> None:
+        """All that was acknowledged before the call goes through; CircuitStopped if it cannot.
+
+        What opaque nodes make of it is left to readers, unless too many rows wait for it. While Spark answers
+        a reader nothing goes through.
+        """
+        with self.lock:
+            elsewhere = self.is_lent or self._is_gone
+            if elsewhere or self.is_asking or self.halted_until is not None:
+                return  # another host does, or a reader says how far
+            self._take_changes(held, None)
+            if self.circuit.waiting_rows > WAITING_ROWS:
+                self.ask_all(held)
+
+    def _take_changes(self, held: HeldTables, ends: Mapping[int, int] | None) -> None:
+        if self.stopped is not None:
+            if self._inputs_then == self._now(held):
+                raise CircuitStopped(self.stopped)
+            self._begin_anew()
+        started = time.perf_counter()
+        with self._stopped_by_errors(held):
+            moved = self._go_on(held, ends)
+            while self.changed:
+                self._takes_back = True
+                self._begin_anew()
+                moved = self._go_on(held, ends)
+        if moved:
+            self.timings.add(time.perf_counter() - started, 1)
+        if self.circuit.staying_bytes > max(self._bound, LEAST_STATE):
+            self._stop("what cannot go to disk takes more than view_state_mb", held)
+
+    def ask_all(self, held: HeldTables) -> bool:
+        """Spark answers each opaque node that waits, one after the other; what follows goes through.
+
+        Whether the state is still the same: the view may have moved while Spark was at work.
+        """
+        mine, self.is_asking = self.circuit, True
+        try:
+            while (node := mine.waiting()) is not None:
                 answer = self._asked(node)
-            except DataError as error:
-                self._stop(f"an expression raises: {error.message}", held)
-            with self._stopped_by_errors(held):
-                self._give(self.circuit.answer(node, answer))
-                self._spill_if_large()
+                if self.circuit is not mine or self._is_gone:
+                    return False
+                if isinstance(answer, DataError):
+                    self._stop(f"an expression raises: {answer.message}", held)
+                with self._stopped_by_errors(held):
+                    self._give(mine.answer(node, answer))
+                    self._spill_if_large()
+            return True
+        finally:
+            self.is_asking = False
+            self._answered.notify_all()
 
     @contextlib.contextmanager
     def _stopped_by_errors(self, held: HeldTables) -> Iterator[None]:
@@ -238,15 +293,21 @@ class ViewCircuit:
             self._clear()  # a part of the changes may be in
             raise
 
-    def _asked(self, node: CircuitNode) -> pa.Table:
-        """What Spark makes of the rows that a node hands out, as files."""
+    def _asked(self, node: CircuitNode) -> pa.Table | DataError:
+        """What Spark makes of the rows that a node hands out, as files; the lock is let go meanwhile."""
         operator = node.operator
         assert isinstance(operator, OpaqueOperator)
         tables = operator.question()
         self.counters.spark_runs += 1
         self.counters.rows_on_spark += sum(table.num_rows for table in tables)
         named = {input_rows(number): table for number, table in enumerate(tables)}
-        return run_over(self.world, [operator.text], named, {})[0]
+        self.lock.release()
+        try:
+            return run_over(self.world, [operator.text], named, {})[0]
+        except DataError as error:
+            return error
+        finally:
+            self.lock.acquire()
 
     @property
     def _bound(self) -> int:
@@ -263,7 +324,7 @@ class ViewCircuit:
         bound = self.world.settings.integer("view_state_mb")
         return (bound, *(source.table.generation for source in self.streams), *versions)
 
-    def _stop(self, reason: str, held: HeldTables) -> None:
+    def _stop(self, reason: str, held: HeldTables) -> NoReturn:
         self._forget_snapshot()
         self._clear()
         self.stopped, self._inputs_then = reason, self._now(held)
@@ -275,6 +336,7 @@ class ViewCircuit:
         if not self._began:
             self._began = moved = True
             self._give(self.circuit.begin())
+        moved |= self._take_later()
         for static in self.statics:
             change = _changed(static, held, self.world)
             if change is not None:
@@ -283,6 +345,18 @@ class ViewCircuit:
         for source in self.streams:
             moved |= self._take_in(source, ends)
         return moved
+
+    def _take_later(self) -> bool:
+        """What was deleted and replaced while Spark was at work; whether anything was."""
+        waiting = [source for source in self.streams if source.later]
+        for source in waiting:
+            for changes, generation in source.later:
+                self._apply(source.number, changes)
+                source.generation = generation
+            source.later = []
+        if waiting:
+            self.keeper.begin_anew()
+        return bool(waiting)
 
     def _take_in(self, source: _StreamSource, ends: Mapping[int, int] | None) -> bool:
         """What came to a table goes through, piece by piece; whether anything came."""
@@ -331,23 +405,24 @@ class ViewCircuit:
         mine = [source for source in self.streams if source.table is table]
         if not self._follows(mine, was, gone.num_rows + added.num_rows):
             return
+        for source in mine:
+            parts = [go(source.read_before(gone)), come(source.read_before(added))]
+            source.later.append((together(parts, source.schema), table.generation))
+        if self.is_asking:
+            return  # they go through once the answer is there
         try:
-            for source in mine:
-                parts = [go(source.read_before(gone)), come(source.read_before(added))]
-                self._apply(source.number, together(parts, source.schema))
-                source.generation = table.generation
+            self._take_later()
         except (DataError, NotSupportedError):
             self._begin_anew()  # what is wrong is found once more when it goes on
         except BaseException:
             self._clear()  # a part of the changes may be in
             raise
-        self.keeper.begin_anew()
 
     def _follows(self, mine: Sequence[_StreamSource], was: int, row_count: int) -> bool:
         """Whether rows can be taken back of sources that were read at a generation, and it pays."""
         able = self._began and self._takes_back and not self.is_lent and self.stopped is None
         read = sum(source.sequence - source.start.sequence for source in mine)
-        return able and row_count < read and all(source.generation == was for source in mine)
+        return able and row_count < read and all(s.generation_then == was for s in mine)
 
     # Its result
 
@@ -468,10 +543,15 @@ class ViewCircuit:
         if not self.is_lent:
             self.put_away()
             with self._writing, self.lock:  # nobody who writes a snapshot holds runs any more
-                self.is_lent = True
+                self.is_lent, self._halt = True, None
                 self.keeper.void()
                 self._clear()
                 self.runs = self.runs.anew()
+
+    def leave(self) -> None:
+        """Another process goes on with it: readers who wait for Spark here go there."""
+        with self.lock:
+            self._is_gone = True
 
     def take_back(self) -> None:
         """It is held here again: from the snapshot, and the rows since."""
@@ -494,6 +574,8 @@ class ViewCircuit:
     def remove(self) -> None:
         """Nothing of it is left on disk."""
         with self.lock:
+            while self.is_asking:
+                self._answered.wait()  # what follows from the answer may be written
             self._forget_snapshot()
             self.runs.remove()
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,8 +21,10 @@ import pyarrow as pa
 
 from headwater.compile.fold import FoldSpec, GroupsSpec, partial_text
 from headwater.engine.fold_run import Counters, FoldRun, StaticProbes
+from headwater.engine.halting import Halting
 from headwater.engine.merges import LandmarkMerge, SomeGroupsMerge, Ticks
 from headwater.engine.query_parts import Timings
+from headwater.engine.reader import PlacedRows
 from headwater.engine.snapshots import SnapshotFile, SnapshotKeeper
 from headwater.engine.state_runs import StateRuns
 from headwater.engine.united import AggregateKey, aggregate_keys, united
@@ -38,12 +40,11 @@ from headwater.kernel.state_merge import StateShape
 from headwater.settings import MEBIBYTE
 from headwater.sql.types import quoted
 from headwater.storage.streaming.definition import SEQUENCE
-from headwater.storage.streaming.fresh import each_since, ends_of
+from headwater.storage.streaming.fresh import each_since
 from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
 PartKey = tuple[str, str | None]  # a kind of partial, and the text of its argument
-HALT_S = 5.0  # after so long it folds on, whether or not its reader has come back
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def projected(
 
 
 @dataclass
-class ViewPipeline:
+class ViewPipeline(Halting):
     """One pipeline, of one view or shared by several."""
 
     number: str  # never given out again
@@ -118,10 +119,7 @@ class ViewPipeline:
 
     def __post_init__(self) -> None:
         self.lock = threading.RLock()
-        self.turn = (
-            threading.Lock()
-        )  # of those who read a view in parts, in the driver; before `lock`
-        self._halt: tuple[int, float] | None = None  # who has it fold no further, and until when
+        self.may_halt()
         self._writing = threading.Lock()  # one snapshot at a time; taken before the other
         self.keeper = SnapshotKeeper(self.snapshot, self.lock)
         self.sequence = self.kept = self.place.start.sequence
@@ -300,40 +298,19 @@ class ViewPipeline:
 
     # One instant for several
 
-    def halt(self, reader: int) -> int | None:
-        """Folds what is there, and no further until that reader comes back; how far. None: another host does.
-
-        It stands where an insert ends: all parts of a view can be brought to where one of them stands.
-        """
-        with self.lock:
-            if self.is_lent:
-                return None
-            self.catch_up(ends_of([self.place.table])[self.place.table.definition.id])
-            self._halt = (reader, time.monotonic() + HALT_S)
-            return self.sequence
-
-    def go_to(self, reader: int, end: int) -> bool:
-        """Folds to exactly there, while it is halted for a reader; whether it could. Holds the lock."""
-        mine = self.halted_until is not None and self._halt is not None and self._halt[0] == reader
-        there = self.place.table.state.next_sequence >= end >= self.sequence
-        if not mine or not there or self.is_lent:
-            return False
-        self.catch_up(end)
-        return self.sequence == end
-
-    def go_on(self, reader: int) -> bool:
-        """It folds again as rows come; whether it had been halted for that reader."""
-        with self.lock:
-            mine = self._halt is not None and self._halt[0] == reader
-            if mine:
-                self._halt = None
-            return mine
+    @property
+    def read_tables(self) -> Sequence[StreamingTable]:
+        """The table that it folds."""
+        return [self.place.table]
 
     @property
-    def halted_until(self) -> float | None:
-        """Until when it folds no further by itself, by the monotonic clock; None: it does."""
-        halt = self._halt
-        return halt[1] if halt is not None and halt[1] > time.monotonic() else None
+    def places(self) -> list[tuple[int, int | None]]:
+        """How far it is folded, and of which generation."""
+        return [(self.sequence, self._generation)]
+
+    def fold_to(self, held: HeldTables, ends: Mapping[int, int]) -> None:  # noqa: ARG002
+        """Folds every row before a sequence number."""
+        self.catch_up(ends[self.place.table.definition.id])
 
     def catch_up(self, end: int | None = None) -> None:
         """Folds every row that was acknowledged before the call, or before a sequence number."""
@@ -405,7 +382,7 @@ class ViewPipeline:
         for first in range(0, rows.num_rows, step):
             part, times = rows.slice(first, step), ticks[first : first + step]
             zeros = np.zeros(part.num_rows, np.int64)
-            fold.take([(part, zeros, times)], self.place.static, None)
+            fold.take([PlacedRows(part, zeros, times)], self.place.static, None)
             fold.merge.push_early()
             if fold is self.fold:
                 self._spill_if_large()

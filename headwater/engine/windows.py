@@ -1,15 +1,17 @@
 """The windows of a query at an instant, for its evaluation over all their rows.
 
-Owns: whether a window is given as rows in memory or as files for Spark: rows where they are few or their
-order counts, else the blocks that overlap the window and the staged tail, with a condition. So a window
-larger than memory is never loaded. Must never: outlive the snapshots that it holds.
+Owns: whether a window is given as rows in memory, as pieces that are read one after the other, or as files
+for Spark: rows where they are few; pieces where their order counts and operators evaluate them; else the
+blocks that overlap the window and the staged tail, with a condition. So a window larger than memory is not
+loaded. Must never: outlive the snapshots that it holds.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
 from types import TracebackType
 
 import pyarrow as pa
@@ -33,7 +35,13 @@ class WindowRows:
 
     tables: Mapping[int, pa.Table]  # the newest first
     files: Mapping[int, Relation]
-    count: int  # of rows; those in files are counted about
+    count: int  # of rows; those in files and pieces are counted about
+    pieces: Mapping[int, Callable[[], Iterator[pa.Table]]] = field(default_factory=dict)
+
+    def loaded(self) -> Mapping[int, pa.Table]:
+        """The tables, and what was to come in pieces whole."""
+        whole = {number: pa.concat_tables(made()) for number, made in self.pieces.items()}
+        return {**self.tables, **whole}
 
 
 class Windows:
@@ -45,9 +53,14 @@ class Windows:
         readers: Sequence[LeafReader],
         ordered: bool,
         functions: QueryFunctions,
+        in_pieces: bool = False,
     ) -> None:
-        """`ordered`: the order of rows counts; `functions`: those with state add columns."""
+        """`ordered`: the order of rows counts; `functions`: those with state add columns.
+
+        `in_pieces`: operators evaluate the rows, and need not have all of them at once.
+        """
         self._world, self._readers, self._ordered = world, readers, ordered
+        self._in_pieces = in_pieces
         self._functions = functions
         self._held = contextlib.ExitStack()
         self._files: list[StoredFiles] = []
@@ -81,6 +94,7 @@ class Windows:
         tick = instant.tick
         tables: dict[int, pa.Table] = {}
         files: dict[int, Relation] = {}
+        pieces: dict[int, Callable[[], Iterator[pa.Table]]] = {}
         stretches = [r.stretch(tick, landmarks[r.leaf.number], turn) for r in self._readers]
         own = list(zip(self._readers, self._files, stretches, strict=True))
         counts = [_about(reader, one.snapshot, stretch) for reader, one, stretch in own]
@@ -89,7 +103,11 @@ class Windows:
         count = 0
         for (reader, one, stretch), about in zip(own, counts, strict=True):
             leaf = reader.leaf
-            if few or self._ordered or leaf.previous or leaf.window.keys:
+            plain = not (leaf.previous or leaf.in_ring or leaf.newest)
+            if self._ordered and self._in_pieces and plain and not few:
+                pieces[leaf.number] = partial(reader.newest_first, one.snapshot, stretch)
+                count += about
+            elif few or self._ordered or leaf.previous or leaf.window.keys:
                 rows = reader.window_rows(one.snapshot, stretch, tick, turn)
                 rows = self._functions.with_values(reader, one.snapshot, rows, instant, turn)
                 definition = one.snapshot.definition
@@ -100,7 +118,7 @@ class Windows:
             else:
                 files[leaf.number] = _as_files(reader, one, stretch, tick, turn)
                 count += about
-        return WindowRows(tables, files, count)
+        return WindowRows(tables, files, count, pieces)
 
 
 def _about(reader: LeafReader, snapshot: StreamSnapshot, stretch: Stretch) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
+from headwater.engine.view import ContinuousView
 from headwater.errors import NotSupportedError, SettingError
 from headwater.execute import continuous, kept_views
 from headwater.execute.context import Context, Running
@@ -22,6 +23,10 @@ from headwater.execute.views import find_view, make_again
 from headwater.result import Result
 from headwater.sql.statements.alter import AlterSetParts
 from headwater.storage.catalog import CatalogObject
+
+MOST_REMADE = (
+    5_000_000  # stored rows that a view's circuits read again for other parts by themselves
+)
 
 
 def alter_parts(running: Running, statement: AlterSetParts) -> Result:
@@ -120,7 +125,10 @@ def changes_by_itself(context: Context, name: str) -> bool:
     item = None if query is None else context.catalog.by_number(query.number)
     if query is None or item is None or not splits_by_itself(item.definition):
         return False
-    return item.kind == "view" or all(t.definition.kind != "stream" for t in query.tables)
+    if isinstance(query, ContinuousView):
+        remade = sum(table.rows_since(0) for table in query.tables) if query.circuits else 0
+        return remade <= MOST_REMADE
+    return all(t.definition.kind != "stream" for t in query.tables)
 
 
 def set_parts(context: Context, name: str, count: int) -> bool:

@@ -257,7 +257,7 @@ class _StreamTarget:
     def _takers(self) -> list[RowsTaker]:
         """What keeps views on the table and who follows it, in one order."""
         engine = self._running.context.engine
-        circuits = [view.circuit for view in engine.views() if view.circuit is not None]
+        circuits = [circuit for view in engine.views() for circuit in view.circuits]
         found: list[RowsTaker] = [c for c in circuits if self._table in c.tables.values()]
         pipelines = {p.number: p for view in engine.views() for p in view.pipelines}
         found += [p for p in pipelines.values() if p.place.table is self._table]

@@ -19,6 +19,7 @@ from headwater.engine.state_runs import StateRuns
 from headwater.engine.view import ContinuousView
 from headwater.errors import BindError, NotSupportedError, StorageError
 from headwater.execute.answers import Answers, SharedRows
+from headwater.execute.held_frames import HeldFrames
 from headwater.execute.staged_views import StagedViews
 from headwater.expression.terms import PLAIN, Terms
 from headwater.fold.share import Share
@@ -73,6 +74,7 @@ class Context:
     identity: object = field(default_factory=object)  # unlike any other open database's
     answers: Answers = field(default_factory=Answers)
     shared: SharedRows = field(default_factory=SharedRows)
+    frames: HeldFrames = field(init=False)
     numbers: list[Callable[[], Mapping[str, int]]] = field(default_factory=list)  # of listeners
     admin_given: bool = False  # the server knows an admin beside those of the catalog
     ddl: threading.RLock = field(default_factory=threading.RLock)
@@ -83,6 +85,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.staged_views = StagedViews(self.kernel.staging)
+        self.frames = HeldFrames(lambda: self.settings.integer("frames_held"))
 
     def kept_s(self) -> float:
         """How long removed files are kept."""

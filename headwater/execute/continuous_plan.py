@@ -22,7 +22,7 @@ from headwater.engine.sampling import Sampling
 from headwater.engine.snapshots import SnapshotFile, SnapshotInMemory
 from headwater.engine.world import World
 from headwater.errors import BindError, Error, NotSupportedError, Place
-from headwater.execute.as_of import named, refuse_as_of
+from headwater.execute.by_operators import named, refuse_as_of
 from headwater.execute.catalog_tables import CatalogTables
 from headwater.execute.context import Context
 from headwater.execute.expansion import refuse_reading

@@ -19,6 +19,7 @@ from sqlglot import exp
 
 from headwater.errors import BindError, Error, Place
 from headwater.execute.context import Context
+from headwater.execute.familiar import put_familiar
 from headwater.execute.function_bodies import Body, bodies_called
 from headwater.execute.zones import stored_zone
 from headwater.plan.calls import VARYING, called
@@ -79,15 +80,14 @@ def expanding(
     replaced: Replaced | None = None,
 ) -> Iterator[tuple[Query, str]]:
     """A query expanded, and its statement's text; errors while inside are placed in the user's."""
-    found = expanded(context, query, views=views, functions=functions, replaced=replaced)
-    if found.query is query:
-        yield query, text
-        return
+    found = Expansion(query)
     try:
-        yield found.query, found.query.text
+        found = expanded(context, query, views=views, functions=functions, replaced=replaced)
+        yield found.query, text if found.query is query else found.query.text
     except Error as error:
         span = None if error.place is None else found.original(error.place)
-        error.place = None if span is None else span.shifted(query.offset).place(text)
+        if span is not None or found.query is not query:
+            error.place = None if span is None else span.shifted(query.offset).place(text)
         raise
 
 
@@ -119,11 +119,24 @@ def expanded(
         if functions != "none":
             _put_functions(context, found.query, step, functions == "all")
         _put_near(context, found.query, step)
+        with _placed(query, found):
+            put_familiar(found.query, context.functions, step)
         if not step.edits:
             return found
         made = make_query(step.text)
         found = Expansion(made, (*found.steps, step))
     raise BindError("views and functions stand in each other too deep", sqlstate="54001")
+
+
+@contextlib.contextmanager
+def _placed(query: Query, found: Expansion) -> Iterator[None]:
+    """Errors in a text that came in between are placed in the first one."""
+    try:
+        yield
+    except Error as error:
+        span = None if error.place is None else found.original(error.place)
+        error.place = None if span is None else span.place(query.text)
+        raise
 
 
 # Views
@@ -220,7 +233,7 @@ def _put_functions(context: Context, query: Query, step: EditedText, scalars: bo
             continue
         text = body.without_select(substitute(body.query.text, values).text)
         span = span_of(call)
-        if _is_free(step, span):
+        if step.is_free(span):  # what stands inside others comes with the next step
             step.replace(span.start, span.end, _in_place(call, body, text))
 
 
@@ -312,7 +325,7 @@ def _put_near(context: Context, query: Query, step: EditedText) -> None:
     if not query.near or "near" in context.functions:  # a user's own
         return
     for call in query.near:
-        if _is_free(step, call.span):
+        if step.is_free(call.span):
             step.replace(call.span.start, call.span.end, _between(query.text, call))
 
 
@@ -343,8 +356,3 @@ def _known_bounds(other: str, distance: str) -> tuple[str, str] | None:
 
 def _is_exact(type_: str) -> bool:
     return type_ in ("INT", "BIGINT") or type_.startswith("DECIMAL")
-
-
-def _is_free(step: EditedText, span: Span) -> bool:
-    """Whether nothing was put there yet; what stands inside others comes with the next step."""
-    return not any(e.span.start < span.end and span.start < e.span.end for e in step.edits)

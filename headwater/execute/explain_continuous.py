@@ -8,13 +8,14 @@ import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
+from headwater.compile.split_circuit import SplitCircuit
 from headwater.compile.upper_circuit import UpperCircuit
 from headwater.engine.elsewhere import HERE, HostGone
 from headwater.engine.fold_run import FoldRun
 from headwater.engine.pane_merge import PaneMerge
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.split_query import QueryPart
-from headwater.engine.split_view import ViewPart
+from headwater.engine.split_view import SplitView, ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_circuit import ViewCircuit
@@ -26,10 +27,13 @@ from headwater.execute.continuous import find_query
 from headwater.execute.continuous_plan import Made, MadeView
 from headwater.execute.expansion import expanding_continuous
 from headwater.execute.explain_updates import measured_update, update_lines
+from headwater.execute.kept_views import made_split, stays_whole
 from headwater.execute.update_queries import MadeUpdate
 from headwater.execute.views import check_kept, check_parts, planned_view, view_options
+from headwater.fold.share import Share
 from headwater.plan.checks import Checker
 from headwater.plan.folds import ContinuousPlan
+from headwater.plan.relational.partition import NotSplit
 from headwater.plan.text import RowsSlot, Slot, SparkText
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
@@ -118,7 +122,8 @@ def object_lines(context: Context, name: str, analyze: bool) -> list[str]:
 
 def _in_parts(made: ContinuousQuery | ContinuousView) -> str:
     """By what its groups are shared out, and where the parts are."""
-    found = f", {_shared_out(len(made.parts), made.specs)}"
+    split = made.split if isinstance(made, SplitView) else None
+    found = f", {_shared_out(len(made.parts), made.specs, split)}"
     return found if made.host == HERE else f"{found}, in {made.host}"
 
 
@@ -128,19 +133,24 @@ def _part_lines(context: Context, made: ContinuousQuery | ContinuousView) -> lis
 
 
 def _lines_of_view(context: Context, view: ContinuousView, analyze: bool) -> list[str]:
-    held = bool(view.specs) or (view.kept is not None and view.kept.stopped is None)
+    split = isinstance(view, SplitView)
+    held = bool(view.specs) or split or (view.kept is not None and view.kept.stopped is None)
     how = f"maintenance {view.maintenance}" if held else "re-evaluated"
     lines = [f"continuous view {view.name}, {how}", *_zone(context, view.world)]
     if view.parts:
         lines[0] += _in_parts(view)
     lines += _view_lines(context, view, view.maintenance)
+    reason = stays_whole(view) if held else None
+    lines += [] if reason is None else [f"in one part: {reason}"]
     if not analyze:
         return lines
     return [*lines, *(_part_lines(context, view) if view.parts else _measured_view(view))]
 
 
-def _shared_out(parts: int, specs: Sequence[FoldSpec]) -> str:
-    """By what groups are shared out."""
+def _shared_out(parts: int, specs: Sequence[FoldSpec], split: SplitCircuit | None) -> str:
+    """By what groups are shared out, or the rows of a circuit."""
+    if split is not None:
+        return f"{parts} parts {split.words}"
     keys = ", ".join(str(key) for key in specs[0].plan.keys)
     return f"{parts} parts by hash of {keys}"
 
@@ -157,20 +167,24 @@ def explain_view(running: Running, statement: CreateView) -> Result:
         check_parts(context, options, made)
         lines = _view_lines(context, made, options["maintenance"])
         if (options["parts"] or 1) > 1:
-            lines.insert(0, _shared_out(options["parts"], made.specs))
+            split = None if made.circuit is None else made_split(made)
+            assert not isinstance(split, NotSplit)
+            lines.insert(0, _shared_out(options["parts"], made.specs, split))
     return Result("EXPLAIN", pa.table({"plan": lines}))
 
 
 def _view_lines(context: Context, made: MadeView | ContinuousView, maintenance: str) -> list[str]:
     plan, specs, upper = made.plan, made.specs, made.evaluation.upper_tier
+    if isinstance(made, SplitView) and made.split is not None:
+        lines = made.split.lines(Share(0, len(made.parts)))
+        return [_when_kept(maintenance), *(f"  {line}" for line in lines)]
     if made.circuit is not None and maintenance != "deferred":
         return _circuit_lines(made.circuit, maintenance)
     if not specs or maintenance == "deferred":
         tables = ", ".join(dict.fromkeys(str(leaf.name) for leaf in plan.leaves))
         reason = plan.reason or "maintenance = 'deferred'"
         return [f"evaluated again over {tables} when read and changed: {reason}"]
-    when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
-    lines = [when, *_view_folds(context, specs)]
+    lines = [_when_kept(maintenance), *_view_folds(context, specs)]
     if plan.stream_tables:
         lines.append(f"tables as of creation or REFRESH STATIC: {', '.join(plan.stream_tables)}")
     lines.append(f"at each read: {_upper_line(plan, upper).removeprefix('upper: ')}")
@@ -186,9 +200,12 @@ def _circuit_lines(circuit: CircuitSpec | ViewCircuit, maintenance: str) -> list
         lines, stopped = circuit.lines, None
     else:
         lines, stopped = circuit.spec.lines, circuit.stopped
-    when = "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
     told = [] if stopped is None else [f"evaluated again when read and changed: {stopped}"]
-    return [*told, when, *(f"  {line}" for line in lines)]
+    return [*told, _when_kept(maintenance), *(f"  {line}" for line in lines)]
+
+
+def _when_kept(maintenance: str) -> str:
+    return "at each read, for what came:" if maintenance == "incremental" else "at each insert:"
 
 
 def _view_folds(context: Context, specs: Sequence[FoldSpec]) -> list[str]:

@@ -183,14 +183,20 @@ def column_of_text(name: str, schema: pa.Schema) -> pa.Field[pa.DataType]:
     raise BindError(f"column {name} does not exist", sqlstate="42703")
 
 
-def append_from_spark(running: Running, table: StandardTable, work: Work) -> int:
+def append_from_spark(
+    running: Running, table: StandardTable, work: Work, batch_id: str | None = None
+) -> int:
     """Has Spark write rows of the table's schema under its folder, and commits them."""
     folder = table.folder / f"rows-{uuid.uuid4().hex}"
     try:
         files = table.written(running.context.kernel.write(work, folder, running.cancellation))
-        if files:
+        if files or batch_id is not None:
             with table.writing:
-                table.commit(files, ())
+                if batch_id is not None and table.batch_was_applied(batch_id):
+                    files = []
+                    shutil.rmtree(folder, ignore_errors=True)
+                else:
+                    table.commit(files, (), batch_id)
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise

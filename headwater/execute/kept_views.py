@@ -11,7 +11,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.compile.circuit import CircuitSpec
 from headwater.compile.fold import FoldSpec
+from headwater.compile.split_circuit import SplitCircuit, split_circuit
 from headwater.engine.fold_run import StaticProbes
 from headwater.engine.split_view import SplitView, ViewPart, cannot_split
 from headwater.engine.view import STRATEGIES, ContinuousView, ViewCut, member_name
@@ -28,10 +30,13 @@ from headwater.execute.zones import stored_zone
 from headwater.fold.share import Share
 from headwater.kernel.relation import HeldTables
 from headwater.plan.planner import ViewTimes
+from headwater.plan.relational.partition import NotSplit
 from headwater.sql.statements.query import make_query
 from headwater.storage.catalog import CatalogObject
 from headwater.storage.streaming.fresh import ends_of
 from headwater.storage.streaming.table import StreamingTable
+
+SPLIT_MAINTENANCE = ("split", "incremental")
 
 
 def starts_of(tables: Sequence[StreamingTable], from_now: bool) -> list[list[int | None]]:
@@ -50,17 +55,51 @@ def starts_of(tables: Sequence[StreamingTable], from_now: bool) -> list[list[int
 
 def not_split(context: Context, saved: Mapping[str, Any], made: MadeView) -> str | None:
     """Why a view that begins stays whole, however many parts it is to have; None if it can be split."""
-    if saved["maintenance"] not in ("split", "incremental"):
-        return f"maintenance = '{saved['maintenance']}' keeps no groups apart from the result"
+    if saved["maintenance"] not in SPLIT_MAINTENANCE:
+        return _keeps_nothing_apart(saved["maintenance"])
     if saved["volatile"]:
         return "its parts would see other times"
-    return varies(context, made) or cannot_split(made.plan)
+    return varies(context, made) or _cannot_split(made)
+
+
+def _cannot_split(made: MadeView) -> str | None:
+    """Why its groups, or the rows of its circuit, cannot be shared out."""
+    if made.circuit is None:
+        return cannot_split(made.plan)
+    found = made_split(made)
+    return str(found) if isinstance(found, NotSplit) else None
+
+
+def made_split(made: MadeView) -> SplitCircuit | NotSplit:
+    """The circuit of a view in parts."""
+    assert made.circuit is not None
+    return _split_over(made.circuit, made.tables)
+
+
+def _split_over(circuit: CircuitSpec, tables: Sequence[StreamingTable]) -> SplitCircuit | NotSplit:
+    return split_circuit(circuit, {table.definition.name.casefold() for table in tables})
+
+
+def stays_whole(view: ContinuousView) -> str | None:
+    """Why a view cannot be split; None if it is, or could be."""
+    if view.parts:
+        return None
+    if view.maintenance not in SPLIT_MAINTENANCE:
+        return _keeps_nothing_apart(view.maintenance)
+    if view.circuit is None:
+        return cannot_split(view.plan)
+    found = _split_over(view.circuit.spec, view.tables)
+    return str(found) if isinstance(found, NotSplit) else None
+
+
+def _keeps_nothing_apart(maintenance: str) -> str:
+    return f"maintenance = '{maintenance}' keeps no groups apart from the result"
 
 
 def _stands(saved: Mapping[str, Any], made: MadeView) -> list[tuple[str, FoldSpec, Share | None]]:
     """What stands in a pipeline each: a fold, or a part of the only one, with the name of its member."""
     count, incarnation = part_count(saved), saved["incarnation"]
-    if count == 1 or cannot_split(made.plan) is not None:
+    if count == 1 or made.circuit is not None or cannot_split(made.plan) is not None:
         return [(member_name(incarnation, n), spec, None) for n, spec in enumerate(made.specs)]
     return [(member_name(incarnation, 0), made.specs[0], share) for share in shares(count)]
 
@@ -84,8 +123,9 @@ def new_view(context: Context, name: str, saved: dict[str, Any], made: MadeView)
 def regroup(context: Context, item: CatalogObject, definition: Mapping[str, Any]) -> bool:
     """A view goes on in other parts, or whole, with the groups that it has; False if it cannot.
 
-    The new snapshots are there before the catalog says so, and the old ones until after: a kill at any
-    moment leaves one or the other, and nothing is folded twice.
+    One that circuits keep begins anew from its stored rows. Of others the new snapshots are there before the
+    catalog says so, and the old ones until after: a kill at any moment leaves one or the other, and nothing
+    is folded twice.
     """
     view, saved = context.engine.find_view(item.name), dict(definition)
     if view is None or part_count(saved) == max(len(view.parts), 1):
@@ -97,6 +137,8 @@ def regroup(context: Context, item: CatalogObject, definition: Mapping[str, Any]
         for table in {id(table): table for table in view.tables}.values():
             stack.enter_context(table.upkeep)  # no stored row is deleted or replaced meanwhile
         made = made_again(context, saved)
+        if made.circuit is not None and not_split(context, saved, made) is not None:
+            return False
         pipelines = _shared_out(context, saved, made, view.pipelines)
         if pipelines is None:
             return False
@@ -125,6 +167,8 @@ def _shared_out(
 ) -> list[ViewPipeline] | None:
     """Pipelines with the groups of others, all as of one place; None if these are shared or spilled."""
     static, found = held_static(context, saved["static"]), list[ViewPipeline]()
+    if not before:
+        return found
     with contextlib.ExitStack() as stack:
         for pipeline in sorted(before, key=lambda p: p.number):
             stack.enter_context(pipeline.lock)
@@ -185,17 +229,53 @@ def _view(
 ) -> ContinuousView:
     """A view; whole or in parts, as its pipelines are."""
     own = _own(context, name, saved, made)
-    parts = [_part(own, pipeline) for pipeline in pipelines if pipeline.place.share is not None]
+    split = _split(saved, made)
+    parts = _parts(context, own, saved, made, pipelines)
     if parts:
-        return SplitView(**own, pipelines=pipelines, parts=parts)
-    circuit = _circuit(context, saved, made, own["starts"])
+        return SplitView(**own, pipelines=pipelines, parts=parts, split=split)
+    circuit = None
+    if made.circuit is not None:
+        circuit = _circuit(context, saved, made, made.circuit, None)
     return ContinuousView(**own, pipelines=pipelines, circuit=circuit)
 
 
-def _part(own: Mapping[str, Any], pipeline: ViewPipeline) -> ViewPart:
-    """The part of a view that has the groups of a pipeline."""
-    mine = pipeline.place.share
-    part = ViewPart(**{**own, "versions": Versions(lambda: 1)}, pipelines=[pipeline], mine=mine)
+def _split(saved: Mapping[str, Any], made: MadeView) -> SplitCircuit | None:
+    """How the circuit of a view is split; None if it has none, or is whole."""
+    if made.circuit is None or part_count(saved) == 1:
+        return None
+    found = made_split(made)
+    return None if isinstance(found, NotSplit) else found
+
+
+def _parts(
+    context: Context,
+    own: Mapping[str, Any],
+    saved: Mapping[str, Any],
+    made: MadeView,
+    pipelines: Sequence[ViewPipeline],
+    places: Collection[int] | None = None,
+) -> list[ViewPart]:
+    """The parts of a view, or some of them; none if it is whole. `pipelines`: of these parts."""
+    split = _split(saved, made)
+    if split is None:
+        shared = [(p, p.place.share) for p in pipelines]
+        return [_part(own, share, pipelines=[p]) for p, share in shared if share is not None]
+    return [
+        _part(own, share, circuit=_circuit(context, saved, made, split.part(share), share))
+        for share in shares(part_count(saved))
+        if places is None or share.place in places
+    ]
+
+
+def _part(
+    own: Mapping[str, Any],
+    mine: Share,
+    pipelines: Sequence[ViewPipeline] = (),
+    circuit: ViewCircuit | None = None,
+) -> ViewPart:
+    """The part of a view that has a share of its keys."""
+    known = {**own, "versions": Versions(lambda: 1)}
+    part = ViewPart(**known, pipelines=pipelines, circuit=circuit, mine=mine)
     part.called(own["number"], own["name"])
     return part
 
@@ -223,16 +303,19 @@ def _own(context: Context, name: str, saved: Mapping[str, Any], made: MadeView) 
 
 
 def _circuit(
-    context: Context, saved: Mapping[str, Any], made: MadeView, starts: Sequence[Start]
-) -> ViewCircuit | None:
-    """The circuit of a view that no fold holds; as far as its snapshot brings it."""
-    if made.circuit is None:
-        return None
-    number = circuit_number(saved)
+    context: Context,
+    saved: Mapping[str, Any],
+    made: MadeView,
+    spec: CircuitSpec,
+    share: Share | None,
+) -> ViewCircuit:
+    """The circuit of a view that no fold holds, or of a part of one; as far as its snapshot brings it."""
+    number = circuit_number(saved, share)
     names = [table.definition.name.casefold() for table in made.tables]
+    starts = [Start(*start) for start in saved["starts"]]
     circuit = ViewCircuit(
         number,
-        made.circuit,
+        spec,
         dict(zip(names, made.tables, strict=True)),
         dict(zip(names, starts, strict=True)),
         made.world,
@@ -243,9 +326,10 @@ def _circuit(
     return circuit
 
 
-def circuit_number(saved: Mapping[str, Any]) -> str:
-    """What the snapshot of a view's circuit is called."""
-    return f"{saved['incarnation']}.circuit"
+def circuit_number(saved: Mapping[str, Any], share: Share | None = None) -> str:
+    """What the snapshot of a view's circuit is called, or of the circuit of a part."""
+    part = "" if share is None else f"-part-{share.place}-of-{share.parts}"
+    return f"{saved['incarnation']}.circuit{part}"
 
 
 def made_again(context: Context, saved: Mapping[str, Any]) -> MadeView:
@@ -263,7 +347,10 @@ def open_views(context: Context) -> None:
     """Goes on with every continuous view; one that cannot start is kept, with its error."""
     views = [i for i in context.catalog.all("view") if i.definition["continuous"]]
     numbers = {number for item in views for number in item.definition["pipelines"]}
-    numbers |= {circuit_number(item.definition) for item in views}
+    for item in views:
+        count = part_count(item.definition)
+        every = shares(count) if count > 1 else [None]
+        numbers |= {circuit_number(item.definition, share) for share in every}
     context.forget_pipelines(numbers)
     open_some(context, views)
 
@@ -337,7 +424,7 @@ def _opened(
     if places is None:
         return [_view(context, item.name, saved, made, pipelines)]
     own = _own(context, item.name, saved, made)
-    return [_part(own, pipeline) for pipeline in pipelines]
+    return _parts(context, own, saved, made, pipelines, places)
 
 
 def _cannot_start(item: CatalogObject, error: Exception) -> Error:

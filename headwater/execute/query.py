@@ -1,4 +1,4 @@
-"""One-time queries: plain scans by the storage, everything else on Spark."""
+"""One-time queries: plain scans by the storage, small ones by operators, everything else on Spark."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from headwater.engine.view import ContinuousView
 from headwater.errors import Error, SqlSyntaxError
 from headwater.execute import system_tables
 from headwater.execute.answers import LARGE_TABLE, LARGEST_ANSWER, Answer, Present
-from headwater.execute.as_of import as_of_query, refuse_as_of
+from headwater.execute.by_operators import answered, operators_query, refuse_as_of
 from headwater.execute.constants import constant_row
 from headwater.execute.context import Context, Running
 from headwater.execute.expansion import expanded
@@ -130,9 +130,9 @@ def columns_of_query(running: Running, query: Query) -> pa.Schema:
         plain = plain_scan(found)
         if plain is not None:
             return plain.rows.schema
-        as_of = as_of_query(found)
-        if as_of is not None:
-            return as_of.schema
+        by_operators = operators_query(found)
+        if by_operators is not None:
+            return by_operators.schema
         with work_for(found) as work:
             types = context.kernel.analyse(work)
     return pa.schema([pa.field(name, _arrow_type(type_)) for name, type_ in types])
@@ -159,9 +159,10 @@ def _rows(
         plain = plain_scan(found, shared=True)
         if plain is not None:
             return plain.rows
-        as_of = as_of_query(found)
-        if as_of is not None:
-            return as_of.rows()
+        by_operators = operators_query(found)
+        few = None if by_operators is None else by_operators.few_rows(running.cancellation.check)
+        if few is not None:
+            return few
         with work_for(found) as work:
             return context.kernel.run(work, running.cancellation)
 
@@ -431,9 +432,9 @@ def work_for(found: Reading) -> Iterator[Work]:
     """The query as work for Spark: its own text, with tables under names that Spark holds."""
     context, query = found.context, found.query
     check_tables(context, query, found.text)
-    as_of = as_of_query(found)
-    if as_of is not None:
-        yield Work(f"SELECT * FROM {AS_OF}", {AS_OF: found.stage(as_of.rows())})
+    if query.has_as_of:
+        rows = answered(found).rows()
+        yield Work(f"SELECT * FROM {AS_OF}", {AS_OF: found.stage(rows)})
         return
     edited = EditedText(query.text)
     time_edits(found, edited)

@@ -283,7 +283,7 @@ def relation_edits(
     relations: dict[str, Relation] = {}
     trees = tree_tables(found.query)
     for number, reference in enumerate(found.query.table_references):
-        relation = _relation(found, reference, trees.get(reference.name.span.start))
+        relation = relation_read(found, reference, trees.get(reference.name.span.start))
         if relation is None:
             continue
         view = stream_view_name(number, reference, function)
@@ -347,7 +347,10 @@ def tree_tables(query: Query) -> dict[int, exp.Table]:
     return {relation.span.start: table for relation, table in named if relation is not None}
 
 
-def _relation(found: Reading, reference: NamedRelation, node: exp.Table | None) -> Relation | None:
+def relation_read(
+    found: Reading, reference: NamedRelation, node: exp.Table | None
+) -> Relation | None:
+    """What Spark reads for a name; None for a standard table."""
     rows = found.rows_in_memory(reference)
     if rows is not None:
         return found.stage(rows)

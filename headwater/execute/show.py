@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from headwater.errors import Error, NotSupportedError
 from headwater.execute import system_tables, users
-from headwater.execute.as_of import as_of_query
+from headwater.execute.by_operators import operators_query
 from headwater.execute.context import Context, Running
 from headwater.execute.discretion import without_paths
 from headwater.execute.expansion import text_of
@@ -196,9 +196,10 @@ def explain(running: Running, statement: Explain) -> Result:
     if not isinstance(inner, Query):
         raise NotSupportedError(f"EXPLAIN of {type(inner).__name__} is not supported yet")
     with reading(running.context, inner, statement.text) as found:
-        plain, as_of = plain_scan(found), as_of_query(found)
-        if as_of is not None:
-            lines = ["run by operators", *as_of.spec.lines]
+        plain = plain_scan(found)
+        by_operators = operators_query(found) if plain is None else None
+        if by_operators is not None:
+            lines = ["run by operators", *by_operators.lines]
         elif plain is None:
             lines = ["run by Spark", *_stream_lines(found)]
             lines += _spark_plan(running.context, inner, statement)

@@ -20,7 +20,7 @@ from headwater.engine.view import ContinuousView
 from headwater.engine.view_pipeline import Start
 from headwater.engine.view_versions import Version
 from headwater.errors import BindError
-from headwater.execute.as_of import answered, as_of_query, scan_name
+from headwater.execute.by_operators import answered, scan_name
 from headwater.execute.context import Context
 from headwater.execute.continuous_plan import MadeView
 from headwater.execute.query import work_for
@@ -50,9 +50,9 @@ def over_stored(
     plan = made.plan
     with reading(context, made.query, made.query.text) as found:
         found.zone = made.world.time_zone
-        as_of = as_of_query(found, _since_of_scans(context, made.query, starts))
-        if as_of is not None:
-            return made.output.result(as_of.rows(), 0)
+        if made.query.has_as_of:
+            whole = answered(found, _since_of_scans(context, made.query, starts))
+            return made.output.result(whole.rows(), 0)
         with work_for(found) as work:
             relations = {**work.relations, **_pinned(static)}
             streams = [relations[name] for name in _stream_names(context, made.query)]

@@ -120,8 +120,10 @@ class Binder:
         self.terms = terms
         self._known: dict[int, Bound] = {}  # by the identity of nodes: each is read once
 
-    def bound(self, node: exp.Expr) -> Bound:
+    def bound(self, node: exp.Expr | None) -> Bound:
         """The bound expression of a node; NotBound if it is not on the whitelist."""
+        if node is None:
+            raise NotBound("a call without an argument is evaluated by Spark")
         known = self._known.get(id(node))
         if known is None:
             try:

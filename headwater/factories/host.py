@@ -194,7 +194,7 @@ class FactoryHost:
         with self._opening:
             found = [query for name in names if (query := self.engine.remove(name)) is not None]
             for query in found:
-                query.put_away()
+                query.hand_over()
                 self._passing.pop(query.number, None)
             for query in found:
                 if isinstance(query, ContinuousView):
@@ -236,21 +236,20 @@ class FactoryHost:
         """A part of a view folds up to a place in the log, and no further until its reader comes back."""
         began, part = time.thread_time(), self._part(frame)
         self.streams.advance(frame.head["lsn"])
-        end = part.halt_here(frame.head["reader"])
+        ends = part.halt_here(frame.head["reader"])
         self.engine.spend(part.name, time.thread_time() - began)
-        return Frame({"end": end})
+        return Frame({"ends": ends})
 
     def _read_part(self, frame: Frame) -> Frame:
         """The rows of a halted part, folded to exactly there."""
         began, part, said = time.thread_time(), self._part(frame), frame.head
         self.streams.advance(said["lsn"])
-        found = part.read_at_here(said["reader"], said["end"], said["instant"])
+        found = part.read_at_here(said["reader"], tuple(said["ends"]), said["instant"])
         self.engine.spend(part.name, time.thread_time() - began)
         if found is None:
             return Frame({"there": False})
-        return Frame(
-            {"there": True, "place": found.place, "versions": found.versions}, [found.rows]
-        )
+        rows = [] if found.rows is None else [found.rows]
+        return Frame({"there": True, "places": found.places, "versions": found.versions}, rows)
 
     def _go_on(self, frame: Frame) -> None:
         """The reader of a halted part does not come back."""

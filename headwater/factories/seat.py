@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from headwater.engine.change_record import FollowedChanges
 from headwater.engine.elsewhere import HostGone
+from headwater.engine.halting import Ends
 from headwater.engine.hosted import Hosted
 from headwater.engine.query import ContinuousQuery
 from headwater.engine.query_parts import Evaluated
@@ -111,28 +112,35 @@ class Lent:
         found = self._ask("find", [keys]).rows()
         return found[0] if found else None
 
-    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], int | None]:  # noqa: ARG002
+    def halt_part(self, part: ViewPart, reader: int) -> Callable[[], Ends | None]:  # noqa: ARG002
         """A part of a view folds no further; waits for how far it has come."""
         answer = self._begin("halt", reader=reader)
-        return lambda: answer(READ_PATIENCE_S).head["end"]
+
+        def reached() -> Ends | None:
+            ends = answer(READ_PATIENCE_S).head["ends"]
+            return None if ends is None else tuple(ends)
+
+        return reached
 
     def read_part(
         self,
         part: ViewPart,  # noqa: ARG002
         reader: int,
-        end: int,
+        ends: Ends,
         instant: int,
     ) -> Callable[[], PartRows | None]:
         """A halted part folds to there and goes on; waits for its rows."""
-        answer = self._begin("read part", reader=reader, end=end, instant=instant)
+        answer = self._begin("read part", reader=reader, ends=ends, instant=instant)
 
         def rows() -> PartRows | None:
             frame = answer(READ_PATIENCE_S)
             if not frame.head["there"]:
                 return None
-            self._is_well()
-            sequence, generation = frame.head["place"]
-            return PartRows(frame.rows()[0], (sequence, generation), frame.head["versions"])
+            found, places = frame.rows(), frame.head["places"]
+            if found:
+                self._is_well()
+            places = tuple((sequence, generation) for sequence, generation in places)
+            return PartRows(found[0] if found else None, places, frame.head["versions"])
 
         return rows
 

@@ -45,7 +45,8 @@ HINTS = {
 OWN_FUNCTIONS = "SHOW FUNCTIONS lists your own functions; check the spelling"
 WINDOWS = (
     "a window stands behind its table: FROM t [INTERVAL '1' MINUTE BEFORE] … SAMPLE INTERVAL '1' MINUTE "
-    "in a continuous query; to group stored rows, GROUP BY window(time, '1 minute')"
+    "in a continuous query; to group stored rows, GROUP BY window(time, '1 minute'), or FROM TUMBLE(t, "
+    "time, '1 minute')"
 )
 OF_OTHERS = {"tumble": WINDOWS, "hop": WINDOWS, "cumulate": WINDOWS, "session": WINDOWS}
 """Functions that other systems have, and what there is in their place."""

@@ -25,14 +25,13 @@ from headwater.errors import Error, SparkEndedError
 from headwater.kernel.cancellation import Cancellation
 from headwater.kernel.failure import Mapper, translate
 from headwater.kernel.functions import UserFunction
-from headwater.kernel.pyspark_state import master_of, running_session
-from headwater.kernel.relation import Relation, Staging
-from headwater.kernel.spark import FAILED, SparkProcess, SparkStatus, spark_process
+from headwater.kernel.pyspark_state import is_stopped, master_of, running_session
+from headwater.kernel.relation import STRICT, Relation, Staging, frame_of
+from headwater.kernel.spark import FAILED, SparkProcess, SparkStatus, not_ours, spark_process
 from headwater.plan.calls import called_among
 from headwater.settings import MEBIBYTE, Settings
 from headwater.sql.caller import current
 from headwater.sql.types import name_of, quoted, result_schema
-from headwater.storage.footer import check_footers
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -44,9 +43,6 @@ CANCEL_PATIENCE_S = 10.0
 SQL_ON_FILES = "spark.sql.runSQLOnFiles"  # ``SELECT * FROM csv.`/path` ``: never for a reader
 RUNS = 2  # of one statement: again if Spark ended under it, but not if it ends under it each time
 JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
-
-_ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
-_NO_ADDRESS = ("'' AS _file", "0L AS _row")
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
@@ -143,18 +139,7 @@ class _Lane:
                 self.settings[name] = value
 
     def _register(self, name: str, relation: Relation) -> None:
-        if relation.files:
-            check_footers(relation.files)
-            frame = self.session.read.schema(relation.spark_schema()).parquet(*relation.files)
-        else:
-            frame = self.session.range(0).selectExpr(*relation.nulls())
-        if relation.with_rows:
-            frame = frame.selectExpr("*", *_ROW_ADDRESS if relation.files else _NO_ADDRESS)
-        if relation.where is not None:
-            frame = frame.where(relation.where)
-        if relation.columns is not None:
-            computed = [f"{text} AS {quoted(name)}" for name, text in relation.computed]
-            frame = frame.selectExpr(*[quoted(column) for column in relation.columns], *computed)
+        frame = frame_of(self.session, relation)
         frame.createOrReplaceTempView(f"`{name}`")
         self.views[name] = relation
 
@@ -223,6 +208,22 @@ class Kernel:
         for name, value in {**confs, **self._session_settings()}.items():
             made.conf.set(name, value)
         return made, life
+
+    def program_session(self) -> SparkSession:
+        """The session of the program's own Spark code: the one it made, else ours that `builder` gives."""
+        process, session, _ = self._started(Cancellation())
+        session = session if process.owned else self._given or session
+        if is_stopped(session):  # a moment ago: it is looked for now and then
+            raise process.ended_error() if process.owned else not_ours("its context was stopped")
+        return session
+
+    def frame(self, relation: Relation) -> DataFrame:
+        """A relation as a frame of the program's session; its files must stay as long as it is used."""
+        session = self.program_session()
+        try:
+            return frame_of(session, relation, STRICT)
+        except Exception as error:
+            raise error if isinstance(error, Error) else translate(error, "") from None
 
     @property
     def is_local(self) -> bool:
@@ -299,7 +300,7 @@ class Kernel:
         return self._on_frame(
             work,
             None,
-            lambda frame: [(f.name, _type_text(f.dataType)) for f in frame.schema.fields],
+            lambda frame: [(f.name, type_text(f.dataType)) for f in frame.schema.fields],
         )
 
     def explain(self, work: Work, mode: str = "formatted") -> str:
@@ -459,16 +460,16 @@ def _size(path: str) -> int:
         return 0
 
 
-def _type_text(type_: Any) -> str:
+def type_text(type_: Any) -> str:
     """A Spark type as SQL text, field names quoted (`simpleString` leaves the quotes out)."""
     from pyspark.sql.types import ArrayType, MapType, StructType
 
     if isinstance(type_, ArrayType):
-        return f"array<{_type_text(type_.elementType)}>"
+        return f"array<{type_text(type_.elementType)}>"
     if isinstance(type_, MapType):
-        return f"map<{_type_text(type_.keyType)}, {_type_text(type_.valueType)}>"
+        return f"map<{type_text(type_.keyType)}, {type_text(type_.valueType)}>"
     if isinstance(type_, StructType):
-        fields = (f"`{f.name.replace('`', '``')}`: {_type_text(f.dataType)}" for f in type_.fields)
+        fields = (f"`{f.name.replace('`', '``')}`: {type_text(f.dataType)}" for f in type_.fields)
         return f"struct<{', '.join(fields)}>"
     return str(type_.simpleString())
 

@@ -15,18 +15,33 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from headwater.kernel.cache import remove_scratch, scratch_folder
 from headwater.settings import Live, current
-from headwater.sql.types import canonical, name_of
+from headwater.sql.types import canonical, name_of, quoted
 from headwater.storage.disk import storage_error
+from headwater.storage.footer import check_footers
 from headwater.storage.modes import make_folder, make_private
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
 
 SHARED_MEMORY = Path("/dev/shm")
 ASIDE_ROWS = 32_768  # in one batch of a file
+
+_ROW_ADDRESS = ("_metadata.file_name AS _file", "_metadata.row_index AS _row")
+_NO_ADDRESS = ("'' AS _file", "0L AS _row")
+# Of a frame that leaves our hands: whatever the program has set, a file that is gone is an error.
+STRICT = {
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+}
 
 
 @dataclass(frozen=True)
@@ -52,6 +67,28 @@ class Relation:
         """A NULL of each column, as Spark's expressions: the columns of a relation without rows."""
         names = [(f.name.replace("`", "``"), _spark_type(f.type)) for f in self.schema]
         return [f"CAST(NULL AS {type_}) AS `{name}`" for name, type_ in names]
+
+
+def frame_of(
+    session: SparkSession, relation: Relation, options: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The relation as a frame of a session; nothing is read yet."""
+    if relation.files:
+        check_footers(relation.files)
+        reader = session.read.schema(relation.spark_schema())
+        if options:
+            reader = reader.options(**options)
+        frame = reader.parquet(*relation.files)
+    else:
+        frame = session.range(0).selectExpr(*relation.nulls())
+    if relation.with_rows:
+        frame = frame.selectExpr("*", *_ROW_ADDRESS if relation.files else _NO_ADDRESS)
+    if relation.where is not None:
+        frame = frame.where(relation.where)
+    if relation.columns is not None:
+        computed = [f"{text} AS {quoted(name)}" for name, text in relation.computed]
+        frame = frame.selectExpr(*[quoted(column) for column in relation.columns], *computed)
+    return frame
 
 
 def _spark_type(type_: pa.DataType) -> str:

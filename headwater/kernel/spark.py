@@ -38,7 +38,9 @@ from headwater.kernel.watch import EndOf
 from headwater.settings import Settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession as SparkSession  # for those who may not import PySpark
+    # For those who may not import PySpark.
+    from pyspark.sql import DataFrame as DataFrame
+    from pyspark.sql import SparkSession as SparkSession
 
 TRAINING_DELAY_S = 60.0
 LOOK_S = 0.25  # how often it is looked whether somebody stopped the context
@@ -298,7 +300,7 @@ class SparkProcess:
         """Tells everybody, and waits until it is time to start again; False if that is not to be."""
         if not self.owned:
             log.warning("the program's own Spark session has ended: %s", why)
-            self._settle(ENDED, _not_ours(why), why)
+            self._settle(ENDED, not_ours(why), why)
             return False
         if self._let_go():  # no database is open: the next one starts another
             self._clear()
@@ -430,7 +432,8 @@ def _check_master_of(master: str, settings: Settings) -> None:
         )
 
 
-def _not_ours(why: str) -> KernelError:
+def not_ours(why: str) -> KernelError:
+    """What is told once the session of the program has ended."""
     return KernelError(
         "the Spark session of the program has ended",
         detail=why,

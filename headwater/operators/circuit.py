@@ -16,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.operators.allowance import spend
 from headwater.operators.changes import Changes, nothing, together
 from headwater.operators.opaque import OpaqueOperator
 from headwater.operators.operator import Operator
@@ -136,6 +137,7 @@ class Circuit:
         figures.seconds += self.clock() - start
         figures.rows_in += row_count
         figures.rows_out += len(out)
+        spend(len(out))
         return out
 
     @property

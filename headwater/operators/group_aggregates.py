@@ -32,6 +32,8 @@ OTHER_NAMES = {
     "array_agg": "collect_list",
     "percentile_cont": "percentile",
     "string_agg": "listagg",
+    "try_avg": "avg",  # of what cannot overflow
+    "try_sum": "sum",
 }
 
 
@@ -290,6 +292,24 @@ def _listagg(aggregate: GroupAggregate, rows: GroupedRows) -> pa.Array:
     return pc.if_else(pa.array(empty), pa.scalar(None, array.type), joined)
 
 
+def _integer_type(_: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
+    if not pa.types.is_integer(types[0]):
+        raise NotSupportedError(f"type {types[0]} has no bits for operators")
+    return types[0]
+
+
+def _bits(combine: np.ufunc, aggregate: GroupAggregate, rows: GroupedRows) -> pa.Array:
+    """The bits of all values of a group; NULL where it has none."""
+    name = aggregate.arguments[0]
+    places, column = rows.by_group(rows.there(name)), rows.column(name)
+    counts = rows.counts(places)
+    there, starts = counts > 0, np.cumsum(counts) - counts
+    found = np.zeros(rows.size, np.int64)
+    if there.any():
+        found[there] = combine.reduceat(column.values[places], starts[there])
+    return decode(found, None if there.all() else there, pa.int64())
+
+
 def _distinct_type(aggregate: GroupAggregate, types: Sequence[pa.DataType]) -> pa.DataType:
     return result_type(Aggregate(aggregate.known_name, 0, types[0], aggregate.name))
 
@@ -315,6 +335,9 @@ ROW_FUNCTIONS: dict[str, RowFunction] = {
     "percentile": RowFunction(_double_type, _percentile),
     "percentile_disc": RowFunction(_double_type, _discrete),
     "percentile_approx": RowFunction(_same_type, _approximate),
+    "bit_and": RowFunction(_integer_type, partial(_bits, np.bitwise_and)),
+    "bit_or": RowFunction(_integer_type, partial(_bits, np.bitwise_or)),
+    "bit_xor": RowFunction(_integer_type, partial(_bits, np.bitwise_xor)),
     "collect_list": RowFunction(_list_type, _collect_list),
     "collect_set": RowFunction(_list_type, _collect_set, _distinct_places),
     "listagg": RowFunction(_text_type, _listagg),

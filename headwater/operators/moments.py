@@ -1,4 +1,4 @@
-"""Skewness, kurtosis, covariance and correlation as partials: families beside those of `fold`.
+"""Skewness, kurtosis, covariance, correlation and regression as partials: families beside those of `fold`.
 
 Owns: central moments up to the fourth, and those of two arguments together; both merge without loss (Chan,
 Pébay). Distances are taken from the first value of a group, so that equal values are exactly without spread,
@@ -148,12 +148,40 @@ def _correlation(parts: Vectors) -> pa.Array:
     return _divided(parts[3], spread, (parts[0] > 1) & (spread != 0))
 
 
+def _sum(place: int) -> Callable[[Vectors], pa.Array]:
+    """One of the sums of products and squares."""
+    return lambda parts: _given(parts[place], parts[0] > 0)
+
+
+def _slope(parts: Vectors) -> pa.Array:
+    return _divided(parts[3], parts[5], parts[5] != 0)
+
+
+def _intercept(parts: Vectors) -> pa.Array:
+    valid = parts[5] != 0
+    slope = parts[3] / np.where(valid, parts[5], 1.0)
+    return _given(parts[1] - slope * parts[2], valid)
+
+
+def _determination(parts: Vectors) -> pa.Array:
+    """regr_r2: where only the right argument spreads, all is explained."""
+    _, _, _, product, left, right = parts
+    found = product**2 / np.where(left != 0, left, 1.0) / np.where(right != 0, right, 1.0)
+    return _given(np.where(left == 0, 1.0, found), (parts[0] > 0) & (right != 0))
+
+
 MOMENTS: dict[str, MomentFunction] = {
     "skewness": MomentFunction(1, _skewness),
     "kurtosis": MomentFunction(1, _kurtosis),
     "covar_pop": MomentFunction(2, _covariance(0)),
     "covar_samp": MomentFunction(2, _covariance(1)),
     "corr": MomentFunction(2, _correlation),
+    "regr_sxx": MomentFunction(2, _sum(5)),
+    "regr_syy": MomentFunction(2, _sum(4)),
+    "regr_sxy": MomentFunction(2, _sum(3)),
+    "regr_slope": MomentFunction(2, _slope),
+    "regr_intercept": MomentFunction(2, _intercept),
+    "regr_r2": MomentFunction(2, _determination),
 }
 
 

@@ -131,7 +131,8 @@ class OpaqueQuery(OpaqueOperator):
         """`inputs`: columns, and whether rows of them go; `names`: what the question calls the columns."""
         self.schema, self.text, self._names = schema, text, names
         self._inputs = [KeptRows(below, takes_back) for below, takes_back in inputs]
-        self._before, self._waiting = schema.empty_table(), True  # no rows give some, too
+        self._before = KeptRows(schema, takes_back=True)  # the last answer
+        self._waiting = True  # no rows give some, too
 
     @property
     def waiting(self) -> bool:
@@ -141,16 +142,20 @@ class OpaqueQuery(OpaqueOperator):
     @property
     def nbytes(self) -> int:
         """The inputs and the last answer."""
-        return self._before.nbytes + sum(rows.nbytes for rows in self._inputs)
+        return sum(rows.nbytes for rows in self._kept)
+
+    @property
+    def _kept(self) -> list[KeptRows]:
+        return [*self._inputs, self._before]
 
     @property
     def spilled(self) -> Sequence[SpilledKeys]:
-        """The inputs."""
-        return [part for rows in self._inputs for part in rows.spilled]
+        """The inputs and the last answer."""
+        return [part for rows in self._kept for part in rows.spilled]
 
     def spill(self) -> None:
-        """The inputs go to disk."""
-        for rows in self._inputs:
+        """All of it goes to disk until it is asked again."""
+        for rows in self._kept:
             rows.spill()
 
     def apply(self, *inputs: Changes) -> Changes:
@@ -172,14 +177,17 @@ class OpaqueQuery(OpaqueOperator):
         """What differs from the answer before."""
         columns = zip(answer.columns, self.schema.types, strict=True)
         rows = pa.Table.from_arrays([c.cast(type_) for c, type_ in columns], schema=self.schema)
-        before, self._before, self._waiting = self._before, rows.combine_chunks(), False
-        return bag_difference(before, rows) if before.num_rows else come(rows)
+        first = not len(self._before)
+        changes = come(rows) if first else bag_difference(self._before.table(), rows)
+        self._before.apply(changes)
+        self._waiting = False
+        return changes
 
     def state(self) -> dict[str, Any]:
         """The inputs and the last answer."""
         return {
             "inputs": [rows.state() for rows in self._inputs],
-            "before": [column.combine_chunks() for column in self._before.columns],
+            "before": self._before.state(),
             "waiting": self._waiting,
         }
 
@@ -187,5 +195,5 @@ class OpaqueQuery(OpaqueOperator):
         """Go back to a snapshot."""
         for rows, kept in zip(self._inputs, state["inputs"], strict=True):
             rows.restore(kept)
-        self._before = pa.Table.from_arrays(state["before"], schema=self.schema)
+        self._before.restore(state["before"])
         self._waiting = state["waiting"]

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from headwater.fold.columns import Slots
+from headwater.operators.allowance import spend
 from headwater.operators.arrangement import Arrangement
 from headwater.operators.changes import Changes
 from headwater.operators.filter import Predicate, holds
@@ -68,6 +69,7 @@ class Partners:
             return
         slots = self.rows.find([rows.column(key) for key in keys], rows.num_rows)
         for places, numbers in self.rows.matches_in_pieces(slots, PIECE):
+            spend(len(places))
             order = self.rows.rows.order_of(numbers)
             places, numbers = places[order], numbers[order]
             asking, asked = rows.take(pa.array(places)), self.rows.rows.take(numbers)

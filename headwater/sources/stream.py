@@ -12,22 +12,21 @@ import re
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from headwater.errors import DataError, Error, KernelError, SettingError, StorageError
 from headwater.kernel.failure import translate
-from headwater.sources.block_writer import REPORT_TYPE, Report, Task, read_report, work
+from headwater.sources.block_writer import REPORT_TYPE, Report, Task, work
 from headwater.sources.checkpoint import Checkpoint
+from headwater.sources.handed_blocks import HandedBlocks
 from headwater.sources.runner import POLL_S, SourceFeed, SourceRunner, SourceSurroundings
 from headwater.storage.modes import make_folder
-from headwater.storage.streaming import micro_batch
-from headwater.storage.streaming.micro_batch import ClockMoved, Handout, Stopped, WrittenBatch
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-ATTEMPTS = 10
 STREAM_SETTINGS = {
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
     "spark.sql.streaming.stopTimeout": "10s",
@@ -150,65 +149,25 @@ class StreamRunner(SourceRunner):
         if progress is not None and progress.batch is not None and number <= progress.batch:
             return  # committed before, though Spark does not know: the process ended in between
         self._checkpoint.sync()
-        partitions = frame.rdd.getNumPartitions()
-        for _ in range(ATTEMPTS):
-            written = self._try(frame, number, partitions)
-            if written is not None:
-                break
-        else:
-            raise KernelError(
-                f"the clock of {table.definition.name} overtook a micro-batch {ATTEMPTS} times",
-                sqlstate="40001",
-                hint="ADVANCE and other sources move it; RESUME SOURCE tries again",
-            )
+        blocks = HandedBlocks(
+            table,
+            self.feed.key,
+            frame.rdd.getNumPartitions(),
+            partial(_write_blocks, frame),
+            stopping=self.stopping,
+        )
+        written = blocks.commit(number)
+        self.reports = blocks.reports
         if self.after_commit is not None:
             self.after_commit(number)
         self.around.streams.settle(table)
         self.delivered(written.row_count)
 
-    def _try(self, frame: DataFrame, number: int, partitions: int) -> WrittenBatch | None:
-        """Writes and commits; None if the clock moved so that rows must be written again."""
-        table = self.feed.table
-        with micro_batch.handed_out(table, self.feed.key, partitions) as handout:
-            written = self._written(frame, handout, partitions)
-            if not written.row_count:
-                return written  # nothing to keep: were the batch repeated, it would be empty again
-            try:
-                micro_batch.refuse_late(table, handout, written)
-                micro_batch.commit(table, handout, number, written, self.stopping)
-            except ClockMoved:
-                micro_batch.discard(table.folder, written.files)
-                return None
-            except (DataError, Stopped):
-                micro_batch.discard(table.folder, written.files)
-                raise
-            # After any other error the record may be on disk, and then it needs the files.
-        return written
 
-    def _written(self, frame: DataFrame, handout: Handout, partitions: int) -> WrittenBatch:
-        """Has executors write the rows; what they report."""
-        table = self.feed.table
-        task = Task(
-            handout.definition,
-            str(table.folder.absolute()),
-            handout.base_sequence,
-            partitions,
-            handout.arrival_us,
-            handout.closed,
-            handout.sole,
-            table.limits.block_rows,
-            handout.limit,
-            handout.kept,
-        )
-        rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
-        found = [read_report(row["report"], bytes(row["ticks"])) for row in rows]
-        self.reports = [report for report in found if isinstance(report, Report)]
-        written = micro_batch.merged([report.written for report in self.reports])
-        for report in found:
-            if isinstance(report, Error):
-                micro_batch.discard(table.folder, written.files)
-                raise report
-        return written
+def _write_blocks(frame: DataFrame, task: Task) -> list[tuple[str, bytes]]:
+    """Has executors write the rows of a frame; what they report."""
+    rows = frame.mapInArrow(work(task), REPORT_TYPE).collect()
+    return [(row["report"], bytes(row["ticks"])) for row in rows]
 
 
 def _stop(query: StreamingQuery) -> None:

@@ -63,8 +63,10 @@ class Headwater(Spark):
             for name, make in SparkParser.FUNCTIONS.items()
             if name not in ("DATE_FORMAT", "LOG10", "LOG2")
         }
+        FUNC_TOKENS = SparkParser.FUNC_TOKENS | {TokenType.SESSION}
         QUERY_MODIFIER_TOKENS = SparkParser.QUERY_MODIFIER_TOKENS - {TokenType.WINDOW}
         ours: Ours
+        of_others = False  # inside of the arguments of one of those table functions
 
         def _warn_unsupported(self) -> None:
             """Say nothing: `tree_error` tells, and a library must not write to the log."""
@@ -75,7 +77,9 @@ class Headwater(Spark):
                 found = self._stream_call()
                 if found is not None:
                     return found
+            before, self.of_others = self.of_others, self._curr.text.upper() in OF_OTHERS
             table = super()._parse_table(*arguments, **options)
+            self.of_others = before
             if self._curr.token_type == TokenType.L_BRACKET and table is not None and table.alias:
                 misplaced(self.ours.at(self._curr.start), BEFORE_ALIAS)
             return table
@@ -95,6 +99,15 @@ class Headwater(Spark):
                 joined = first > 0 and self._tokens[first - 1].token_type == TokenType.JOIN
                 self._relate(table, self.ours.postfix(name, joined, self._curr.start))
             return table
+
+        def _parse_lambda(self, alias: bool = False) -> exp.Expr | None:
+            """An argument; the first of a table function that others have is a table."""
+            named = self._curr.token_type != TokenType.L_PAREN
+            if self.of_others and self._prev.token_type == TokenType.L_PAREN and named:
+                self.of_others = False
+                self._match(TokenType.TABLE)
+                return self._parse_table_parts()
+            return super()._parse_lambda(alias)
 
         def _relate(self, table: exp.Expr, found: tuple[NamedRelation, int]) -> None:
             relation, end = found
@@ -157,6 +170,7 @@ class Headwater(Spark):
 
 
 RELATION = "relation"
+OF_OTHERS = words("TUMBLE HOP CUMULATE SESSION")  # execute/familiar.py puts texts in their place
 _CLAUSE_STARTS = words("SAMPLE EMIT PAIR WITH")
 
 

@@ -26,8 +26,8 @@ class InTransaction(Enum):
 
 # Statements that answer with rows; CALL may.
 WITH_ROWS: frozenset[type[Statement]] = frozenset((
-    s.Call, s.Describe, s.Explain, s.ExplainObject, s.Fetch, s.Query, s.Show, s.ShowSetting,
-    s.Subscribe, s.VerifyView,
+    s.Call, s.Describe, s.Explain, s.ExplainObject, s.Fetch, s.Query, s.Show, s.ShowCreate,
+    s.ShowSetting,     s.Subscribe, s.VerifyView,
 ))  # fmt: skip
 # Statements whose texts come again: those, and what is shown of views and queries for as long as they live.
 COME_AGAIN = WITH_ROWS | {s.CreateContinuousQuery, s.CreateMaterializedView, s.CreateView}

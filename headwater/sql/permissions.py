@@ -40,7 +40,7 @@ def _of_explain(statement: Explain) -> Role:
 READERS: tuple[type[Statement], ...] = (
     s.Begin, s.Call, s.CloseCursor, s.Commit, s.Deallocate, s.DeclareCursor, s.Describe, s.Discard,
     s.ExplainObject, s.Fetch, s.Query, s.ReleaseSavepoint, s.Rollback, s.RollbackToSavepoint,
-    s.Savepoint, s.SetTransaction, s.Show, s.ShowSetting, s.Subscribe, s.Unlisten, s.VerifyView,
+    s.Savepoint, s.SetTransaction, s.Show, s.ShowCreate, s.ShowSetting, s.Subscribe, s.Unlisten, s.VerifyView,
 )  # fmt: skip
 WRITERS: tuple[type[Statement], ...] = (
     s.Advance, s.Delete, s.Flush, s.Insert, s.Merge, s.Truncate, s.Update,

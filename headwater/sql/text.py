@@ -81,6 +81,10 @@ class EditedText:
         """The edits in the order of the text."""
         return tuple(self._edits)
 
+    def is_free(self, span: Span) -> bool:
+        """Whether no edit touches a span."""
+        return not any(e.span.start < span.end and span.start < e.span.end for e in self._edits)
+
     def replace(self, start: int, end: int, new: str) -> EditedText:
         """Put new text in place of original[start:end]; an empty span inserts. Returns itself."""
         if not 0 <= start <= end <= len(self.original):

@@ -29,6 +29,7 @@ class Snapshot:
     schema: pa.Schema
     files: tuple[str, ...]
     row_count: int
+    size: int  # bytes of the files
 
 
 class StandardTable:
@@ -59,7 +60,8 @@ class StandardTable:
     def _read_log(self) -> Snapshot:
         files = self._log.files()
         paths = tuple(str(self.folder / f.path) for f in files)
-        return Snapshot(self._log.version, self.schema, paths, sum(f.row_count for f in files))
+        rows, size = sum(f.row_count for f in files), sum(f.size for f in files)
+        return Snapshot(self._log.version, self.schema, paths, rows, size)
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Snapshot]:

@@ -97,3 +97,4 @@ EXPLAIN VIEW w;
 --| 'at each read: operators'
 --| '  SELECT a.k, total, n FROM (SELECT _k0 AS k, _a0 AS total, _a1 AS n FROM fold_0) a'
 --| '    WHERE total > (SELECT avg(total) FROM (SELECT _k0 AS k, _a0 AS total, _a1 AS n FROM fold_0))'
+--| 'in one part: more stands above its grouping than HAVING and columns'

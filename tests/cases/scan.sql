@@ -1,6 +1,7 @@
 -- Plain scans, which the storage manager answers without Spark, and where they end.
 
 -- case: columns, order, limit
+SET select_rows = 0;
 CREATE TABLE t (a INT, b STRING, c DATE);
 INSERT INTO t VALUES (3, 'x', DATE '2024-01-03'), (1, NULL, DATE '2024-01-01'), (2, 'y', NULL), (NULL, 'z', DATE '2024-01-02');
 -- tier: operators
@@ -70,6 +71,7 @@ SELECT a FROM t WHERE b <> 'x' AND b IS NOT NULL ORDER BY a;
 --| 4
 
 -- case: what is not plain goes to Spark
+SET select_rows = 0;
 CREATE TABLE t (a INT, b STRING, d DOUBLE);
 INSERT INTO t VALUES (1, '1', 1.5), (2, 'y', NULL);
 -- tier: spark

@@ -48,6 +48,7 @@ EXPLAIN VIEW running_low;
 --| '    SELECT r.part, s.location, s.supplier'
 --| '    FROM station s, used u, restocked r'
 --| '    WHERE s.id = u.station AND u.station = r.station AND u.part = r.part AND r.n - u.n < 5'
+--| 'in one part: it is not one grouping by keys'
 DESCRIBE running_low;
 --| 'part' | 'STRING' | true
 --| 'location' | 'STRING' | true
@@ -387,6 +388,7 @@ SELECT a.k, a.v, b.v, c.v, d.v FROM a, b, c, d WHERE a.k = b.k AND a.k = c.k AND
 EXPLAIN VIEW c;
 --| 'continuous view c, maintenance deferred'
 --| 'evaluated again over s when read and changed: maintenance = ''deferred'''
+--| 'in one part: maintenance = ''deferred'' keeps no groups apart from the result'
 
 -- case: options and their errors
 CREATE STREAMING TABLE s (ts INT, v INT) TIMESTAMP BY ts;

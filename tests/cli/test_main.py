@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from types import ModuleType
@@ -99,6 +101,28 @@ def test_parts_of_a_benchmark(name: str | None, part: str, hint: str) -> None:
         bench_command.main(name, True, [part])
     assert caught.value.hint is not None
     assert hint in caught.value.hint
+
+
+def test_a_benchmark_that_is_stopped_names_those_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is still to run is said, with the one that was running; what was done before is kept."""
+    ran: list[str] = []
+
+    def one(name: str, *_: object) -> int:
+        ran.append(name)
+        if name == "reads":
+            os.kill(os.getpid(), signal.SIGTERM)
+        return 0
+
+    monkeypatch.setattr(bench_command, "names", lambda: ["queue", "reads", "write"])
+    monkeypatch.setattr(bench_command, "_one", one)
+    before = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        bench_command.main(None, True)
+    assert ran == ["queue", "reads"]
+    assert "stopped in reads; still to run: reads, write" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is before
 
 
 def test_demo_and_bench(monkeypatch: pytest.MonkeyPatch) -> None:

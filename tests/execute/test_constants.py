@@ -19,6 +19,7 @@ ALIKE = [
     "SELECT 5 / 2 AS half, 1.50 AS d",
     "SELECT 2e0 AS f",
     "SELECT 1 AS a, 1 AS a",
+    "SELECT -1, 1.5",
     "SELECT DATE '2026-11-16' AS day",
 ]
 LEFT_TO_SPARK = [
@@ -32,8 +33,6 @@ LEFT_TO_SPARK = [
     "SELECT now()",
     "SELECT x",
     "SELECT 007",
-    "SELECT -1",
-    "SELECT 1.5",
     "SELECT 1 LIMIT 0",
     "SELECT *",
     "VALUES (1)",

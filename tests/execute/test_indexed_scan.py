@@ -10,6 +10,7 @@ import pytest
 
 import headwater
 from headwater.storage.streaming.table import StreamingTable
+from tests.harness.patience import until
 
 BLOCKS, ROWS = 120, 1000
 
@@ -20,9 +21,10 @@ def db() -> Iterator[headwater.Database]:
     settings = {"compact_files": 1000, "recent_mb": 0, "block_age_s": 3600}
     with headwater.connect(":memory:", settings=settings) as database:
         fill(database)
-        database.sql(
-            "SELECT v FROM p WHERE vid = 7"
-        )  # opens the index of every block: they stay open
+        table = table_of(database)
+        until(lambda: not table.indexes.largest_lag(table.blocks), "a block has no index")
+        # opens the index of every block: they stay open
+        database.sql("SELECT v FROM p WHERE vid = 7")
         yield database
 
 

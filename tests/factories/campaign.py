@@ -23,6 +23,7 @@ from typing import Any
 
 import headwater
 from headwater.engine.following import Following
+from headwater.engine.view import ViewCut
 from headwater.factories import jobs
 from headwater.kernel import spark
 from headwater.kernel.cache import SCRATCH_PREFIX
@@ -69,6 +70,7 @@ def settled(db: headwater.Database) -> None:
                 query.elsewhere is not None or query.parts
                 for query in engine.all_hosted()
                 if not isinstance(query, Following)  # it lives with its readers
+                and getattr(query, "cut", None) is not ViewCut.STORED  # nothing of it is held
             )
         ),
         "some query is in no factory",

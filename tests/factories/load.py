@@ -49,12 +49,16 @@ VIEWS = {
     "edges": "SELECT k, min(w) low, max(w) high, count(*) n FROM b GROUP BY k",
     "halves": "SELECT k, v, count(*) n, max(ts) last FROM a GROUP BY k, v",
     "thirds": "SELECT w, count(*) n, min(k) low FROM b GROUP BY w HAVING count(*) > 1",
+    "medians": "SELECT k, v, count(*) n, median(ts) m FROM a GROUP BY k, v",  # kept by circuits
+    "newest_two": "SELECT k, ts, v FROM a QUALIFY rank() OVER (PARTITION BY k ORDER BY ts DESC) <= 2",
 }
 OPTIONS = {
     "most": "WITH (parts = 2)",
     "of_stream": "WITH (parts = 3)",
     "halves": "WITH (parts = 2)",
     "thirds": "WITH (parts = 3)",
+    "medians": "WITH (parts = 2)",
+    "newest_two": "WITH (parts = 3)",
 }
 UPDATES = {
     "newest": "SELECT k, ts, v FROM p WHERE v > 0 WITH UPDATES",
@@ -269,7 +273,7 @@ def compare(db: headwater.Database, end: int, names: Sequence[str] = NAMES) -> d
         assert rows, f"{name} has no results"
         assert found[name] == rows, _difference(name, found[name], rows)
     _check_window(found["sums_of_window"], end)
-    for name in set(names) & {"sums", "counts", "halves"}:
+    for name in set(names) & {"sums", "counts", "halves", "medians", "newest_two"}:
         assert db.sql(f"VERIFY VIEW {name}").rows() == []
     if "every" in names:
         _check_updates(db, end)

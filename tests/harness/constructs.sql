@@ -70,6 +70,17 @@ SELECT k, any_value(k) AS a FROM {s} GROUP BY k
 -- sketches
 SELECT k, approx_count_distinct(v) AS a, percentile(v, 0.5) AS b, median(v) AS c FROM {s} GROUP BY k
 
+-- regression
+SELECT k, regr_count(v, t) AS n, regr_avgx(v, t) AS a, regr_avgy(v, t) AS b, regr_sxx(v, t) AS c, regr_syy(v, t) AS d,
+regr_sxy(v, t) AS e, regr_slope(v, t) AS f, regr_intercept(v, t) AS g, regr_r2(v, t) AS h, regr_r2(k, v) AS i,
+regr_r2(v, k) AS j, regr_slope(v, k) AS l FROM {s} GROUP BY k
+
+-- count distinct of two
+SELECT k, count(DISTINCT v, name) AS n FROM {s} GROUP BY k
+
+-- unpivot
+SELECT * FROM (SELECT k, V, t FROM {s}) UNPIVOT (what FOR which IN (v, t AS `at`))
+
 -- collect
 SELECT k, sort_array(collect_list(v)) AS a, sort_array(collect_set(v)) AS b FROM {s} GROUP BY k
 

@@ -300,6 +300,14 @@ AS_SPARK = [  # what Spark 4.3 answered: function, parameters, rows, answer
     ("skewness", {}, [(0.1, 0)] * 3, None),
     ("corr", {}, [(1.0, 1), (1.0, 2), (1.0, 4)], None),
     ("corr", {}, [(1.0, 3), (2.0, None), (None, 3), (7.0, 4), (9.0, -5), (11.0, 2)], -0.377964473009),
+    ("regr_slope", {}, [(1.0, 2), (2.0, 2)], None),
+    ("regr_intercept", {}, [(3.0, 1)], None),
+    ("regr_slope", {}, [(1.0, 3), (7.0, 4), (None, 9), (9.0, -5)], -0.520547945205),
+    ("regr_intercept", {}, [(1.0, 3), (7.0, 4), (9.0, -5)], 6.013698630137),
+    ("regr_r2", {}, [(3.0, 1), (3.0, 2)], 1.0),
+    ("regr_r2", {}, [(1.0, 2), (2.0, 2)], None),
+    ("regr_sxx", {}, [(3.0, 1), (None, 9), (3.0, 2)], 0.5),
+    ("regr_syy", {}, [(3.0, None)], None),
     ("covar_samp", {}, [(1.0, 3), (7.0, 4), (9.0, -5), (11.0, 2)], -6.66666666666),
     ("skewness", {}, [(1.0, 0), (2.0, 0), (None, 0), (7.0, 0), (9.0, 0), (11.0, 0)], -0.1214974364311),
     ("kurtosis", {}, [(1.0, 0), (2.0, 0), (None, 0), (7.0, 0), (9.0, 0), (11.0, 0)], -1.6253462603878),
@@ -324,7 +332,7 @@ AS_SPARK = [  # what Spark 4.3 answered: function, parameters, rows, answer
 @pytest.mark.parametrize("case", range(len(AS_SPARK)))
 def test_answers_of_spark(case: int) -> None:
     function, parameters, rows, wanted = AS_SPARK[case]
-    two = function in ("corr", "covar_pop", "covar_samp")
+    two = function in ("corr", "covar_pop", "covar_samp") or function.startswith("regr")
     aggregate = GroupAggregate(function, ("x", "y")[: 1 + two], "a", **parameters)
     for takes_back in (False, True):
         for batches in ([rows], [[row] for row in rows]):

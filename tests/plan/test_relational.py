@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from headwater.expression.terms import PLAIN
+from headwater.expression.terms import PLAIN, Terms
 from headwater.plan.relational.build import QueryBuilder
 from headwater.plan.relational.describe import described
 from headwater.plan.relational.names import NotKept
@@ -53,6 +53,13 @@ def tree_lines(query: str) -> list[str]:
 @pytest.mark.parametrize("pair", PAIRS, ids=lambda pair: pair.place)
 def test_pair(pair: Pair) -> None:
     assert tree_lines(pair.query) == [line.rstrip() for line in pair.plan]
+
+
+def test_a_name_that_a_user_function_took_is_no_aggregate() -> None:
+    tree = make_query("SELECT k, std(v) AS d FROM s GROUP BY k").tree
+    QueryBuilder(FixedTables(), PLAIN, some_type).query(tree)
+    with pytest.raises(NotKept, match="std is a user's function"):
+        QueryBuilder(FixedTables(), Terms(frozenset({"std"})), some_type).query(tree)
 
 
 def test_there_are_enough_pairs() -> None:

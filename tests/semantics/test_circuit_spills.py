@@ -260,6 +260,7 @@ def test_a_snapshot_under_way_when_a_circuit_leaves_removes_nothing_of_the_other
             circuit.catch_up(held)
 
     put_away, sync = ViewCircuit.put_away, CircuitRuns.sync
+    here = threading.current_thread()
     late = threading.Thread(target=lambda: put_away(mine))
     holds, ends = threading.Event(), threading.Event()
 
@@ -271,6 +272,8 @@ def test_a_snapshot_under_way_when_a_circuit_leaves_removes_nothing_of_the_other
 
     def begins_another(circuit: ViewCircuit) -> None:
         put_away(circuit)
+        if threading.current_thread() is not here:
+            return  # the engine's own snapshot, where the test takes long
         went_through(circuit, 2)
         late.start()
         assert holds.wait(PATIENCE_S)

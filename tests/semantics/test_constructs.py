@@ -34,7 +34,7 @@ OFTEN = {
     "group by an array", "session window", "struct field", "struct field by alias", "struct field of a group",
     "struct star", "struct of star", "posexplode", "lateral view grouped", "listagg distinct", "natural join",
     "star of a join using", "star but", "twelve branches", "top above a grouping", "strings with our words",
-    "not exists", "set operations", "pivot",
+    "not exists", "set operations", "pivot", "unpivot", "regression",
 }  # fmt: skip
 NAMES = [
     pytest.param(name, marks=() if name in OFTEN else pytest.mark.large) for name in CONSTRUCTS

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import headwater
-from headwater.engine import windows
+from headwater.engine import feed, windows
 from headwater.engine.query import ContinuousQuery
 from tests.harness import large_epoch
 from tests.harness.large_epoch import EPOCHS, PAD, QUERIES, ROWS, memory_bytes
@@ -217,6 +217,58 @@ def test_windows_in_files_give_what_windows_in_memory_give(
     assert in_files == in_memory
     assert all(len(results) >= 2 for results in in_memory.values())
     assert read["files"] >= 2 * len(names - AS_ROWS)
+
+
+# Evaluation in pieces
+
+IN_PIECES = {
+    "passing": "SELECT ts, k, v FROM s [INTERVAL 90 SECONDS] WHERE v % 7 = 0 SAMPLE INTERVAL 30 SECONDS",
+    "first": "SELECT ts, v FROM s [INTERVAL 90 SECONDS] WHERE v % 5 = 0 LIMIT 9 SAMPLE INTERVAL 30 SECONDS",
+    "per_key": "SELECT k, sum(v) AS v FROM s [k ROWS 2] GROUP BY k SAMPLE INTERVAL 30 SECONDS",
+}  # fmt: skip
+
+
+def in_pieces(rows_at_once: int) -> dict[str, Any]:
+    """The results of every query, re-evaluated over blocks that are not in memory."""
+    settings = {"eager_spark": False, "recent_mb": 0, "rows_at_once": rows_at_once}
+    with headwater.connect(settings=settings) as db:
+        db.sql("CREATE STREAMING TABLE s (ts INT NOT NULL, k INT, v INT) TIMESTAMP BY ts")
+        for name, text in IN_PIECES.items():
+            db.sql(f"CREATE CONTINUOUS QUERY {name} WITH (mode = 'reevaluate') AS {text}")
+        for number in range(6):
+            ticks = [30 * number + 1 + n * 29 // 200 for n in range(200)]
+            rows = [(ts, n % 3, 200 * number + n) for n, ts in enumerate(ticks)]
+            db.insert("s", [*rows, (30 * number - 5, 1, 35)])  # late, but the first
+            table = db._context.stream("s")
+            assert table is not None
+            table.seal()
+            db.flush()
+        return {
+            name: [
+                (out.time, out.rows() if name != "per_key" else sorted(out.rows()))
+                for out in db.subscribe(name, after="earliest", timeout=0.01)
+            ]
+            for name in IN_PIECES
+        }
+
+
+@pytest.mark.here
+def test_windows_whose_order_counts_are_read_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From disk, no more than a slab of rows at a time, as are the last rows of keys (ST7)."""
+    whole = in_pieces(rows_at_once=1_000_000)
+    assert all(len(results) >= 4 for results in whole.values())
+    read: list[int] = []
+    original = feed.select
+
+    def counted(*arguments: Any) -> Any:
+        found = original(*arguments)
+        read.append(found.rows.num_rows)
+        return found
+
+    monkeypatch.setattr(feed, "select", counted)
+    monkeypatch.setattr(feed, "SLAB_ROWS", 100)
+    assert in_pieces(rows_at_once=100) == whole
+    assert max(read) <= 250, "a window of 600 rows was read at once"
 
 
 # An epoch larger than memory

@@ -13,6 +13,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -268,6 +269,47 @@ def change_mb(db: Database, _: Path) -> None:
     db.sql("SET change_mb = 0")
     assert db.sql("DELETE FROM t WHERE a = 2").row_count == 1
     assert written
+
+
+def _who_answers(db: Database) -> str:
+    return str(db.sql("EXPLAIN SELECT sum(a) AS s FROM t").rows()[0][0])
+
+
+@check
+def select_rows(db: Database, _: Path) -> None:
+    db.sql("CREATE TABLE t (a INT)")
+    db.sql("INSERT INTO t VALUES (1), (2), (3)")
+    db.sql("SET select_rows = 3")
+    assert _who_answers(db) == "run by operators"
+    db.sql("SET select_rows = 2")
+    assert _who_answers(db) == "run by Spark"
+
+
+@check
+def select_mb(db: Database, _: Path) -> None:
+    db.sql("CREATE TABLE t (a INT)")
+    db.sql("INSERT INTO t VALUES (1), (2), (3)")
+    db.sql("SET select_rows = 100")
+    assert _who_answers(db) == "run by operators"
+    db.sql("SET select_mb = 0")
+    assert _who_answers(db) == "run by Spark"
+
+
+@check
+def frames_held(db: Database, _: Path) -> None:
+    gone: list[int] = []
+
+    def hold(number: int) -> None:
+        held = ExitStack()
+        held.callback(gone.append, number)
+        db._context.frames.hold(held)
+
+    for number in range(3):
+        hold(number)
+    assert gone == []
+    db.sql("SET frames_held = 2")
+    hold(3)
+    assert gone == [0, 1]
 
 
 # Streaming tables

@@ -18,12 +18,14 @@ import pyarrow as pa
 import pytest
 
 import headwater
-from headwater.engine import view, view_pipeline
+from headwater.engine import halting, view
+from headwater.engine.halting import Ends
 from headwater.engine.split_view import SplitView
 from headwater.engine.view_pipeline import ViewPipeline
 from headwater.errors import BindError, SettingError
 from headwater.execute.altered_parts import set_parts
 from headwater.factories import coordinator, placement
+from headwater.kernel.relation import HeldTables
 from tests.harness.oracle import duckdb_rows
 from tests.harness.patience import PATIENCE_S, until
 
@@ -52,6 +54,7 @@ KEYS = (
     *("k", "name", "d", "day", "ok", "price", "cents", "at", "raw"),
     *("k, name", "d, x", "k % 3, ok", "upper(name), day, cents"),
 )
+NOTHING_HELD = HeldTables({}, {})
 AGGREGATES = "count(*) AS n, sum(x) AS total, min(x) AS low, count(DISTINCT x) AS values"
 
 
@@ -243,14 +246,14 @@ def test_rows_that_come_between_two_parts(
         db.insert("t", [(inserts, key) for key in range(KEYS_AT_ONCE)])
         inserts += 1
 
-    def halt_and_insert(self: ViewPipeline, reader: int) -> int | None:
-        end = halt(self, reader)
+    def halt_and_insert(self: ViewPipeline, reader: int, held: HeldTables) -> Ends | None:
+        ends = halt(self, reader, held)
         insert()
-        return end
+        return ends
 
-    def insert_and_go(self: ViewPipeline, reader: int, end: int) -> bool:
+    def insert_and_go(self: ViewPipeline, reader: int, ends: Ends, held: HeldTables) -> bool:
         insert()
-        return go_to(self, reader, end)
+        return go_to(self, reader, ends, held)
 
     insert()
     monkeypatch.setattr(ViewPipeline, "halt", halt_and_insert)
@@ -265,7 +268,7 @@ def test_parts_that_have_come_differently_far(db: headwater.Database) -> None:
     db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
     db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
     behind, ahead = (part.pipelines[0] for part in split(db, "v").parts)
-    behind.halt(-1)
+    behind.halt(-1, NOTHING_HELD)
     db.insert("t", [(1, key) for key in range(KEYS_AT_ONCE)])
     until(lambda: ahead.sequence == KEYS_AT_ONCE)
     assert behind.sequence == 0
@@ -277,16 +280,16 @@ def test_a_reader_that_does_not_come_back(
     db: headwater.Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A part that it has halted folds on after a while; inserts have not waited."""
-    monkeypatch.setattr(view_pipeline, "HALT_S", 2.0)
+    monkeypatch.setattr(halting, "HALT_S", 2.0)
     db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
     db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
     for part in split(db, "v").parts:
-        assert part.halt(-1)() == 0
+        assert part.halt(-1)() == (0,)
     db.insert("t", [(1, 1), (1, 2)])
     pipelines = split(db, "v").pipelines
     assert all(p.sequence == 0 for p in pipelines if p.halted_until is not None)
     until(lambda: [pipeline.sequence for pipeline in pipelines] == [2, 2])
-    assert all(part.read_at(-1, 2, 0)() is None for part in split(db, "v").parts)
+    assert all(part.read_at(-1, (2,), 0)() is None for part in split(db, "v").parts)
 
 
 @pytest.mark.here
@@ -294,7 +297,7 @@ def test_a_reader_that_does_not_come_back(
 def test_flush_waits_for_a_halted_part(
     db: headwater.Database, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
-    monkeypatch.setattr(view_pipeline, "HALT_S", 1.0)
+    monkeypatch.setattr(halting, "HALT_S", 1.0)
     db.sql("CREATE STREAMING TABLE t (ts INT, k INT) TIMESTAMP BY ts")
     db.sql("CREATE VIEW v WITH (parts = 2) AS SELECT k, count(*) AS n FROM t GROUP BY k")
     part = split(db, "v").parts[0]
@@ -302,13 +305,13 @@ def test_flush_waits_for_a_halted_part(
 
     def halted() -> int:
         if part.fired < before + 1:
-            pipeline._halt = (-1, time.monotonic() + view_pipeline.HALT_S)
+            pipeline._halt = (-1, time.monotonic() + halting.HALT_S)
         return fire()
 
     db.flush()
     before = part.fired
     if when == "before rows came":
-        pipeline.halt(-1)
+        pipeline.halt(-1, NOTHING_HELD)
     else:
         monkeypatch.setattr(part, "fire", halted)
     db.insert("t", [(1, key) for key in range(KEYS_AT_ONCE)])
@@ -370,7 +373,8 @@ def test_what_cannot_be_split(db: headwater.Database) -> None:
     db.sql("CREATE STREAMING TABLE t (ts INT, k INT, x INT) TIMESTAMP BY ts")
     refused = {
         "SELECT count(*) AS n FROM t": "not one grouping by keys",
-        "SELECT k, x FROM t WHERE x > 1": "not one grouping by keys",
+        "SELECT k, sum(x) OVER (ORDER BY ts) AS x FROM t": "all rows meet in",
+        "SELECT t.x, count(*) AS n FROM t JOIN t AS o USING (k) GROUP BY t.x": "all rows of t",
         "SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY n DESC LIMIT 3": "LIMIT",
         "SELECT DISTINCT count(*) AS n FROM t GROUP BY k": "DISTINCT",
         "SELECT max(n) AS n FROM (SELECT k, count(*) AS n FROM t GROUP BY k)": "above its grouping",

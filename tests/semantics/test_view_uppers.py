@@ -86,7 +86,7 @@ BY_OPERATORS = {
 ON_SPARK = {
     "a CTE inside": f"WITH t AS {TOTALS}, u AS (SELECT 7 AS k) SELECT t.n FROM t JOIN u ON t.k = u.k WHERE "
     "t.k IN (WITH u AS (SELECT id AS k FROM people) SELECT k + 4 FROM u)",
-    "an aggregate of Spark": f"SELECT bit_xor(total) AS n FROM {TOTALS} t",
+    "an aggregate of Spark": f"SELECT bit_xor(DISTINCT total) AS n FROM {TOTALS} t",
 }
 PEOPLE = pa.table(
     {

@@ -16,6 +16,7 @@ READS = (
     "SELECT 1",
     "VALUES (1)",
     "SUBSCRIBE q",
+    "SHOW CREATE t",
     "SHOW TABLES",
     "SHOW USERS",
     "SHOW time_zone",

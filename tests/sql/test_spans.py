@@ -82,6 +82,8 @@ def is_expression(node: exp.Expr) -> bool:
         return False
     if isinstance(node, exp.Literal) and isinstance(node.parent, exp.Cast):
         return False
+    if isinstance(node, exp.Anonymous) and isinstance(node.parent, exp.Table):
+        return False  # TUMBLE(t, …): a table is read there, as nowhere else
     if isinstance(node, exp.Window) and isinstance(node.parent, exp.Select):
         return False
     apart = isinstance(node.parent, exp.Dot | exp.Interval)

@@ -28,6 +28,17 @@ PLAIN: dict[type[exp.Expr], str] = {
     exp.Kurtosis: "kurtosis",
     exp.ArrayAgg: "collect_list",
     exp.ArrayUniqueAgg: "collect_set",
+    exp.BitwiseAndAgg: "bit_and",
+    exp.BitwiseOrAgg: "bit_or",
+    exp.BitwiseXorAgg: "bit_xor",
+}
+# Names that sqlglot does not know as aggregates.
+BY_NAME = {
+    "every": "bool_and",
+    "some": "bool_or",
+    "std": "stddev_samp",
+    "try_avg": "try_avg",
+    "try_sum": "try_sum",
 }
 # They go by an order; where rows have one by themselves, by that.
 EDGES: dict[type[exp.Expr], str] = {
@@ -37,15 +48,28 @@ EDGES: dict[type[exp.Expr], str] = {
     exp.Last: "last",
     exp.LastValue: "last",
 }
-BY_ORDER = ("first", "first_ignore_nulls", "last", "last_ignore_nulls", "collect_list", "listagg")
+OF_EDGES = ("first", "first_ignore_nulls", "last", "last_ignore_nulls")
+BY_ORDER = (*OF_EDGES, "collect_list", "listagg")
 PAIRS: dict[type[exp.Expr], str] = {
     exp.ArgMax: "max_by",
     exp.ArgMin: "min_by",
     exp.Corr: "corr",
     exp.CovarPop: "covar_pop",
     exp.CovarSamp: "covar_samp",
+    exp.RegrSxx: "regr_sxx",
+    exp.RegrSyy: "regr_syy",
+    exp.RegrSxy: "regr_sxy",
+    exp.RegrSlope: "regr_slope",
+    exp.RegrIntercept: "regr_intercept",
+    exp.RegrR2: "regr_r2",
 }
 LEAST_ERROR, MOST_ERROR = 0.005, 0.39  # of approx_count_distinct; beyond it is Spark's to answer
+# Over the rows in which neither argument is NULL: of the first or second argument, or of a 1.
+OF_PAIRS: dict[type[exp.Expr], tuple[str, str | None]] = {
+    exp.RegrCount: ("count", None),
+    exp.RegrAvgx: ("avg", "expression"),
+    exp.RegrAvgy: ("avg", "this"),
+}
 DISTINCT = ("count", "sum", "avg", "min", "max", "bool_and", "bool_or", "collect_set", "listagg")
 
 
@@ -73,7 +97,14 @@ def is_aggregate(node: exp.Expr) -> bool:
         return False
     if isinstance(node, exp.IgnoreNulls):
         return is_aggregate(node.this)
-    return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
+    return (
+        isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup) or _by_name(node) is not None
+    )
+
+
+def _by_name(node: exp.Expr) -> str | None:
+    """The aggregate that a call of an unknown name is."""
+    return BY_NAME.get(node.name.casefold()) if isinstance(node, exp.Anonymous) else None
 
 
 def aggregate_of(node: exp.Expr) -> AggregateTree:
@@ -99,13 +130,42 @@ def aggregate_of(node: exp.Expr) -> AggregateTree:
     if type(node) in EDGES:
         check_arguments(node, "this")
         return AggregateTree(EDGES[type(node)], (node.this,))
+    if isinstance(node, exp.Max | exp.Min | exp.ArgMax | exp.ArgMin):
+        fields = node.expression or node.this
+        if isinstance(fields, exp.Struct):
+            return _best_struct(node, fields)
+    if (function := _by_name(node)) is not None:
+        if len(node.expressions) != 1:
+            raise refuse(f"{function} of {len(node.expressions)} arguments", node)
+        return AggregateTree(function, (node.expressions[0],))
     if type(node) in PAIRS:
         check_arguments(node, "this expression")
         return AggregateTree(PAIRS[type(node)], (node.this, node.expression))
+    if type(node) in OF_PAIRS:
+        check_arguments(node, "this expression")
+        return _of_pairs(node)
     if type(node) in PLAIN:
         check_arguments(node, "this nulls_excluded")
         return _maybe_distinct(PLAIN[type(node)], node)
     raise refuse(f"aggregate {called(node)} has no operator", node)
+
+
+def _best_struct(node: exp.Expr, fields: exp.Struct) -> AggregateTree:
+    """max and min of a struct of expressions, max_by and min_by by one: the first row by its fields."""
+    check_arguments(node, "this expression" if node.args.get("expression") else "this")
+    check_arguments(fields, "expressions")
+    most = isinstance(node, exp.Max | exp.ArgMax)
+    values = [f.expression if isinstance(f, exp.PropertyEQ) else f for f in fields.expressions]
+    order = [exp.Ordered(this=v.copy(), desc=most, nulls_first=not most) for v in values]
+    return AggregateTree("first", (node.this,), order=tuple(order))
+
+
+def _of_pairs(node: exp.Expr) -> AggregateTree:
+    function, which = OF_PAIRS[type(node)]
+    value = exp.Literal.number(1) if which is None else node.args[which]
+    for argument in (node.this, node.expression):
+        value = _when(exp.Not(this=exp.Is(this=argument.copy(), expression=exp.Null())), value)
+    return AggregateTree(function, (value,))
 
 
 def _count(node: exp.Count) -> AggregateTree:
@@ -121,6 +181,8 @@ def _maybe_distinct(function: str, node: exp.Expr) -> AggregateTree:
     if not isinstance(node.this, exp.Distinct):
         return AggregateTree(function, (node.this,))
     check_arguments(node.this, "expressions")
+    if function == "count" and len(node.this.expressions) > 1:
+        return AggregateTree("count_distinct", tuple(node.this.expressions))
     if len(node.this.expressions) != 1:
         raise refuse("DISTINCT over several columns", node)
     if function not in DISTINCT:

@@ -24,6 +24,7 @@ from headwater.plan.relational.nodes import (
     ScanNode,
     SessionNode,
     SetNode,
+    ShareNode,
     SortColumn,
     TimeWindowsNode,
     TopNode,
@@ -77,13 +78,15 @@ def line_of(node: Node) -> str:
         return _as_of(node)
     if isinstance(node, GroupNode):
         calls = [_call(call) for call in node.calls]
-        return f"group by {_names(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
+        return f"group by {names_of(node.keys) or 'nothing'}: {', '.join(calls) or 'no aggregate'}"
     if isinstance(node, UnionNode):
         return "union all"
     if isinstance(node, SetNode):
         return f"{node.kind}{' all' if node.all else ''}"
     if isinstance(node, DistinctNode):
         return "distinct"
+    if isinstance(node, ShareNode):
+        return f"part {node.place + 1} of {node.parts} by hash of {names_of(node.hashed)}"
     if isinstance(node, TopNode):
         return _top(node)
     if isinstance(node, ExplodeNode):
@@ -92,7 +95,7 @@ def line_of(node: Node) -> str:
     if isinstance(node, TimeWindowsNode):
         return _time_windows(node)
     if isinstance(node, SessionNode):
-        of = _names(node.partition) or "all rows"
+        of = names_of(node.partition) or "all rows"
         return f"sessions of {of} by {_short(node.time)}, {_length(node.gap)} apart"
     if isinstance(node, OpaqueColumnsNode):
         texts = ", ".join(map(_one_line, node.written))
@@ -108,7 +111,7 @@ def _one_line(text: str) -> str:
 
 def _over(call: OverCall, node: OverNode) -> str:
     """A window function, with its frame where that is not the usual one."""
-    text = f"{call.function}({_names(call.arguments)})"
+    text = f"{call.function}({names_of(call.arguments)})"
     if call.frame == "partition" and node.order:
         return f"{text} of all"
     if call.frame not in ("rows", "range"):
@@ -120,13 +123,15 @@ def _over(call: OverCall, node: OverNode) -> str:
 
 def _call(call: GroupCall) -> str:
     error = f", {call.error}" if call.error != USUAL_ERROR else ""
-    return f"{call.function}({'distinct ' if call.distinct else ''}{_names(call.arguments)}{error})"
+    order = f" ordered by {', '.join(map(_sort, call.order))}" if call.order else ""
+    distinct = "distinct " if call.distinct else ""
+    return f"{call.function}({distinct}{names_of(call.arguments)}{order}{error})"
 
 
 def _as_of(node: AsOfNode) -> str:
     own, other = map(_short, node.times)
     on = [*_equal_keys(node), f"{own} {node.comparison} {other}"]
-    ties = f", the last by {_names(node.ties)}" if node.ties else ""
+    ties = f", the last by {names_of(node.ties)}" if node.ties else ""
     return f"{'left ' if node.outer else ''}as-of join on {' and '.join(on)}{ties}"
 
 
@@ -165,7 +170,7 @@ def _length(microseconds: int) -> str:
 
 def _partition(node: TopNode | OverNode) -> str:
     order = f" ordered by {', '.join(map(_sort, node.order))}" if node.order else ""
-    return f"{_names(node.partition) or 'all rows'}{order}"
+    return f"{names_of(node.partition) or 'all rows'}{order}"
 
 
 def _sort(sort: SortColumn) -> str:
@@ -188,7 +193,8 @@ def text_of(bound: Bound) -> str:
     return f"{bound.function}({', '.join(parts)})"
 
 
-def _names(names: Sequence[str]) -> str:
+def names_of(names: Sequence[str]) -> str:
+    """Columns in words, without the numbers that make them unique."""
     return ", ".join(map(_short, names))
 
 

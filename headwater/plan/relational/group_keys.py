@@ -15,7 +15,7 @@ from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.names import Names
 from headwater.plan.relational.trees import check_arguments, ordinal
 
-SETS = {exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping_sets"}
+SETS = (exp.Rollup, exp.Cube, exp.GroupingSets)
 MOST_SETS = 64
 
 
@@ -34,16 +34,18 @@ class GroupKeys:
             items = [i.this if isinstance(i, exp.Alias) else i for i in self._items]
             plain = [item for item in items if not list(aggregates_in(item))]
             return [key for item in plain for key in _parts(item)], None
-        check_arguments(group, "expressions rollup cube grouping_sets")
+        check_arguments(
+            group, "expressions"
+        )  # WITH ROLLUP, and sets behind keys that they choose from
         keys: list[exp.Expr] = []
         parts: list[list[tuple[int, ...]]] = []
-        for one in [*group.expressions, *_sets_of(group)]:
+        for one in group.expressions:
             if type(one) in SETS:
                 parts.append(self._set_part(one, keys))
             else:
                 numbers = [_number(key, keys) for key in _parts(self._meant(one))]
                 parts.append([tuple(numbers)])
-        if not any(type(one) in SETS for one in [*group.expressions, *_sets_of(group)]):
+        if not any(type(one) in SETS for one in group.expressions):
             return keys, None
         found = [tuple(itertools.chain(*choice)) for choice in itertools.product(*parts)]
         if len(found) > MOST_SETS:
@@ -100,14 +102,6 @@ def _number(key: exp.Expr, keys: list[exp.Expr]) -> int:
             return number
     keys.append(key)
     return len(keys) - 1
-
-
-def _sets_of(group: exp.Group) -> list[exp.Expr]:
-    found: list[exp.Expr] = []
-    for name in SETS.values():
-        given = group.args.get(name)
-        found += given if isinstance(given, list) else []
-    return found
 
 
 def aggregates_in(part: exp.Expr) -> Iterable[exp.Expr]:

@@ -11,6 +11,7 @@ from sqlglot import exp
 from headwater.expression.nodes import Bound, BoundColumn, BoundConstant
 from headwater.plan.relational.aggregates import (
     BY_ORDER,
+    OF_EDGES,
     AggregateTree,
     aggregate_of,
     is_aggregate,
@@ -18,6 +19,7 @@ from headwater.plan.relational.aggregates import (
 from headwater.plan.relational.expressions import refuse, stand_in
 from headwater.plan.relational.group_keys import GroupKeys, aggregates_in
 from headwater.plan.relational.layer import Layer
+from headwater.plan.relational.names import NotKept
 from headwater.plan.relational.natural import natural_order
 from headwater.plan.relational.nodes import (
     GroupCall,
@@ -56,6 +58,7 @@ class Grouping:
     ) -> None:
         """`keys`: beside those of GROUP BY, which has no grouping sets then."""
         self._building, self._below = layer.building, layer.node
+        self._taken = layer.building.terms.functions
         self._expressions = expressions = layer.expressions
         named, sets = GroupKeys(layer.expressions.names, items).of(select.args.get("group"))
         self._keys = [expressions.bound(key) for key in [*named, *keys]]
@@ -72,12 +75,19 @@ class Grouping:
     # Aggregates
 
     def _call(self, node: exp.Expr) -> GroupCall:
+        if isinstance(node, exp.Anonymous) and node.name.casefold() in self._taken:
+            raise refuse(f"{node.name} is a user's function", node)
         tree = aggregate_of(node)
         bound = tuple(self._expressions.bound(argument) for argument in tree.arguments)
         for known, arguments, call in self._calls:
             if replace(known, arguments=()) == replace(tree, arguments=()) and arguments == bound:
                 return call
-        type_ = self._building.aggregate_type(tree.function, [one.type for one in bound])
+        ordered = tree.order and tree.function in OF_EDGES
+        name = f"{tree.function} by order" if ordered else tree.function
+        types = [one.type for one in bound]
+        if tree.distinct and any(map(pa.types.is_nested, types)):
+            raise refuse("DISTINCT of nested values", node)
+        type_ = self._building.aggregate_type(name, types)
         if type_ is None:
             raise refuse(f"aggregate {tree.function} of these types has no operator", node)
         type_ = pa.list_(type_) if isinstance(tree.percentages, tuple) else type_
@@ -106,6 +116,8 @@ class Grouping:
             check_arguments(item, "this desc nulls_first")
         own = [self._expressions.bound(item.this) for item in tree.order]
         bound = own or natural_order(self._building, self._below)
+        if any(pa.types.is_nested(one.type) for one in bound):
+            raise NotKept("an order of nested values")
         names = [self._building.fresh_for(one, "order") for one in bound]
         self._ordered += zip(names, bound, strict=True)
         if not own:

@@ -16,6 +16,7 @@ from headwater.plan.relational.nodes import (
     OpaqueColumnsNode,
     OverNode,
     ProjectNode,
+    ShareNode,
     TopNode,
 )
 
@@ -29,7 +30,7 @@ def key_of(node: Node) -> tuple[str, ...] | None:
     if isinstance(node, TopNode):
         few = node.limit is not None and node.limit <= FEW and node.ties == "row_number"
         return (node.partition if few else None) or key_of(node.below)
-    if isinstance(node, FilterNode | OverNode | OpaqueColumnsNode):
+    if isinstance(node, FilterNode | OverNode | OpaqueColumnsNode | ShareNode):
         return key_of(node.below)
     if isinstance(node, ProjectNode):
         return _projected(node)

@@ -172,6 +172,16 @@ class DistinctNode(OfSameRows):
 
 
 @dataclass(frozen=True)
+class ShareNode(OfSameRows):
+    """Of the rows those that fall to one part of a circuit, by a hash of some columns."""
+
+    below: Node
+    hashed: tuple[str, ...]
+    place: int = 0  # which of the parts, from 0 on
+    parts: int = 1
+
+
+@dataclass(frozen=True)
 class UnionNode:
     """The rows of several inputs, whose columns have the same names and types."""
 
@@ -381,6 +391,7 @@ Node = (
     | AsOfNode
     | GroupNode
     | DistinctNode
+    | ShareNode
     | UnionNode
     | SetNode
     | TopNode
@@ -430,19 +441,38 @@ def over_scans(node: OpaqueQueryNode) -> bool:
 
 def over_tables(root: Node, changes: bool) -> Node:
     """The same tree over tables whose rows may all be taken back, or never; one node stays one."""
+
+    def change(node: Node) -> Node:
+        return replace(node, changes=changes) if isinstance(node, ScanNode) else node
+
+    return changed_tree(root, change)
+
+
+def of_part(root: Node, place: int, parts: int) -> Node:
+    """The same tree as one of several parts has it."""
+
+    def change(node: Node) -> Node:
+        return replace(node, place=place, parts=parts) if isinstance(node, ShareNode) else node
+
+    return changed_tree(root, change)
+
+
+def changed_tree(root: Node, change: Callable[[Node], Node]) -> Node:
+    """A tree whose nodes are changed, from the tables on; one node stays one."""
     made: dict[int, Node] = {}
 
     def of(node: Node) -> Node:
         if id(node) not in made:
-            made[id(node)] = _over(node, of, changes)
+            made[id(node)] = change(over_inputs(node, of))
         return made[id(node)]
 
     return of(root)
 
 
-def _over(node: Node, of: Callable[[Node], Node], changes: bool) -> Node:
+def over_inputs(node: Node, of: Callable[[Node], Node]) -> Node:
+    """The same node over other inputs."""
     if isinstance(node, ScanNode):
-        return replace(node, changes=changes)
+        return node
     if isinstance(node, UnionNode | OpaqueQueryNode):
         return replace(node, parts=tuple(map(of, node.parts)))
     if isinstance(node, JoinNode | AsOfNode | SetNode):

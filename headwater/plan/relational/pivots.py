@@ -1,6 +1,7 @@
 """PIVOT → a grouping by the columns that it does not name; each cell is an aggregate over a part of the rows.
 
-A cell that no row falls into is NULL, also one of a count.
+A cell that no row falls into is NULL, also one of a count. UNPIVOT → a union: for each column that it names
+the rows in which that is not NULL, with the column's name and its value.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ KNOWN = (
 NULL_OF_NOTHING = (exp.Sum, exp.Min, exp.Max, exp.Avg)  # these need not be asked for rows
 
 
-def pivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.Select:
-    """The SELECT that a PIVOT over rows of that name is."""
+def pivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.Query:
+    """The query that a PIVOT or UNPIVOT over rows of that name is."""
+    if pivot.args.get("unpivot"):
+        return _unpivoted(pivot, rows, columns)
     check_arguments(pivot, KNOWN)
     fields, names = pivot.args["fields"], pivot.args.get("columns") or []
-    if pivot.args.get("unpivot") or len(fields) != 1 or not isinstance(fields[0].this, exp.Column):
-        raise refuse("a PIVOT of several columns, or UNPIVOT", pivot)
+    if len(fields) != 1 or not isinstance(fields[0].this, exp.Column):
+        raise refuse("a PIVOT of several columns", pivot)
     place, calls = fields[0].this, [_bare(call) for call in pivot.expressions]
     values = [_bare(value) for value in fields[0].expressions]
     if len(names) != len(values) * len(calls):
@@ -49,6 +52,47 @@ def pivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.S
     if keys:
         made.set("group", exp.Group(expressions=[key.copy() for key in keys]))
     return made
+
+
+def _unpivoted(pivot: exp.Expr, rows: str, columns: Sequence[KnownColumn]) -> exp.Query:
+    check_arguments(pivot, "expressions fields alias unpivot include_nulls")
+    fields, values = pivot.args["fields"], pivot.expressions
+    alone = len(fields) == 1 and isinstance(fields[0].this, exp.Identifier)
+    if not alone or len(values) != 1 or not isinstance(values[0], exp.Identifier):
+        raise refuse("an UNPIVOT of several columns at once", pivot)
+    seen = {c.shown.casefold(): c for c in columns if not c.hidden}
+    named: list[tuple[KnownColumn, str]] = []
+    for one in fields[0].expressions:
+        given = _bare(one)
+        plain = isinstance(given, exp.Column) and not given.table
+        column = seen.get(given.name.casefold()) if plain else None
+        if column is None:
+            raise refuse("an UNPIVOT of what is no column", pivot)
+        named.append((column, given.name if given is one else one.args["alias"].name))
+    if len({column.type for column, _ in named}) != 1:
+        raise refuse("an UNPIVOT of columns of several types", pivot)
+    taken = {column.name for column, _ in named}
+    keys = [_column(c) for c in seen.values() if c.name not in taken]
+    parts = []
+    for column, name in named:
+        items = [
+            *(key.copy() for key in keys),
+            exp.Alias(this=exp.Literal.string(name), alias=fields[0].this.copy()),
+            exp.Alias(this=_column(column), alias=values[0].copy()),
+        ]
+        part = exp.Select(expressions=items, from_=exp.From(this=named_table(rows)))
+        if not pivot.args.get("include_nulls"):
+            there = exp.Not(this=exp.Is(this=_column(column), expression=exp.Null()))
+            part.set("where", exp.Where(this=there))
+        parts.append(part)
+    made: exp.Query = parts[0]
+    for part in parts[1:]:
+        made = exp.Union(this=made, expression=part, distinct=False)
+    return made
+
+
+def _column(column: KnownColumn) -> exp.Column:
+    return exp.column(exp.to_identifier(column.shown, quoted=True))
 
 
 def _is_of(value: exp.Expr, type_: pa.DataType) -> bool:

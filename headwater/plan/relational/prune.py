@@ -20,6 +20,7 @@ from headwater.plan.relational.nodes import (
     ScanNode,
     SessionNode,
     SetNode,
+    ShareNode,
     TimeWindowsNode,
     TopNode,
     UnionNode,
@@ -125,6 +126,8 @@ def _reads(node: Node, needed: Needed) -> list[tuple[Node, Needed]]:
         return [(below, frozenset(node.keys) | arguments)]
     if isinstance(node, DistinctNode):
         return [(below, _all(below))]
+    if isinstance(node, ShareNode):
+        return [(below, needed | {*node.hashed})]
     if isinstance(node, OpaqueColumnsNode):
         return [(below, (needed & _all(below)) | {*node.reads})]
     if isinstance(node, ExplodeNode):

@@ -154,9 +154,9 @@ class SelectBuilder:
             if not isinstance(star, exp.Star):
                 found.append(item)
                 continue
-            check_arguments(star, "")
+            check_arguments(star, "except_")
             of = item.table or None if isinstance(item, exp.Column) else None
-            for column in names.star(of):
+            for column in _without(names.star(of), star):
                 reference = stand_in(column.name, column.type)
                 found.append(exp.Alias(this=reference, alias=exp.to_identifier(column.shown)))
         return lateral(found, names)
@@ -253,3 +253,15 @@ def _is_named(item: exp.Ordered, items: Sequence[exp.Expr]) -> bool:
     """Whether an item of ORDER BY is the name of one of the select list."""
     names = {one.alias.casefold() for one in items if isinstance(one, exp.Alias)}
     return isinstance(item.this, exp.Column) and item.this.name.casefold() in names
+
+
+def _without(columns: Sequence[KnownColumn], star: exp.Expr) -> list[KnownColumn]:
+    """The columns of `*` that EXCEPT leaves."""
+    found = list(columns)
+    for left_out in star.args.get("except_") or ():
+        plain = isinstance(left_out, exp.Column) and not left_out.table
+        kept = [c for c in found if c.shown.casefold() != left_out.name.casefold()]
+        if not plain or len(kept) != len(found) - 1:
+            raise refuse("* EXCEPT what is not one column of it", star)
+        found = kept
+    return found

@@ -41,7 +41,7 @@ from headwater.sql.statements.merge import Merge, MergeClause
 from headwater.sql.statements.query import Query
 from headwater.sql.statements.session import Deallocate, Discard, Unlisten
 from headwater.sql.statements.setting import ResetSetting, SetSetting
-from headwater.sql.statements.show import Show, ShowSetting
+from headwater.sql.statements.show import Show, ShowCreate, ShowSetting
 from headwater.sql.statements.subscribe import Subscribe
 from headwater.sql.statements.transaction import (
     Begin,
@@ -116,6 +116,7 @@ __all__ = [
     "SetSetting",
     "SetTransaction",
     "Show",
+    "ShowCreate",
     "ShowSetting",
     "Statement",
     "Subscribe",

@@ -18,7 +18,7 @@ from headwater.sql.statements.base import (
     Options,
     Statement,
     if_not_exists,
-    parse_columns,
+    parse_column,
     parse_options,
     refuse_replace,
 )
@@ -71,11 +71,44 @@ def _parse(
 ) -> CreateStreamingTable:
     unless = if_not_exists(cursor)
     name = cursor.new_name(f"the name of a {kind}")
-    columns = parse_columns(cursor)
+    columns, said = _columns(cursor)
     if foreign:
         _server(cursor)
-    clauses = _clauses(cursor, columns)
+    clauses = _clauses(cursor, columns, said)
     return CreateStreamingTable(cursor.text, name, kind, columns, unless, **clauses)  # type: ignore[arg-type]
+
+
+def _columns(cursor: Cursor) -> tuple[tuple[ColumnDefinition, ...], dict[str, object]]:
+    """The columns, and what `WATERMARK FOR ts AS ts - INTERVAL …` among them says of time."""
+    said: dict[str, object] = {}
+    delays: list[tuple[Name, Duration]] = []
+
+    def element() -> ColumnDefinition | None:
+        if not cursor.at("WATERMARK", "FOR"):
+            return parse_column(cursor)
+        if delays:
+            place = cursor.peek().span.place(cursor.text)
+            raise SqlSyntaxError("WATERMARK occurs twice", place=place)
+        delays.append(_watermark_for(cursor))
+        return None
+
+    columns = tuple(column for column in cursor.parenthesised(element) if column is not None)
+    check_distinct(cursor, [column.name for column in columns])
+    for name, delay in delays:
+        said = {"timestamp_by": _time_column(cursor, columns, name), "watermark": delay}
+    return columns, said
+
+
+def _watermark_for(cursor: Cursor) -> tuple[Name, Duration]:
+    """`WATERMARK FOR ts AS ts [- INTERVAL …]`."""
+    cursor.expect("WATERMARK", "FOR")
+    name = cursor.name("a column")
+    cursor.expect("AS")
+    again = cursor.name("the same column")
+    if again.key != name.key:
+        place = again.span.place(cursor.text)
+        raise SqlSyntaxError(f"the watermark of {name} is {name} less an interval", place=place)
+    return name, parse_duration(cursor, zero=True) if cursor.accept("-") else NONE
 
 
 def _server(cursor: Cursor) -> None:
@@ -90,8 +123,10 @@ def _server(cursor: Cursor) -> None:
         )
 
 
-def _clauses(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> dict[str, object]:
-    """The clauses in any order, each once."""
+def _clauses(
+    cursor: Cursor, columns: tuple[ColumnDefinition, ...], said: dict[str, object]
+) -> dict[str, object]:
+    """The clauses in any order, each once; `said`: what the columns said already."""
     parsers: dict[str, tuple[str, Callable[[], object]]] = {
         "TIMESTAMP": ("timestamp_by", lambda: _timestamp_by(cursor, columns)),
         "RANGE": ("range", lambda: parse_range(cursor)),
@@ -101,7 +136,7 @@ def _clauses(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> dict[str,
         "COMMENT": ("comment", lambda: _comment(cursor)),
         "WITH": ("options", lambda: _options(cursor)),
     }
-    found: dict[str, object] = {}
+    found = said
     while not cursor.at_end:
         token = cursor.peek()
         if not cursor.at_any(parsers):
@@ -116,9 +151,11 @@ def _clauses(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> dict[str,
 
 def _timestamp_by(cursor: Cursor, columns: tuple[ColumnDefinition, ...]) -> Name:
     cursor.expect("TIMESTAMP", "BY")
-    name = cursor.name("a column")
-    column = _column(cursor, columns, name)
-    type_ = column.type
+    return _time_column(cursor, columns, cursor.name("a column"))
+
+
+def _time_column(cursor: Cursor, columns: tuple[ColumnDefinition, ...], name: Name) -> Name:
+    type_ = _column(cursor, columns, name).type
     if not (pa.types.is_timestamp(type_) or pa.types.is_date(type_) or pa.types.is_integer(type_)):
         raise BindError(
             f"column {name} cannot be the timestamp of the rows",

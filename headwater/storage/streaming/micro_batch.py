@@ -40,7 +40,7 @@ from headwater.storage.streaming.records import (
     RecordStamp,
     names_payload,
 )
-from headwater.storage.streaming.table import StreamingTable
+from headwater.storage.streaming.table import StreamingTable, too_far_ahead
 from headwater.storage.wal import Record
 
 PARTITION_SEQUENCES = 1 << 28  # of each partition of a micro-batch; what is not used comes back
@@ -156,10 +156,12 @@ def commit(
     number: int,
     written: WrittenBatch,
     stopping: threading.Event | None = None,
+    batch_id: str | None = None,
 ) -> None:
     """Makes the blocks of a micro-batch part of the table; durable when this returns.
 
-    Waits for those that were handed out before, unless the source is stopped.
+    Waits for those that were handed out before, unless the source is stopped. RepeatedBatch for an id that
+    is known: an insert has one where a source has its number.
     """
     sync_files(table.folder, [file.path for file in written.files])
     with table.in_order:
@@ -168,7 +170,7 @@ def commit(
                 raise Stopped("the source is being stopped")
             table.in_order.wait(LOOK_AGAIN_S)
     delivery = Delivery(number, written.row_count, written.files)
-    _append(_Entry(table, handout, written, delivery))
+    _append(_Entry(table, handout, written, delivery, batch_id))
 
 
 def _append(entry: _Entry | _EventEntry) -> None:
@@ -177,7 +179,7 @@ def _append(entry: _Entry | _EventEntry) -> None:
         [entry.record()],
         on_assigned=entry.decide,
         on_durable=entry.show,
-        on_refused=lambda _lsn: table._take_back(None),
+        on_refused=lambda _lsn: table._take_back(entry.batch_id),
     ).wait()
 
 
@@ -189,11 +191,12 @@ class _Entry:
     handout: Handout
     written: WrittenBatch
     delivery: Delivery
+    batch_id: str | None = None
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
     stamp: RecordStamp | None = None
 
     def record(self) -> Record:
-        names = names_payload(None, self.handout.source)
+        names = names_payload(self.batch_id, self.handout.source)
         payload = (self.buffer, names, self.delivery.pack())
         return Record(BLOCKS, self.table.definition.id, payload)
 
@@ -201,9 +204,11 @@ class _Entry:
         """In commit order, before the write."""
         table, late = self.table, self.written.late_count
         _settle_refusals(table)
+        table.check_new(self.batch_id)
         self._check()
         arrival = table._arrival.stamp(table._wall_us())
         found = replace(self._tell_clock(arrival), late_count=late)
+        table.note_id(self.batch_id)
         table._late_total += late
         # What is left of the range comes back.
         table._next_sequence = max(table._next_sequence, self.written.last_sequence + 1)
@@ -232,14 +237,16 @@ class _Entry:
         clock = self.table._clock
         if self.table.definition.by_arrival:
             return ClockStamp(0, arrival, arrival - 1, arrival, None, False)
-        if len(self.written.ticks) or not self.written.row_count:
+        inserted = not self.handout.source
+        if inserted or len(self.written.ticks) or not self.written.row_count:
             return clock.rows(self.written.ticks, self.handout.source, self.handout.limit)
         return clock.awake(self.handout.source)  # late rows only: they move no mark
 
     def show(self, lsn: int) -> None:
         """In commit order, after the sync."""
         assert self.stamp is not None
-        self.table._show(lsn, self.stamp, None, None, self.handout.source, self.delivery)
+        source, delivery = self.handout.source, self.delivery
+        self.table._show(lsn, self.stamp, None, self.batch_id, source, delivery)
 
 
 def refuse_late(table: StreamingTable, handout: Handout, written: WrittenBatch) -> None:
@@ -257,6 +264,13 @@ def refuse_late(table: StreamingTable, handout: Handout, written: WrittenBatch) 
         )
 
 
+def refuse_ahead(handout: Handout, written: WrittenBatch) -> None:
+    """DataError for inserted rows too far ahead of the clocks; those of a source wait."""
+    limit, ticks = handout.limit, written.ticks
+    if limit is not None and len(ticks) and ticks[-1] > limit:
+        raise too_far_ahead(handout.definition, int(ticks[-1]), limit)
+
+
 def tell(table: StreamingTable, event: Event, source: str) -> None:
     """Tells the table's clock about a source; durable when this returns."""
     _append(_EventEntry(table, source, event))
@@ -269,6 +283,7 @@ class _EventEntry:
     table: StreamingTable
     source: str
     event: Event
+    batch_id: None = None  # a source's events repeat without harm
     buffer: bytearray = field(default_factory=lambda: bytearray(STAMP_BYTES))
     stamp: RecordStamp | None = None
 

@@ -13,6 +13,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
@@ -112,6 +113,11 @@ class SeenTable(ABC):
             yield snapshot
         finally:
             self._let_files_go(snapshot.version)
+
+    def files_held(self, version: int) -> Callable[[], None]:
+        """Keeps the files of a version that is being read; returns what lets them go."""
+        self._hold_files(version)
+        return partial(self._let_files_go, version)
 
     @abstractmethod
     def _hold_files(self, version: int) -> None:

@@ -210,18 +210,16 @@ class StreamingTable(StoredTable):
         Rows too far ahead of the clocks are refused; of a source, or where it is lenient, they wait.
         """
         batch = as_batch(rows, self.definition.schema)
-        if batch_id is not None and len(batch_id.encode()) > LONGEST_NAME:
-            raise DataError(f"a batch id has at most {LONGEST_NAME} bytes", sqlstate="22001")
+        check_batch_id(batch_id)
         if not batch.num_rows and batch_id is None:
             return 0
-        self._wait_for_room()
+        self.wait_for_room()
         batch, ticks = self._prepared(batch)
         commit = _Commit(self, batch, ticks, batch_id, source, lenient=lenient or bool(source))
         try:
             self._append(commit, ROWS)
-        except RepeatedBatch:
-            self.barrier()  # the first one may be in the same group: wait until it is durable
-            if batch_id in self._ids:
+        except RepeatedBatch:  # the first one may be in the same group
+            if self.was_stored(batch_id):
                 return 0
             return self.insert(batch, batch_id, source, lenient=lenient)  # the first was refused
         except DataError:
@@ -254,6 +252,23 @@ class StreamingTable(StoredTable):
             raise StorageError("the write-ahead log is not open yet")
         return self._wal
 
+    def check_new(self, batch_id: str | None) -> None:
+        """RepeatedBatch for an id that was stored before; in commit order."""
+        if batch_id is not None and batch_id in self._ids:
+            raise RepeatedBatch("the batch was stored before")
+
+    def note_id(self, batch_id: str | None) -> None:
+        """A batch of this id is stored; in commit order."""
+        if batch_id is not None:
+            self._ids[batch_id] = time.monotonic()
+
+    def was_stored(self, batch_id: str | None) -> bool:
+        """Whether a batch of this id is durable: one that is being written is waited for."""
+        if batch_id is None or batch_id not in self._ids:
+            return False
+        self.barrier()
+        return batch_id in self._ids
+
     def forget_ids(self, window_s: float) -> None:
         """Forgets batch ids that were stored longer ago than this; they come in order of time."""
         oldest = time.monotonic() - window_s
@@ -262,7 +277,7 @@ class StreamingTable(StoredTable):
                 return
             self._ids.pop(batch_id, None)
 
-    def _wait_for_room(self) -> None:
+    def wait_for_room(self) -> None:
         """Slows writers down while too much waits to be sealed or folded (back-pressure)."""
         with self._room:
             refusal = self._fullness()
@@ -336,13 +351,11 @@ class StreamingTable(StoredTable):
         """Called by the log's writer, in commit order."""
         if self._taken_back:
             self._restore()
-        if commit.batch_id is not None and commit.batch_id in self._ids:
-            raise RepeatedBatch("the batch was stored before")
+        self.check_new(commit.batch_id)
         count = 0 if commit.batch is None else commit.batch.num_rows
         arrival = self._arrival.stamp(self._wall_us())
         found = self._tell_clock(commit, arrival)
-        if commit.batch_id is not None:
-            self._ids[commit.batch_id] = time.monotonic()
+        self.note_id(commit.batch_id)
         self._late_total += found.late_count
         dropped = bool(found.late_count) and self.definition.late == "drop"
         stamp = RecordStamp(self._next_sequence, arrival, found, self._late_total, count, dropped)
@@ -549,6 +562,12 @@ class StreamingTable(StoredTable):
             self._add_blocks(written)
         self._tell_image()
         self._garbage.add([self.folder / file.path], version)
+
+
+def check_batch_id(batch_id: str | None) -> None:
+    """DataError for an id that no record has room for."""
+    if batch_id is not None and len(batch_id.encode()) > LONGEST_NAME:
+        raise DataError(f"a batch id has at most {LONGEST_NAME} bytes", sqlstate="22001")
 
 
 def too_far_ahead(definition: Definition, tick: int, limit: int) -> DataError:

@@ -43,7 +43,7 @@ def insert_together(inserts: Sequence[tuple[StreamingTable, pa.Table]]) -> int:
     """Adds rows to several tables of one store, each named once; returns once all are durable."""
     commits = []
     for table, rows in inserts:
-        table._wait_for_room()
+        table.wait_for_room()
         batch, ticks = table._prepared(as_batch(rows, table.definition.schema))
         if batch.num_rows:
             commits.append(_Commit(table, batch, ticks, None, ""))

@@ -7,6 +7,7 @@ small halves, so that sums are exact in any order.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from random import Random
 
@@ -57,6 +58,8 @@ class Part:
 class QueryMaker:
     """Makes random queries; notes which shapes it used."""
 
+    depth = 5  # at most
+
     def __init__(self, random: Random) -> None:
         self.random = random
         self.shapes: Counter[str] = Counter()
@@ -67,13 +70,16 @@ class QueryMaker:
         """A query of at most so many steps over each other."""
         if depth <= 0:
             return self._table()
-        shapes = [
+        return self.random.choice(self._shapes())(depth - 1)
+
+    def _shapes(self) -> list[Callable[[int], Part]]:
+        """What a query may be at its top, as often as it is to be drawn."""
+        return [
             *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
             *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
             *(self._value, self._rolled_up, self._windowed, self._marked, self._pivoted),
             *(self._as_of, self._as_of),
         ]
-        return self.random.choice(shapes)(depth - 1)
 
     def text(self, part: Part) -> str:
         """The query in Spark's words."""
@@ -84,7 +90,7 @@ class QueryMaker:
         return self._written(part.text, 1)
 
     def _written(self, text: str, place: int) -> str:
-        for mark, words in self._words.items():
+        for mark, words in reversed(self._words.items()):  # words may have earlier marks in them
             text = text.replace(mark, words[place])
         return text
 
@@ -236,11 +242,18 @@ class QueryMaker:
             found += [(f"avg({name})", DOUBLE), (f"count(DISTINCT {name})", INT)]
             found += [(f"sum(DISTINCT {name})", INT), (f"median({name})", DOUBLE)]
             found += [(f"count({name}) FILTER (WHERE {name} > 1)", INT)]
+            bits = self.random.choice(("bit_and", "bit_or", "bit_xor"))
+            found += [(self._estimate(name), INT), (f"{bits}({name})", INT)]
         for name in part.of(DOUBLE)[:1]:
             found += [(f"sum({name})", DOUBLE), (f"max({name})", DOUBLE), (f"avg({name})", DOUBLE)]
         for name in part.of(TEXT)[:1]:
             found += [(f"min({name})", TEXT), (f"max({name})", TEXT)]
         return self.random.sample(found, min(len(found), self.random.randint(1, 3)))
+
+    def _estimate(self, name: str) -> str:
+        """approx_count_distinct over few values, which no register of a sketch has twice."""
+        few = f"{name} % 5"
+        return self._mark(f"approx_count_distinct({few})", f"count(DISTINCT {few})")
 
     def _grouped(self, depth: int) -> Part:
         part, alias = self.query(depth), self._alias()

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from headwater.compile.circuit import CircuitSpec, make_circuit
+from headwater.compile.split_circuit import SplitCircuit, split_circuit
 from headwater.expression.terms import PLAIN
+from headwater.fold.share import Share
 from headwater.fold.snapshot import dump, load
 from headwater.operators.changes import Changes, come, go, together
-from headwater.operators.circuit import Circuit
+from headwater.operators.circuit import Circuit, CircuitNode
+from headwater.operators.group import GroupRows
 from headwater.operators.kept_rows import KeptRows
 from headwater.operators.spilled_keys import SpilledKeys
 from headwater.plan.folds import StreamColumns
 from headwater.plan.relational.names import NotKept
+from headwater.plan.relational.opaque import Opaque, SparkTypes
+from headwater.plan.relational.partition import NotSplit
 from headwater.sql.statements.query import make_query
 from headwater.sql.type_parser import parse_type
 from tests.harness.circuits.queries import DOUBLE, INT, TABLES, QueryMaker
@@ -26,8 +31,11 @@ from tests.harness.oracle import duckdb_rows
 from tests.operators.runs import taken_up, with_runs
 
 STANDARD = "t"
-DEPTH = 5
+STREAMS = frozenset(TABLES) - {STANDARD}
 MOST_TEXT = 6000  # characters; a query of many branches says no more, and DuckDB takes long
+
+
+Rows = list[tuple[Any, ...]]
 
 
 class Disagreement(Exception):
@@ -64,6 +72,8 @@ class Counts:
     left_to_spark: Counter[str] = field(default_factory=Counter)
     shapes: Counter[str] = field(default_factory=Counter)
     operators: Counter[tuple[str, bool]] = field(default_factory=Counter)
+    split: Counter[str] = field(default_factory=Counter)  # operators of circuits in parts
+    whole: Counter[str] = field(default_factory=Counter)  # why others were not split
 
     def table(self) -> str:
         """All of it, in lines."""
@@ -72,6 +82,8 @@ class Counts:
         for (name, back), count in sorted(self.operators.items()):
             lines.append(f"{name}, {'rows go' if back else 'rows come'}: {count}")
         lines += [f"Spark: {reason}: {n}" for reason, n in sorted(self.left_to_spark.items())]
+        lines += [f"in parts: {name}: {n}" for name, n in sorted(self.split.items())]
+        lines += [f"whole: {reason}: {n}" for reason, n in sorted(self.whole.items())]
         return "\n".join(lines)
 
 
@@ -92,6 +104,10 @@ class _State:
             operator.spill()
         self.kept.spill()
 
+    def answer(self, answers: Answers) -> None:
+        while (node := self.circuit.waiting()) is not None:
+            self.kept.apply(self.circuit.answer(node, answers.of(node)))
+
     def state(self) -> dict[str, Any]:
         return {"circuit": self.circuit.state(), "kept": self.kept.state()}
 
@@ -108,7 +124,8 @@ class History:
         self.rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
         self._next = 0
 
-    def _row(self, table: str) -> tuple[Any, ...]:
+    def row(self, table: str) -> tuple[Any, ...]:
+        """A row that may come to a table."""
         return tuple(self._value(name, type_) for name, type_ in TABLES[table])
 
     def _value(self, name: str, type_: str) -> Any:
@@ -129,7 +146,7 @@ class History:
             if self._random.random() < 0.25 and not first:
                 continue
             count = self._random.choice((0, 1, 1, 4, 9))
-            coming = [self._row(name) for _ in range(max(count, first))]
+            coming = [self.row(name) for _ in range(max(count, first))]
             going: list[tuple[Any, ...]] = []
             if name == STANDARD and rows:
                 count = min(len(rows), self._random.choice((0, 0, 1, 3)))
@@ -137,6 +154,10 @@ class History:
             rows += coming
             found[name] = (coming, going)
         return found
+
+    def changes(self, name: str, coming: Rows, going: Rows) -> tuple[pa.Table, pa.Table]:
+        """The rows that come to a table, and those that go."""
+        return self.table(name, coming), self.table(name, going)
 
     def table(self, name: str, rows: list[tuple[Any, ...]] | None = None) -> pa.Table:
         """Rows as an Arrow table."""
@@ -147,57 +168,125 @@ class History:
         return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def run_query(seed: int, counts: Counts) -> None:
-    """One random query through one random history."""
+class Answers(SparkTypes, Protocol):
+    """Whoever evaluates the texts of opaque nodes."""
+
+    def of(self, node: CircuitNode) -> pa.Table:
+        """What a node that waits asks for."""
+
+
+def run_query(
+    seed: int,
+    counts: Counts,
+    maker_of: Callable[[Random], QueryMaker] = QueryMaker,
+    answers: Answers | None = None,
+) -> None:
+    """One random query through one random history; `answers`: opaque nodes are allowed."""
     random = Random(seed)
-    maker = QueryMaker(random)
-    part = maker.query(random.randint(1, DEPTH))
+    maker = maker_of(random)
+    part = maker.query(random.randint(1, maker.depth))
     text = maker.text(part)
     if len(text) > MOST_TEXT:
         counts.left_to_spark["too long for this test"] += 1
         return
-    found = make_circuit(make_query(text).tree, CircuitTables(), PLAIN)  # type: ignore[arg-type]
+    query = make_query(text)
+    opaque = None if answers is None else Opaque(query.text, answers, PLAIN)
+    found = make_circuit(query.tree, CircuitTables(), PLAIN, opaque)  # type: ignore[arg-type]
     if isinstance(found, NotKept):
         counts.left_to_spark[found.reason] += 1
         return
+    if answers is not None and not found.opaque:
+        return  # the other tests have it
     counts.queries += 1
     counts.shapes += maker.shapes
     try:
-        _follow(found, maker.judge(part), random, counts)
+        _follow(found, maker.judge(part), random, counts, answers)
     except Exception as error:
         raise Disagreement(f"seed {seed}: {text}\n{error}") from error
 
 
-def _follow(spec: CircuitSpec, text: str, random: Random, counts: Counts) -> None:
-    history, made = History(random), _State(spec.circuit(), spec.kept())
-    spills = random.random() < 0.5  # after each step: memory has room for nothing
-    with_runs(made.spilled, random)
-    made.kept.apply(made.circuit.begin())
+def _follow(
+    spec: CircuitSpec, text: str, random: Random, counts: Counts, answers: Answers | None
+) -> None:
+    history, every = History(random), [_Run(spec, random), *_parts(spec, random, counts)]
     for number in range(random.randint(2, 6)):
         step = history.step()
+        changes = {name: history.changes(name, *rows) for name, rows in step.items()}
+        for run in every:
+            run.step(changes, counts)
+        if answers is not None:
+            if random.random() < 0.3:
+                continue  # nobody reads: what came waits
+            for run in every:
+                run.answer(answers)
+        _check(spec, every[0].rows(), text, history, number)
+        if len(every) > 1:
+            split = split_circuit(spec, STREAMS)
+            assert isinstance(split, SplitCircuit)
+            united = split.united([run.rows() for run in every[1:]])
+            _check(spec, united, text, history, number)
+        counts.checks += 1
+    for run in every[:1]:
+        _note(run.state.circuit, counts)
+
+
+def _parts(spec: CircuitSpec, random: Random, counts: Counts) -> list[_Run]:
+    """The parts of a query that can be split, some of two and some of three."""
+    split = split_circuit(spec, STREAMS)
+    if isinstance(split, NotSplit):
+        counts.whole[str(split).partition(":")[0]] += 1
+        return []
+    parts = random.choice((2, 3))
+    found = [_Run(split.part(Share(place, parts)), random) for place in range(parts)]
+    counts.split["queries"] += 1
+    counts.split += Counter({node.operator.name for node in found[0].state.circuit.nodes})
+    return found
+
+
+class _Run:
+    """A circuit that follows a history; some spill after each step, as if memory had room for nothing."""
+
+    def __init__(self, spec: CircuitSpec, random: Random) -> None:
+        self._spec, self._random = spec, random
+        self.state = _State(spec.circuit(), spec.kept())
+        self._spills = random.random() < 0.5
+        with_runs(self.state.spilled, random)
+        self.state.kept.apply(self.state.circuit.begin())
+
+    def rows(self) -> pa.Table:
+        """The result as it is now."""
+        return self.state.kept.table()
+
+    def step(self, changed: dict[str, tuple[pa.Table, pa.Table]], counts: Counts) -> None:
+        """What changed goes through, together or table by table; now and then there is a restart."""
         inputs: dict[int, Changes] = {}
-        for place, scan in enumerate(spec.scans):
-            if scan.table in step:
-                coming, going = (history.table(scan.table, rows) for rows in step[scan.table])
-                inputs[place] = together(
-                    [come(_seen(coming, scan)), go(_seen(going, scan))], pa.schema(scan.columns)
-                )
-        if random.random() < 0.5:
-            made.kept.apply(made.circuit.apply(inputs))
+        for place, scan in enumerate(self._spec.scans):
+            if scan.table in changed:
+                coming, going = (_seen(rows, scan) for rows in changed[scan.table])
+                inputs[place] = together([come(coming), go(going)], pa.schema(scan.columns))
+        state = self.state
+        if self._random.random() < 0.5:
+            state.kept.apply(state.circuit.apply(inputs))
         else:
             for place, changes in inputs.items():
-                made.kept.apply(made.circuit.apply({place: changes}))
-        if random.random() < 0.2:
-            again = _State(spec.circuit(), spec.kept())
-            load(again, dump(made))
-            taken_up(again.spilled, made.spilled)
-            _note(made.circuit, counts)
-            made = again
-        if spills:
-            made.spill()
-        _check(spec, made.kept, text, history, number)
-        counts.checks += 1
-    _note(made.circuit, counts)
+                state.kept.apply(state.circuit.apply({place: changes}))
+        if self._random.random() < 0.2:
+            self._restart(counts)
+        if self._spills:
+            self.state.spill()
+
+    def _restart(self, counts: Counts) -> None:
+        again = _State(self._spec.circuit(), self._spec.kept())
+        load(again, dump(self.state))
+        taken_up(again.spilled, self.state.spilled)
+        _note(self.state.circuit, counts)
+        self.state = again
+
+    def answer(self, answers: Answers) -> None:
+        """What waits for Spark is answered, as when somebody reads."""
+        self.state.answer(answers)
+        if self._spills:
+            self.state.spill()
 
 
 def _seen(rows: pa.Table, scan: Any) -> pa.Table:
@@ -208,18 +297,23 @@ def _seen(rows: pa.Table, scan: Any) -> pa.Table:
 def _note(circuit: Circuit, counts: Counts) -> None:
     for node in circuit.nodes:
         back = any(_takes_back(origin) for origin in node.inputs)
-        counts.operators[node.operator.name, back] += circuit.figures[node].rows_in
+        row_count = circuit.figures[node].rows_in
+        counts.operators[node.operator.name, back] += row_count
+        if isinstance(node.operator, GroupRows):
+            for aggregate in node.operator.aggregates:
+                distinct = " distinct" if aggregate.distinct else ""
+                counts.operators[f"group: {aggregate.function}{distinct}", back] += row_count
 
 
 def _takes_back(origin: Any) -> bool:
     return bool(origin.operator.takes_back if hasattr(origin, "operator") else origin.takes_back)
 
 
-def _check(spec: CircuitSpec, kept: KeptRows, text: str, history: History, number: int) -> None:
+def _check(spec: CircuitSpec, rows: pa.Table, text: str, history: History, number: int) -> None:
     names = [column.name for column in spec.shown]
-    mine = _bag(tuple(row.values()) for row in kept.table().select(names).to_pylist())
+    mine = bag(tuple(row.values()) for row in rows.select(names).to_pylist())
     tables = {name: history.table(name) for name in TABLES}
-    right = _bag(duckdb_rows(text, tables))
+    right = bag(duckdb_rows(text, tables))
     if mine != right:
         raise Disagreement(
             f"step {number}: only in the circuit {dict(mine - right)}, "
@@ -227,7 +321,8 @@ def _check(spec: CircuitSpec, kept: KeptRows, text: str, history: History, numbe
         )
 
 
-def _bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+def bag(rows: Iterable[tuple[Any, ...]]) -> Counter[tuple[Any, ...]]:
+    """Rows that can be compared, whatever their order and the types of their numbers."""
     return Counter(tuple(_plain(value) for value in row) for row in rows)
 
 

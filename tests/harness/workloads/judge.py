@@ -9,8 +9,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import sqlglot
-from sqlglot.errors import ErrorLevel
 
 import headwater
 from headwater.sql.type_parser import parse_type
@@ -41,7 +39,7 @@ class Judge:
                 )
                 arrays = [pa.array(list(c), f.type) for c, f in zip(columns, schema, strict=True)]
                 connection.register(name, pa.Table.from_arrays(arrays, schema=schema))
-            return {one.name: connection.execute(_text(one)).fetchall() for one in queries}
+            return {one.name: connection.execute(one.in_duckdb()).fetchall() for one in queries}
 
 
 def wrong_views(
@@ -60,15 +58,6 @@ def wrong_views(
 def _schema(columns: str) -> pa.Schema:
     found = parse_type(f"STRUCT<{columns}>")
     return pa.schema([found.field(number) for number in range(found.num_fields)])
-
-
-def _text(query: WorkloadQuery) -> str:
-    if query.judge is not None:
-        return query.judge
-    (text,) = sqlglot.transpile(
-        query.text, read="spark", write="duckdb", unsupported_level=ErrorLevel.RAISE
-    )
-    return text
 
 
 def check_views(

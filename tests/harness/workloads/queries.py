@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import sqlglot
+from sqlglot.errors import ErrorLevel
+
 HEAD = re.compile(r"-- (q\d+): ")
 JUDGE = "-- in DuckDB\n"
 
@@ -18,10 +21,19 @@ class WorkloadQuery:
     text: str
     judge: str | None
 
+    def in_duckdb(self) -> str:
+        """The text for DuckDB."""
+        if self.judge is not None:
+            return self.judge
+        (text,) = sqlglot.transpile(
+            self.text, read="spark", write="duckdb", unsupported_level=ErrorLevel.RAISE
+        )
+        return text
 
-def read_queries(name: str) -> list[WorkloadQuery]:
-    """The queries of a file of this folder."""
-    _, *parts = HEAD.split((Path(__file__).parent / f"{name}.sql").read_text())
+
+def read_queries(name: str, folder: Path = Path(__file__).parent) -> list[WorkloadQuery]:
+    """The queries of a file, of this folder unless another is named."""
+    _, *parts = HEAD.split((folder / f"{name}.sql").read_text())
     found = []
     for query, body in zip(parts[::2], parts[1::2], strict=True):
         text, _, judge = body.partition("\n")[2].partition(JUDGE)

@@ -91,6 +91,9 @@ union all
       as in line 4
 ± k STRING, v INT, _ BIGINT
 
+SELECT k, count(*) FROM s GROUP BY k WITH ROLLUP;
+Spark: rollup of group
+
 SELECT k, max_by(v, w), min_by(v, w), median(w), percentile(v, 0.9) FROM s GROUP BY k;
 group by k: max_by(v, w), min_by(v, w), median(w), percentile(v)
   s: k, v, w
@@ -127,7 +130,7 @@ inner join on z = key
 ± k STRING
 
 SELECT k, collect_list(v) AS l, any_value(w) AS w, listagg(k, ',') WITHIN GROUP (ORDER BY v DESC) AS t FROM s GROUP BY k;
-group by k: collect_list(v), first(w), listagg(k)
+group by k: collect_list(v ordered by ts, _seq), first(w ordered by ts, _seq), listagg(k ordered by v desc)
   s: ts, k, v, w, _seq
 ± k STRING, l INT, w DOUBLE, t STRING
 
@@ -160,10 +163,62 @@ compute case((count > 0), count, NULL), case((count > 0), count, NULL)
 ± x INT, a_n BIGINT, a_t INT, b_n BIGINT, b_t INT
 
 SELECT * FROM s UNPIVOT (x FOR n IN (v));
-Spark: a PIVOT of several columns, or UNPIVOT
+compute 'v'
+  filter not(is null(v))
+    s: ts, k, v, w, p
++ ts TIMESTAMP, k STRING, w DOUBLE, p STRUCT<x: INT, y: STRING>, n STRING, x INT
 
 SELECT * FROM (SELECT k, v FROM s) PIVOT (count(*) FOR v IN (1.7 AS a, 2 AS b));
 Spark: a PIVOT by values that are not of the column's type
 
 SELECT a, b FROM (SELECT k FROM s) q, (SELECT k AS j FROM t) u PIVOT (count(*) FOR j IN ('x' AS a, 'y' AS b));
 Spark: PIVOT behind a join: it is over all that was joined
+
+SELECT k, regr_count(v, w) AS n, regr_avgx(v, w) AS x, regr_slope(v, w) AS a, regr_r2(v, w) AS r FROM s GROUP BY k;
+group by k: count(argument), avg(argument), regr_slope(v, w), regr_r2(v, w)
+  compute case(not(is null(w)), case(not(is null(v)), 1, NULL), NULL), case(not(is null(w)), case(not(is null(v)), w, NULL), NULL)
+    s: k, v, w
+± k STRING, n BIGINT, x DOUBLE, a INT, r INT
+
+SELECT count(DISTINCT k, v) AS n, count(DISTINCT k, v) FILTER (WHERE v > 1) AS m FROM s;
+group by nothing: count_distinct(k, v), count_distinct(argument, v)
+  compute case((v > 1), k, NULL)
+    s: k, v
+± n BIGINT, m BIGINT
+
+SELECT * FROM (SELECT k, v, ts FROM s) UNPIVOT (what FOR name IN (v)) AS u;
+compute 'v'
+  filter not(is null(v))
+    s: ts, k, v
++ k STRING, ts TIMESTAMP, name STRING, what INT
+
+SELECT k, name, what FROM (SELECT k, v, v + 1 AS u FROM s) UNPIVOT INCLUDE NULLS (what FOR name IN (v, u AS next));
+union all
+  compute 'v'
+    compute (v + 1)
+      s: k, v
+  compute 'next'
+    as in line 3
++ k STRING, name STRING, what INT
+
+SELECT k, name, what FROM s UNPIVOT (what FOR name IN (v, w));
+Spark: an UNPIVOT of columns of several types
+
+SELECT * EXCEPT (w, p), r.* EXCEPT (k, ts) FROM s CROSS JOIN r;
+inner join on nothing
+  s: ts, k, v
+  r: ts, k, b
++ ts TIMESTAMP, k STRING, v INT, ts TIMESTAMP, k STRING, b BIGINT, b BIGINT
+
+SELECT * EXCEPT (none) FROM s;
+Spark: * EXCEPT what is not one column of it
+
+SELECT k, max(struct(v, w)).w AS m, min_by(v, struct(w, v)) AS n, bit_xor(v) AS x, every(v > 1) AS e FROM s GROUP BY k;
+compute field(first, 1)
+  group by k: first(argument ordered by v desc, w desc), first(v ordered by w, v), bit_xor(v), bool_and(argument)
+    compute struct(v, w, 'v', 'w'), (v > 1)
+      s: k, v, w
+± k STRING, m DOUBLE, n INT, x INT, e BOOLEAN
+
+SELECT k, max(struct(v, w)) FILTER (WHERE v > 1) AS m FROM s GROUP BY k;
+Spark: first with FILTER

@@ -1,0 +1,1 @@
+"""The same work with different numbers of factories (B15)."""

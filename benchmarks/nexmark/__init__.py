@@ -1,0 +1,1 @@
+"""NEXMark's 23 queries as kept views (B13)."""

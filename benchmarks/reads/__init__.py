@@ -1,0 +1,1 @@
+"""Reads after a change of one row (B14)."""
