@@ -75,14 +75,13 @@ class TableIndexes:
         done = 0
         for block in reversed(blocks) if indexes else ():
             wanting = [index for index in indexes if not index.has(block.path)]
-            beside = sidecar is not None and not sidecar.has(block.path)
             if not wanting:
                 continue
             rows = read(block)
+            if sidecar is not None and not sidecar.has(block.path):
+                sidecar.write(block.path, rows)  # first: an index says that its block is done
             for index in wanting:
                 index.add(block.path, rows)
-            if beside and sidecar is not None:
-                sidecar.write(block.path, rows)
             done += 1
             if done >= most:
                 break
