@@ -12,6 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+import headwater.pandas_later  # noqa: F401  (first: parts make arrays as they are loaded)
+
+# isort: split
 import pyarrow as pa
 
 from headwater.engine.engine import Engine

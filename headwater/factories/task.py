@@ -9,6 +9,9 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import headwater.pandas_later  # noqa: F401  (first: parts make arrays as they are loaded)
+
+# isort: split
 import pyarrow as pa
 
 from headwater._version import __version__

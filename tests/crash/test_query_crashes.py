@@ -118,7 +118,7 @@ def test_a_folded_stream_lets_rows_go_and_loses_nothing(step: str, tmp_path: Pat
 def kept_rows(folder: Path, query: str, wanted: int) -> int:
     """How many of 800 rows a stream keeps under a query, once their results are there.
 
-    An open chunk is folded early when there is time for it: no more than `wanted` are waited for.
+    No more than `wanted` are waited for.
     """
     with headwater.connect(folder, settings=window_child.SETTINGS) as db:
         for name in ("s", "other"):
