@@ -32,6 +32,7 @@ class TableIndexes:
         self._folder = folder
         self._sidecar_bytes = sidecar_bytes
         self._lock = threading.Lock()
+        self._building = threading.Lock()  # upkeep and whoever waits for it do no block twice
         self._indexes: dict[str, ValueIndex] = {}  # by the index's name
         self.sidecar: Sidecar | None = None  # blocks as Arrow files, if there is an index
 
@@ -69,6 +70,10 @@ class TableIndexes:
 
     def build(self, blocks: Sequence[Block], read: Callable[[Block], pa.Table], most: int) -> int:
         """Indexes up to `most` blocks that lack a file, the newest first; how many were done."""
+        with self._building:
+            return self._build(blocks, read, most)
+
+    def _build(self, blocks: Sequence[Block], read: Callable[[Block], pa.Table], most: int) -> int:
         indexes, sidecar = list(self._indexes.values()), self.sidecar
         if sidecar is not None:
             sidecar.fit()
