@@ -68,4 +68,3 @@ class DistinctRows(Operator):
 
     def restore(self, state: dict[str, Any]) -> None:
         self._equal.restore(state)
-

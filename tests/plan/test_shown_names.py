@@ -228,8 +228,10 @@ NOT_NAMED_OF_GROUPS = (
 @pytest.fixture(scope="module")
 def spark() -> Iterator[headwater.Database]:
     with headwater.connect(settings={"factories": 0, "select_rows": 0}) as db:
-        db.sql("CREATE TABLE r (ts TIMESTAMP, place INT, v DOUBLE, name STRING, parts ARRAY<INT>,"
-            " at STRUCT<place: INT>)")
+        db.sql(
+            "CREATE TABLE r (ts TIMESTAMP, place INT, v DOUBLE, name STRING, parts ARRAY<INT>,"
+            " at STRUCT<place: INT>)"
+        )
         yield db
 
 
