@@ -41,6 +41,7 @@ from headwater.plan.shown_names import shown_name
 from headwater.sql.dialect import named_table, relation_of
 from headwater.sql.extensions import NamedRelation
 from headwater.sql.spans import has_span, span_of
+from headwater.sql.spark_text import reads_as_spark
 from headwater.sql.statements.query import Query
 from headwater.storage.scan import scan_files
 from headwater.storage.streaming.definition import SEQUENCE
@@ -203,7 +204,8 @@ def _may_be_small(found: Reading) -> bool:
         return False
     if found.edits or query.valid or query.previous or context.functions_called(query.text):
         return False
-    return bool(query.table_references) and not query.fact(_estimates)
+    known = not query.fact(_estimates) and query.fact(reads_as_spark)
+    return bool(query.table_references) and known
 
 
 def _estimates(query: Query) -> bool:

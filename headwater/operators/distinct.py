@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from headwater.operators.changes import Changes, come, go, nothing, together
-from headwater.operators.equal_rows import EqualRows
+from headwater.operators.equal_rows import EqualRows, with_one_zero
 from headwater.operators.operator import Operator
 from headwater.operators.spilled_keys import SpilledKeys
 
@@ -29,7 +28,7 @@ class DistinctRows(Operator):
         self._equal = EqualRows(schema, 1 if takes_back else 0, shows=takes_back)
 
     def apply(self, *inputs: Changes) -> Changes:
-        changes = _with_one_zero(inputs[0].in_one_piece())
+        changes = with_one_zero(inputs[0].in_one_piece())
         return self._count(changes) if self.takes_back else self._first(changes)
 
     def _first(self, changes: Changes) -> Changes:
@@ -69,13 +68,3 @@ class DistinctRows(Operator):
 
     def restore(self, state: dict[str, Any]) -> None:
         self._equal.restore(state)
-
-
-def _with_one_zero(changes: Changes) -> Changes:
-    """The rows with 0.0 for −0.0, as Spark shows what it has grouped."""
-    rows = changes.rows
-    for place, field in enumerate(rows.schema):
-        if pa.types.is_floating(field.type):
-            zeros = pc.add(rows.column(place), pa.scalar(0.0, field.type))
-            rows = rows.set_column(place, field, zeros)
-    return Changes(rows, changes.signs)

@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from headwater.fold.columns import Column, Slots
 from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes, Signs
-from headwater.operators.flat import flat, flat_type, whole
+from headwater.operators.flat import elements, flat, flat_type, positions, whole
 from headwater.operators.row_store import RowStore
 from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import Growing
@@ -192,3 +193,39 @@ class EqualRows:
         self._counts = [Growing(np.int64, count) for count in state["counts"]]
         self._shown.restore(state["shown"])
         self._numbers = Growing(np.int64, state["numbers"])
+
+
+def with_one_zero(changes: Changes) -> Changes:
+    """The rows with 0.0 for −0.0, as Spark shows what it has grouped, also within structs and lists."""
+    rows = changes.rows
+    for place, field in enumerate(rows.schema):
+        if _has_floats(field.type):
+            rows = rows.set_column(place, field, _one_zero(whole(rows.column(place))))
+    return changes if rows is changes.rows else changes.with_rows(rows)
+
+
+def _has_floats(type_: pa.DataType) -> bool:
+    if pa.types.is_struct(type_):
+        return any(_has_floats(field.type) for field in type_)
+    if pa.types.is_list(type_) or pa.types.is_large_list(type_):
+        return _has_floats(type_.value_type)
+    return bool(pa.types.is_floating(type_))
+
+
+def _one_zero(array: pa.Array) -> pa.Array:
+    """A value in which there may be floats."""
+    type_ = array.type
+    if not _has_floats(type_):
+        return array
+    if pa.types.is_floating(type_):
+        return pc.add(array, pa.scalar(0.0, type_))
+    missing = array.is_null()
+    if pa.types.is_struct(type_):
+        parts = [_one_zero(part) for part in array.flatten()]
+        return pa.StructArray.from_arrays(parts, fields=list(type_), mask=missing)
+    starts, lengths = elements(array)
+    inner = _one_zero(array.values.take(pa.array(positions(starts, lengths)[0])))
+    large = pa.types.is_large_list(type_)
+    ends = pa.array([0, *np.cumsum(lengths)], pa.int64() if large else pa.int32())
+    lists = pa.LargeListArray if large else pa.ListArray
+    return lists.from_arrays(ends, inner, type=type_, mask=missing)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from headwater.fold.columns import Slots
 from headwater.operators.changes import Changes, come, go, together
-from headwater.operators.equal_rows import EqualRows
+from headwater.operators.equal_rows import EqualRows, with_one_zero
 from headwater.operators.operator import Operator
 from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import distinct
@@ -35,7 +35,7 @@ class SetOperationRows(Operator):
         self._equal = EqualRows(schema, 2, shows=True)
 
     def apply(self, *inputs: Changes) -> Changes:
-        left, right = (changes.in_one_piece() for changes in inputs)
+        left, right = (with_one_zero(changes.in_one_piece()) for changes in inputs)
         equal = self._equal
         equal.make_room()
         first = equal.change(0, left.rows.columns, left.signs)

@@ -65,15 +65,17 @@ def shown_name(item: exp.Expr, text: str) -> str | None:
     """The name of a column of a select list; None where that is not plain. `text`: of the query."""
     if isinstance(item, exp.Alias):
         return str(item.alias)
+    if isinstance(item, exp.Column):
+        return item.name or None
     if isinstance(item, exp.Cast) and isinstance(item.this, exp.Column):
-        return item.this.name or None  # of any kind: CAST, `::`, TRY_CAST
+        return _written(item.this, text)  # of any kind: CAST, `::`, TRY_CAST
     return _written(item, text)
 
 
 def _written(node: exp.Expr, text: str) -> str | None:
     """How Spark writes an expression inside a name."""
     if isinstance(node, exp.Column):
-        return node.name if node.name else None
+        return node.name if node.name and _is_whole(node) else None
     if isinstance(node, exp.Literal):
         return str(node.this) if node.is_string or NUMBER.fullmatch(str(node.this)) else None
     if isinstance(node, exp.Boolean):
@@ -89,6 +91,16 @@ def _written(node: exp.Expr, text: str) -> str | None:
     if isinstance(node, exp.Func):
         return _call(node, text) if has_span(node) else None
     return _with_words(node, text)
+
+
+def _is_whole(node: exp.Column) -> bool:
+    """Whether it is a column of a relation of FROM, and surely no field of one: `at.x` in `(at.x + 1)`."""
+    select = node.find_ancestor(exp.Select)
+    if not node.table or node.args.get("db") or select is None:
+        return not node.table
+    first, joins = select.args.get("from_"), select.args.get("joins") or []
+    relations = [one.this for one in (first, *joins) if one is not None]
+    return node.table.casefold() in {one.alias_or_name.casefold() for one in relations}
 
 
 def _with_sign(node: exp.Expr, text: str) -> str | None:

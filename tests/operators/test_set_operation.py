@@ -10,7 +10,7 @@ import pytest
 from headwater.operators import equal_rows
 from headwater.operators.changes import come, go
 from headwater.operators.set_operation import SetOperationRows
-from tests.operators.bags import FLOATS, INTEGERS, Input, Row, run, table
+from tests.operators.bags import FLOATS, INTEGERS, Input, Row, rows_of, run, table
 from tests.operators.test_distinct import grouped
 
 LEFT = pa.schema([("a", pa.int64()), ("b", pa.float64())])
@@ -49,6 +49,22 @@ def test_set_operations(
         same=grouped,
     )
     assert operator.takes_back == (kind == "except" or any(takes_back))
+
+
+@pytest.mark.parametrize("keeps_all", [True, False], ids=["all", "once"])
+@pytest.mark.parametrize("kind", ["intersect", "except"])
+def test_zeros_are_shown_as_one(kind: str, keeps_all: bool) -> None:
+    """Spark shows what it has grouped, also within nested values."""
+    inner = pa.struct([("x", pa.float32())])
+    schema = pa.schema([("f", pa.float64()), ("l", pa.list_(pa.float64())), ("s", inner)])
+    rows = [(-0.0, [None, -0.0], {"x": -0.0}), (None, None, None), (1.5, [], {"x": None})]
+    left = table(schema, rows)
+    operator = SetOperationRows(kind, keeps_all, schema, (True, True))
+    right = left if kind == "intersect" else left.slice(0, 0)
+    shown = rows_of(operator.apply(come(left), come(right)).rows)
+    wanted = [(0.0, [None, 0.0], {"x": 0.0}), *rows[1:]]
+    assert sorted(map(repr, shown)) == sorted(map(repr, wanted))
+    assert rows_of(operator.apply(go(left), go(right)).rows) == shown
 
 
 def test_rows_that_have_gone_are_forgotten() -> None:

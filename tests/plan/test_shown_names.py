@@ -13,6 +13,8 @@ from headwater.sql.statements.query import make_query
 PLAIN = (
     "place",
     "r.place",
+    "r.place + 1",
+    "at.place",
     "PLACE",
     "R.Place",
     "`place`",
@@ -196,6 +198,11 @@ NOT_NAMED = (
     "name IS NOT DISTINCT FROM 'a'",
     "name RLIKE 'a'",
     "char_length(name)",
+    "at.place + 1",
+    "r.at.place + 1",
+    "upper(at.place)",
+    "CAST(at.place AS STRING)",
+    "at.place::STRING",
 )
 NOT_NAMED_OF_GROUPS = (
     "percentile(v, array(0.25, 0.5))",
@@ -214,13 +221,17 @@ NOT_NAMED_OF_GROUPS = (
     "collect_list(DISTINCT place)",
     "max(place) + min(DISTINCT place)",
     "mode() WITHIN GROUP (ORDER BY place)",
+    "max(at.place)",
 )
 
 
 @pytest.fixture(scope="module")
 def spark() -> Iterator[headwater.Database]:
     with headwater.connect(settings={"factories": 0, "select_rows": 0}) as db:
-        db.sql("CREATE TABLE r (ts TIMESTAMP, place INT, v DOUBLE, name STRING, parts ARRAY<INT>)")
+        db.sql(
+            "CREATE TABLE r (ts TIMESTAMP, place INT, v DOUBLE, name STRING, parts ARRAY<INT>,"
+            " at STRUCT<place: INT>)"
+        )
         yield db
 
 

@@ -224,13 +224,16 @@ def _shares(node: exp.Expr | None, call: exp.Expr) -> float | tuple[float, ...]:
 def _share(node: exp.Expr | None, call: exp.Expr) -> float:
     if not isinstance(node, exp.Literal) or node.is_string:
         raise refuse("a percentile that is no constant", call)
+    if not 0 <= float(node.name) <= 1:
+        raise refuse("a percentile that is no share", call)
     return float(node.name)
 
 
 def _listagg(node: exp.GroupConcat) -> AggregateTree:
     """listagg(x, ','), with WITHIN GROUP (ORDER BY …) as sqlglot has it: the order is of the argument."""
     check_arguments(node, "this separator")
-    value, order = node.this, ()
+    value = node.this
+    order: tuple[exp.Ordered, ...] = ()
     if isinstance(value, exp.Order):
         check_arguments(value, "this expressions")
         value, order = value.this, tuple(value.expressions)
@@ -239,6 +242,8 @@ def _listagg(node: exp.GroupConcat) -> AggregateTree:
         raise refuse("a delimiter that is no text", node)
     text = "" if delimiter is None else delimiter.name
     found = _maybe_distinct("listagg", exp.GroupConcat(this=value))
+    if found.distinct and any(one.this != found.arguments[0] for one in order):
+        raise refuse("different values in another order", node)
     return replace(found, order=order, delimiter=text)
 
 

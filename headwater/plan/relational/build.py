@@ -35,6 +35,7 @@ from headwater.plan.relational.pivots import pivoted
 from headwater.plan.relational.select import SelectBuilder
 from headwater.plan.relational.trees import (
     check_arguments,
+    check_no_maps,
     limits_of,
     ordered_items,
     ordinal,
@@ -205,6 +206,8 @@ class QueryBuilder:
         names = [self.fresh(column.shown) for column in left.shown]
         sides = [self._converted(side, names, types) for side in (left, right)]
         distinct = bool(tree.args.get("distinct"))
+        if distinct or not isinstance(tree, exp.Union):
+            check_no_maps(types, tree)
         node: Node
         if isinstance(tree, exp.Union):
             node = UnionNode(tuple(sides))
@@ -268,7 +271,7 @@ def _renamed(built: Built, alias: exp.TableAlias) -> Built:
 
 def _by_name(built: Built, node: exp.Expr) -> KnownColumn:
     place = ordinal(node)
-    if place is not None and place < len(built.shown):
+    if place is not None and 0 <= place < len(built.shown):
         return built.shown[place]
     if isinstance(node, exp.Column) and not node.table:
         found = [c for c in built.shown if c.shown.casefold() == node.name.casefold()]

@@ -26,9 +26,12 @@ class Correlated:
     ties: tuple[exp.Expr, ...]
 
     def with_outside(self, outside: Names) -> Names:
-        """The names that a tie sees: the subquery's own before those outside."""
-        aliases = {(r.alias or "").casefold() for r in self.names.relations}
+        """The names that a tie sees: the subquery's own before those outside.
+
+        A column of its own that is called as a relation outside hides that one: `b.k` is its field.
+        """
         taken = frozenset(c.shown.casefold() for r in self.names.relations for c in r.columns)
+        aliases = {(r.alias or "").casefold() for r in self.names.relations} | taken
         seen = [
             KnownRelation(r.alias, r.columns, r.only_by_alias | taken)
             for r in outside.relations

@@ -79,7 +79,7 @@ class GroupKeys:
         """A key; a number or an alias means an item of the select list."""
         place = ordinal(node)
         if place is not None:
-            if place >= len(self._items):
+            if not 0 <= place < len(self._items):
                 raise refuse("GROUP BY a number that no item has", node)
             item = self._items[place]
             return item.this if isinstance(item, exp.Alias) else item

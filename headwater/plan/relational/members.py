@@ -210,6 +210,9 @@ def _existing(layer: Layer, known: Known, test: exp.Exists) -> tuple[Node, list[
     if any(item.find(*GENERATORS) is not None for item in select.expressions):
         raise refuse("EXISTS over a generator", test)
     inner = correlated(layer.building, known, select)
+    seen = Expressions(inner.with_outside(layer.expressions.names), layer.building.terms)
+    for item in [one for one in select.expressions if not one.is_star]:
+        seen.bound(item.this if isinstance(item, exp.Alias) else item)  # Spark looks at it, too
     return inner.node, _tied(layer, inner)
 
 

@@ -24,6 +24,9 @@ from headwater.plan.relational.members import is_test, unknown_as, with_mark
 from headwater.plan.relational.nodes import GroupNode, JoinNode, Node, ProjectNode
 from headwater.plan.relational.trees import check_arguments
 
+COUNTS = ("count", "count_distinct", "approx_count_distinct")  # 0 where there is no row
+LISTS = ("collect_list", "collect_set")  # empty where there is no row
+
 
 @dataclass
 class _Found:
@@ -98,6 +101,8 @@ def _tied(
     grouping = Grouping(own, select, [item], _references(below, inner_keys))
     group = grouping.node
     assert isinstance(group, GroupNode)
+    if any(one.function in LISTS for one in group.calls):
+        raise refuse("a list of no values, which is no NULL", select)
     left, outer_keys = with_columns(layer.building, layer.node, [theirs for _, theirs in pairs])
     safe = tuple(False for _ in pairs)
     joined = JoinNode("left", left, group, tuple(outer_keys), group.keys, safe)
@@ -129,7 +134,7 @@ def _tie(layer: Layer, inner: Correlated, tie: exp.Expr) -> tuple[Bound, Bound]:
 
 def _as_if_empty(value: Bound, group: GroupNode) -> Bound:
     """A value over aggregates that a row without a group sees as those of no rows: counts are 0."""
-    counts = {one.name for one in group.calls if one.function == "count"}
+    counts = {one.name for one in group.calls if one.function in COUNTS}
     if isinstance(value, BoundColumn) and value.name in counts:
         found = call("coalesce", value, BoundConstant(0, value.type))
         assert found is not None

@@ -15,7 +15,7 @@ from headwater.plan.relational.aliases import columns_first, items_first, latera
 from headwater.plan.relational.building import Building, Built, Known
 from headwater.plan.relational.explode import has_generator, with_generator, with_laterals
 from headwater.plan.relational.expressions import Expressions, refuse, stand_in
-from headwater.plan.relational.group_keys import GroupKeys
+from headwater.plan.relational.group_keys import GroupKeys, aggregates_in
 from headwater.plan.relational.grouping import Grouping, is_grouped
 from headwater.plan.relational.layer import Layer
 from headwater.plan.relational.members import is_member_test, with_member
@@ -34,6 +34,7 @@ from headwater.plan.relational.sources import JoinedSources, conjuncts_of, has_q
 from headwater.plan.relational.time_windows import TimeWindow, time_window_of
 from headwater.plan.relational.trees import (
     check_arguments,
+    check_no_maps,
     limits_of,
     ordered_items,
     ordinal,
@@ -79,6 +80,12 @@ class SelectBuilder:
         layer, select, items = self._below_grouping(layer, select, items)
         layer = self._grouped(layer, select, items, window)
         order, qualify = ordered_items(select), select.args.get("qualify")
+        if qualify is not None and not any(p.find(exp.Window) for p in (*items, qualify)):
+            raise refuse("QUALIFY without a window function", qualify)
+        if qualify is not None and any(aggregates_in(qualify.this)):
+            raise refuse("an aggregate in QUALIFY", qualify)
+        if any(item.find(exp.Window) for item in order):
+            raise refuse("ORDER BY a window function", select)
         kept = [] if qualify is None else [columns_first(qualify.this, items, names)]
         layer, items, order, kept = _with_opaque_of(layer, items, order, kept)
         over = OverClauses(layer, [*items, *(item.this for item in order), *kept])
@@ -179,6 +186,7 @@ class SelectBuilder:
         distinct = select.args.get("distinct")
         if distinct is not None:
             check_arguments(distinct, "")
+            check_no_maps((column.type for column in shown), select)
         sorts: list[SortColumn] = []
         for one in order:
             name = self._sorted_by(one, items, shown, outputs, layer, distinct is not None)
@@ -208,7 +216,7 @@ class SelectBuilder:
         """The column that an item of ORDER BY means: of the select list, or one that is added."""
         place = ordinal(item.this)
         if place is not None:
-            if place >= len(shown):
+            if not 0 <= place < len(shown):
                 raise refuse("ORDER BY a number that no item has", item)
             return shown[place].name
         if isinstance(item.this, exp.Column) and not item.this.table:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+import pyarrow as pa
 from sqlglot import exp
 
 from headwater.plan.relational.expressions import refuse
@@ -52,3 +55,14 @@ def limits_of(tree: exp.Expr) -> tuple[int | None, int]:
             raise NotKept(f"{name.upper()} of an expression")
         found[name] = place + 1
     return found["limit"], found["offset"] or 0
+
+
+def check_no_maps(types: Iterable[pa.DataType], tree: exp.Expr) -> None:
+    """Refuses whole rows that are compared if a map is among their values: Spark has an error for it."""
+    if any(_has_map(type_) for type_ in types):
+        raise refuse("maps among rows that are compared", tree)
+
+
+def _has_map(type_: pa.DataType) -> bool:
+    inner = [type_.field(n).type for n in range(type_.num_fields)]
+    return bool(pa.types.is_map(type_)) or any(map(_has_map, inner))

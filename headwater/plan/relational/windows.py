@@ -109,13 +109,13 @@ class OverClauses:
         frame, rows = _frame(spec, types, window)
         if type(function) in PICKS:
             check_arguments(function, "this offset")
-            number = _count_of(function.args.get("offset"), window)
+            number = _count_of(function.args.get("offset"), window, least=1)
             arguments = self._columns([function.this])
             type_ = dict(self.node.columns)[arguments[0]]
             known = (PICKS[type(function)], arguments, name, type_)
             return OverCall(*known, number, frame, rows, ignore_nulls)
         tree = aggregate_of(function)
-        if tree.function not in OVER_FUNCTIONS:
+        if tree.function not in OVER_FUNCTIONS or tree.distinct:
             raise refuse(f"{tree.function} as a window function", window)
         arguments = self._columns(tree.arguments)
         types = [type_ for n in arguments for known, type_ in self.node.columns if known == n]
@@ -130,9 +130,12 @@ class OverClauses:
         check_arguments(function, "this" if isinstance(function, exp.Ntile) else "")
         if not ordered:
             raise refuse("a row's number without ORDER BY", window)
+        if window.args.get("spec") is not None:
+            raise refuse("a row's number within a frame", window)
         known = NUMBERS[type(function)]
         type_ = pa.float64() if known in SHARES else pa.int32()
-        return OverCall(known, (), name, type_, _count_of(function.args.get("this"), window))
+        number = _count_of(function.args.get("this"), window, least=1)
+        return OverCall(known, (), name, type_, number)
 
     def _shift(
         self,
@@ -156,11 +159,13 @@ class OverClauses:
         return OverCall(*known, number, ignore_nulls=ignore_nulls)
 
 
-def _count_of(node: exp.Expr | None, window: exp.Window) -> int:
+def _count_of(node: exp.Expr | None, window: exp.Window, least: int = 0) -> int:
     """A whole number that a function is given; 1 if it is given none."""
     place = 0 if node is None else ordinal(node)
     if place is None:
         raise refuse("a window function by an expression", window)
+    if place + 1 < least:
+        raise refuse("a window function by 0", window)
     return place + 1
 
 
@@ -174,6 +179,10 @@ def _frame(
     type_ = order[0] if kind == "RANGE" and len(order) == 1 else None
     start = _bound_of(spec.args.get("start"), spec.args.get("start_side"), type_, window)
     end = _bound_of(spec.args.get("end") or "CURRENT ROW", spec.args.get("end_side"), type_, window)
+    no_start = start is None and spec.args.get("start_side") != "PRECEDING"
+    no_end = end is None and spec.args.get("end_side") != "FOLLOWING"
+    if no_start or no_end or (start is not None and end is not None and start > end):
+        raise refuse("a frame that ends before it begins", window)
     if start is None and end is None:
         return "partition", (None, None)
     if kind == "RANGE" and start is None and end == 0 and order:

@@ -73,3 +73,6 @@ filter (v < 9)
 
 WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c) SELECT * FROM c;
 Spark: WITH RECURSIVE
+
+SELECT k FROM s ORDER BY 0;
+Spark: ORDER BY a number that no item has

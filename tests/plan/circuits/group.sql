@@ -222,3 +222,6 @@ compute field(first, 1)
 
 SELECT k, max(struct(v, w)) FILTER (WHERE v > 1) AS m FROM s GROUP BY k;
 Spark: first with FILTER
+
+SELECT k, count(*) AS n FROM s GROUP BY 0;
+Spark: GROUP BY a number that no item has

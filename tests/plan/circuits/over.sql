@@ -113,3 +113,35 @@ first 3 of all rows ordered by order
 
 SELECT k, -v AS v, row_number() OVER (ORDER BY v) AS n FROM s QUALIFY n = 1 AND v < 0;
 Spark: v, which is a column and an alias
+
+-- What Spark refuses is left to it.
+
+SELECT count(DISTINCT v) OVER (PARTITION BY k) AS n FROM s;
+Spark: count as a window function
+
+SELECT rank() OVER (ORDER BY v ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM s;
+Spark: a row's number within a frame
+
+SELECT ntile(0) OVER (ORDER BY v) AS n FROM s;
+Spark: a window function by 0
+
+SELECT nth_value(k, 0) OVER (ORDER BY v) AS n FROM s;
+Spark: a window function by 0
+
+SELECT sum(v) OVER (ORDER BY ts ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING) AS n FROM s;
+Spark: a frame that ends before it begins
+
+SELECT sum(v) OVER (ORDER BY ts ROWS BETWEEN UNBOUNDED FOLLOWING AND 1 FOLLOWING) AS n FROM s;
+Spark: a frame that ends before it begins
+
+SELECT sum(v) OVER (ORDER BY ts ROWS BETWEEN 1 PRECEDING AND UNBOUNDED PRECEDING) AS n FROM s;
+Spark: a frame that ends before it begins
+
+SELECT k FROM s QUALIFY v = 1;
+Spark: QUALIFY without a window function
+
+SELECT k FROM s ORDER BY row_number() OVER (ORDER BY v);
+Spark: ORDER BY a window function
+
+SELECT k, count(*) AS n FROM s GROUP BY k QUALIFY row_number() OVER (ORDER BY count(*)) = 1;
+Spark: an aggregate in QUALIFY

@@ -42,3 +42,21 @@ group by k: count()
 
 SELECT k FROM s UNION ALL SELECT v FROM s;
 Spark: string and int32 meet in a set operation
+
+SELECT k FROM s UNION SELECT k FROM r ORDER BY 0;
+Spark: ORDER BY an expression over a set operation
+
+SELECT DISTINCT k, m FROM nested;
+Spark: maps among rows that are compared
+
+SELECT array(m) AS l FROM nested EXCEPT ALL SELECT array(m) FROM nested;
+Spark: array of these types is evaluated by Spark
+
+SELECT m FROM nested UNION SELECT m FROM nested;
+Spark: maps among rows that are compared
+
+SELECT m FROM nested UNION ALL SELECT m FROM nested;
+union all
+  nested: m
+  nested: m
++ m MAP<STRING, INT>

@@ -305,3 +305,20 @@ Spark: IN under NOT or =, as a value
 
 SELECT k, NULL IN (SELECT k FROM t) AS n FROM s;
 Spark: IN of a NULL that has no type
+
+SELECT k, (SELECT count(DISTINCT b, k) FROM r WHERE r.k = s.k) AS n FROM s;
+compute coalesce(count_distinct, 0)
+  left join on k = k
+    s: k
+    group by k: count_distinct(b, k)
+      r: k, b
+± k STRING, n BIGINT
+
+SELECT k, (SELECT collect_list(b) FROM r WHERE r.k = s.k) AS n FROM s;
+Spark: a list of no values, which is no NULL
+
+SELECT k FROM s WHERE EXISTS (SELECT nope FROM r WHERE r.k = s.k);
+Spark: column of these types is evaluated by Spark
+
+SELECT k FROM s AS b WHERE EXISTS (SELECT 1 FROM r WHERE r.k = b.k);
+Spark: column of these types is evaluated by Spark
