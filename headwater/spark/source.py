@@ -24,10 +24,11 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from headwater.errors import NotSupportedError, SettingError
-from headwater.spark.client import QUIET_S, Client, ServedResult
+from headwater.errors import DataError, NotSupportedError, SettingError
+from headwater.spark.client import Client, ServedResult
 from headwater.sql.types import name_of, quoted
 
 EARLIEST = "earliest"
@@ -126,14 +127,22 @@ class QueryReader(DataSourceReader):
             yield from table.combine_chunks().to_batches()
 
 
-class ResultReader(SimpleDataSourceStreamReader):
-    """The results of a query, a view or a table; an offset is the token of the last one."""
+class ResultReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The results of a query, a view or a table; an offset is the token of the last one.
+
+    It says the first one's too: "earliest" is another place once results were dropped.
+    """
 
     def __init__(
         self, client: Client, query: str, emit: str, after: str, schema: pa.Schema
     ) -> None:
         self._client, self._query, self._emit = client, query, emit
         self._after, self._schema = after, schema
+        self._is_once = self._is_done = False
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What comes after a read has found no more is for another run."""
+        self._is_once = True
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new stream begins."""
@@ -142,25 +151,37 @@ class ResultReader(SimpleDataSourceStreamReader):
     def read(self, start: dict[str, str]) -> tuple[Iterator[tuple[Any, ...]], dict[str, str]]:
         """The results that are there now, up to about so many rows, and the last one's token."""
         rows: list[tuple[Any, ...]] = []
-        last = start["token"]
-        for result in self._client.results(self._query, last, self._emit, QUIET_S):
+        tokens: list[str] = []
+        for result in () if self._is_done else self._after_token(start["token"]):
             rows += self._rows(result)
-            last = result.token
+            tokens.append(result.token)
             if len(rows) >= MOST_ROWS:
                 break
-        return iter(rows), {"token": last}
+        else:
+            self._is_done = self._is_once
+        return iter(rows), {"first": tokens[0], "token": tokens[-1]} if tokens else start
 
     def readBetweenOffsets(
         self, start: dict[str, str], end: dict[str, str]
     ) -> Iterator[tuple[Any, ...]]:
         """The same results again."""
-        after = start["token"]
-        while after != end["token"]:
-            for result in self._client.results(self._query, after, self._emit, QUIET_S):
-                yield from self._rows(result)
-                after = result.token
-                if after == end["token"]:
-                    return
+        if start == end:
+            return
+        results = self._after_token(start["token"])
+        for number, result in enumerate(results):
+            if not number and result.token != end["first"]:
+                break
+            yield from self._rows(result)
+            if result.token == end["token"]:
+                return
+        raise DataError(
+            "results that were read before are not there any more",
+            sqlstate="22023",
+            hint="results_kept says how many are; with another checkpoint the stream begins anew",
+        )
+
+    def _after_token(self, token: str) -> Iterator[ServedResult]:
+        return self._client.results(self._query, token, self._emit)
 
     def _rows(self, result: ServedResult) -> list[tuple[Any, ...]]:
         table = result.table(self._schema)
