@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -157,6 +158,18 @@ def test_an_empty_frame_and_one_that_fails(db: headwater.Database, size: str) ->
             "s", db.spark.range(2).selectExpr("id AS t", "CAST(raise_error('zero') AS STRING) AS k")
         )
     assert not list(db._context.folder.staging.glob("given-*"))
+
+
+def test_files_of_a_process_that_was_killed_are_gone(
+    folder: Path, connect: Callable[..., headwater.Database]
+) -> None:
+    settings = {"eager_spark": False, "factories": 0}
+    connect(folder, settings=settings).close()
+    left = folder / "staging" / "given-1" / "part-0.parquet"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    connect(folder, settings=settings)
+    assert not left.exists()
 
 
 def test_a_streaming_frame_is_refused(db: headwater.Database) -> None:
