@@ -32,6 +32,7 @@ from headwater.spark.client import Client, ServedResult
 from headwater.sql.types import name_of, quoted
 
 EARLIEST = "earliest"
+TIME = "_t"  # the column that says of which instant a result is
 MOST_ROWS = 100_000  # of results in one micro-batch
 QUERY_ID = "sql.streaming.queryId"  # what Spark calls a streaming query in its tasks
 
@@ -71,14 +72,15 @@ class HeadwaterSource(DataSource):
         return ".".join(map(quoted, self.table.split(".")))
 
     @property
-    def emit(self) -> str:
-        """What of each result a stream has."""
-        return str(self.options.get("emit", "all")).lower()
+    def emit(self) -> str | None:
+        """What of each result a stream has, if that was said."""
+        found = self.options.get("emit")
+        return None if found is None else str(found).lower()
 
     @cached_property
     def columns(self) -> pa.Schema:
         """The columns that are read."""
-        if self.emit != "all":
+        if self.emit is not None:
             return self.client.query(f"SUBSCRIBE {self.relation} EMIT {self.emit.upper()}").schema
         return self.client.query(f"SELECT * FROM ({self.text}) AS asked LIMIT 0").schema
 
@@ -92,8 +94,13 @@ class HeadwaterSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002
         """Reads results as they come."""
+        if self.emit is None and TIME not in self.columns.names:
+            raise SettingError(
+                f"{self.table} has no results of its own",
+                hint='option("emit", "changes") is what changes in a table or view',
+            )
         after = self.options.get("after", EARLIEST)
-        return ResultReader(self.client, self.table, self.emit, after, self.columns)
+        return ResultReader(self.client, self.table, self.emit or "all", after, self.columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
         """Adds the rows of a frame."""

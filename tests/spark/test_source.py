@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import headwater
 import headwater.spark
@@ -186,6 +187,39 @@ def test_results_that_are_read_again_are_the_same_or_none(monkeypatch: pytest.Mo
     assert [len(list(reader.read(place)[0])) for place in (places[0], places[1])] == [4, 2]
     Results.kept = made
     assert reader.read(places[1])[1] == places[1]
+
+
+def test_what_is_a_stream_of_results(connect: Callable[..., headwater.Database]) -> None:
+    """A query by itself, a view or a table if it is said what of each result."""
+    db = connect(settings={"eager_spark": False, "factories": 0})
+    db.sql("CREATE STREAMING TABLE s (t BIGINT NOT NULL) TIMESTAMP BY t")
+    db.sql("CREATE VIEW v AS SELECT max(t) AS t FROM s")
+    db.sql(
+        "CREATE CONTINUOUS QUERY q FROM BEGINNING AS"
+        " SELECT max(t) AS t FROM s [INTERVAL 2 SECONDS] SAMPLE INTERVAL 2 SECONDS"
+    )
+    db.insert("s", [(1,), (2,)])
+    db.advance("s", 2)
+    db.flush()
+    found = {}
+    with Live(HttpServer(db, HttpOptions(port=0))) as server:
+        options = {"url": f"http://127.0.0.1:{server.port}"}
+        for table, emit in (("q", None), ("q", "all"), ("v", "all"), ("v", "changes")):
+            said = {} if emit is None else {"emit": emit}
+            asked = source.HeadwaterSource({**options, "table": table, **said})
+            reader = asked.simpleStreamReader(StructType())
+            rows, place = reader.read(reader.initialOffset())
+            found[table, emit] = asked.columns.names, [row[0] for row in rows]
+            assert reader.read(place)[1] == place
+        with pytest.raises(headwater.Error, match="no results of its own") as caught:
+            source.HeadwaterSource({**options, "table": "v"}).simpleStreamReader(StructType())
+    assert found == {
+        ("q", None): (["t", "_t"], [2]),
+        ("q", "all"): (["t", "_t"], [2]),
+        ("v", "all"): (["t", "_t"], [2]),
+        ("v", "changes"): (["t", "_t", "_op"], [2]),
+    }
+    assert "changes" in (caught.value.hint or "")
 
 
 def test_a_stream_is_written_exactly_once(
