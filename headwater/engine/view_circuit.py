@@ -42,7 +42,7 @@ from headwater.operators.operator import Operator
 from headwater.plan.relational.nodes import input_rows
 from headwater.settings import MEBIBYTE
 from headwater.storage.streaming.definition import SEQUENCE
-from headwater.storage.streaming.fresh import each_since
+from headwater.storage.streaming.fresh import each_since, ends_of
 from headwater.storage.streaming.seen import SeenTable
 from headwater.storage.streaming.table import StreamingTable
 
@@ -229,20 +229,20 @@ class ViewCircuit(Halting):
                 return True
 
     def catch_up(self, held: HeldTables) -> None:
-        """All that was acknowledged before the call goes through; CircuitStopped if it cannot.
+        """All that was acknowledged before the call goes through, of all tables as of one moment.
 
-        What opaque nodes make of it is left to readers, unless too many rows wait for it. While Spark answers
-        a reader nothing goes through.
+        CircuitStopped if it cannot. What opaque nodes make of it is left to readers, unless too many rows
+        wait for it. While Spark answers a reader nothing goes through.
         """
         with self.lock:
             elsewhere = self.is_lent or self._is_gone
             if elsewhere or self.is_asking or self.halted_until is not None:
                 return  # another host does, or a reader says how far
-            self._take_changes(held, None)
+            self._take_changes(held, ends_of(self.read_tables))
             if self.circuit.waiting_rows > WAITING_ROWS:
                 self.ask_all(held)
 
-    def _take_changes(self, held: HeldTables, ends: Mapping[int, int] | None) -> None:
+    def _take_changes(self, held: HeldTables, ends: Mapping[int, int]) -> None:
         if self.stopped is not None:
             if self._inputs_then == self._now(held):
                 raise CircuitStopped(self.stopped)
@@ -262,7 +262,7 @@ class ViewCircuit(Halting):
     def ask_all(self, held: HeldTables) -> bool:
         """Spark answers each opaque node that waits, one after the other; what follows goes through.
 
-        Whether the state is still the same: the view may have moved while Spark was at work.
+        Whether it is done: the view may have moved while Spark was at work, or what raised may be gone.
         """
         mine, self.is_asking = self.circuit, True
         try:
@@ -271,6 +271,8 @@ class ViewCircuit(Halting):
                 if self.circuit is not mine or self._is_gone:
                     return False
                 if isinstance(answer, DataError):
+                    if self.changed:
+                        return False  # the rows that raise may be gone
                     self._stop(f"an expression raises: {answer.message}", held)
                 with self._stopped_by_errors(held):
                     self._give(mine.answer(node, answer))
@@ -330,7 +332,7 @@ class ViewCircuit(Halting):
         self.stopped, self._inputs_then = reason, self._now(held)
         raise CircuitStopped(reason)
 
-    def _go_on(self, held: HeldTables, ends: Mapping[int, int] | None) -> bool:
+    def _go_on(self, held: HeldTables, ends: Mapping[int, int]) -> bool:
         """What came goes through; whether anything did."""
         moved = False
         if not self._began:
@@ -358,7 +360,7 @@ class ViewCircuit(Halting):
             self.keeper.begin_anew()
         return bool(waiting)
 
-    def _take_in(self, source: _StreamSource, ends: Mapping[int, int] | None) -> bool:
+    def _take_in(self, source: _StreamSource, ends: Mapping[int, int]) -> bool:
         """What came to a table goes through, piece by piece; whether anything came."""
         before, known = self.counters.rows_by_operators, source.generation
 
@@ -368,7 +370,7 @@ class ViewCircuit(Halting):
             for first in range(0, rows.num_rows, PIECE_ROWS):
                 self._apply(source.number, come(rows.slice(first, PIECE_ROWS)))
 
-        end = None if ends is None else ends[source.table.definition.id]
+        end = ends[source.table.definition.id]
         end, generation = each_since(source.table, source.sequence, known, take, end)
         if known is None or generation == known:  # else it has changed meanwhile: nothing was given
             source.sequence, source.generation = end, generation

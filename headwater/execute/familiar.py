@@ -184,9 +184,25 @@ def _series(call: OtherCall) -> str:
 
 def _exploded(call: OtherCall) -> str:
     first, last, *step = (f"({call.said(number)})" for number in range(len(call.arguments)))
-    down = bool(step) and step[0].lstrip("( ").startswith("-")
-    ways = f"{first} {'>=' if down else '<='} {last}"
+    up, down = f"{first} <= {last}", f"{first} >= {last}"
+    is_down = _is_below_zero(call.arguments[2]) if step else False
+    ways = down if is_down else up
+    if is_down is None:
+        ways = f"CASE WHEN {first} + {step[0]} < {first} THEN {down} ELSE {up} END"
     return f"explode(CASE WHEN {ways} THEN sequence({', '.join([first, last, *step])}) END)"
+
+
+def _is_below_zero(step: exp.Expr) -> bool | None:
+    """Whether a constant is; None for what is told by the rows."""
+    if isinstance(step, exp.Paren):
+        return _is_below_zero(step.this)
+    if isinstance(step, exp.Neg):
+        below = _is_below_zero(step.this)
+        return None if below is None else not below
+    length = step.this if isinstance(step, exp.Interval) else step
+    if isinstance(step, exp.Interval) and isinstance(length, exp.Neg):
+        return _is_below_zero(length)
+    return length.name.startswith("-") if isinstance(length, exp.Literal) else None
 
 
 _Maker = Callable[[OtherCall], str]

@@ -93,8 +93,9 @@ def _as_blocks(
     try:
         written = HandedBlocks(table, "", partitions, write, batch_id=batch_id).commit(0)
     except RepeatedBatch:  # it came twice at once
-        table.barrier()
-        return 0
+        if table.was_stored(batch_id):
+            return 0
+        return _as_blocks(context, table, query, partitions, batch_id)  # the first was refused
     context.streams.settle(table)
     dropped = written.late_count if table.definition.late == "drop" else 0
     return written.row_count - dropped

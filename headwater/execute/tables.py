@@ -52,11 +52,12 @@ def open_tables(context: Context) -> None:
 
 
 def clear_left_overs(folder: DataFolder, catalog: Catalog) -> None:
-    """Removes folders of dropped tables that a process left; puts others aside that no object names.
+    """Removes what a process left: staged rows, dropped tables; puts others aside that no object names.
 
     A folder of the second kind is of a statement that a crash cut short, or of a catalog that is not this
     folder's: who knows whether its rows are needed.
     """
+    shutil.rmtree(folder.staging, ignore_errors=True)
     needed = {name for item in catalog.all() for name in item.folders}
     dropped = catalog.dropped
     for left in folder.tables.iterdir():

@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
@@ -28,7 +28,7 @@ ARROW = "application/vnd.apache.arrow.stream"
 TIMEOUT_S = 600.0
 ATTEMPTS = 4  # of what may be sent again: reads, and rows with a batch id
 FIRST_PAUSE_S = 0.25
-QUIET_S = 0.5  # a reader takes what is there: so long without a result is all of it
+WAIT_S = 0.001  # a reader takes what is there: the server waits no longer for more
 
 
 @dataclass(frozen=True)
@@ -86,14 +86,13 @@ class Client:
         with self._patiently(path, body, head) if batch_id else self._opened(path, body, head):
             pass
 
-    def results(self, query: str, after: str, emit: str, quiet_s: float) -> Iterator[ServedResult]:
-        """The results after a token, until there is none for a while."""
-        asked = urlencode({"after": after, "emit": emit})
+    def results(self, query: str, after: str, emit: str) -> Iterator[ServedResult]:
+        """The results after a token that are there by now."""
+        asked = urlencode({"after": after, "emit": emit, "timeout_s": WAIT_S})
         path = f"/subscribe/{quote(query, safe='')}?{asked}"
-        with closing(self._connected()) as connection, suppress(TimeoutError):
-            answer = self._followed(connection, path, quiet_s)
+        with closing(self._connected()) as connection:
             lines: list[str] = []
-            for line in answer:
+            for line in self._lines(connection, path):
                 text = line.decode().rstrip("\n")
                 if text:
                     lines.append(text)
@@ -108,19 +107,16 @@ class Client:
             return http.client.HTTPSConnection(address.netloc, timeout=TIMEOUT_S)
         return http.client.HTTPConnection(address.netloc, timeout=TIMEOUT_S)
 
-    def _followed(
-        self, connection: http.client.HTTPConnection, path: str, quiet_s: float
-    ) -> http.client.HTTPResponse:
-        """The answer that goes on, once it has begun: from then on silence is short."""
+    def _lines(self, connection: http.client.HTTPConnection, path: str) -> Iterator[bytes]:
+        """The lines of an answer, as they come."""
         try:
             connection.request("GET", urlsplit(self.url).path + path, headers=self._login)
             answer = connection.getresponse()
+            if answer.status != http.HTTPStatus.OK:
+                raise _told(answer.status, answer.read())
+            yield from answer
         except (OSError, http.client.HTTPException) as error:
             raise self._unreachable(error) from error
-        if answer.status != http.HTTPStatus.OK:
-            raise _told(answer.status, answer.read())
-        connection.sock.settimeout(quiet_s)
-        return answer
 
     @property
     def _login(self) -> dict[str, str]:

@@ -24,13 +24,15 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.types import StructType
 
-from headwater.errors import NotSupportedError, SettingError
-from headwater.spark.client import QUIET_S, Client, ServedResult
+from headwater.errors import DataError, NotSupportedError, SettingError
+from headwater.spark.client import Client, ServedResult
 from headwater.sql.types import name_of, quoted
 
 EARLIEST = "earliest"
+TIME = "_t"  # the column that says of which instant a result is
 MOST_ROWS = 100_000  # of results in one micro-batch
 QUERY_ID = "sql.streaming.queryId"  # what Spark calls a streaming query in its tasks
 
@@ -70,14 +72,15 @@ class HeadwaterSource(DataSource):
         return ".".join(map(quoted, self.table.split(".")))
 
     @property
-    def emit(self) -> str:
-        """What of each result a stream has."""
-        return str(self.options.get("emit", "all")).lower()
+    def emit(self) -> str | None:
+        """What of each result a stream has, if that was said."""
+        found = self.options.get("emit")
+        return None if found is None else str(found).lower()
 
     @cached_property
     def columns(self) -> pa.Schema:
         """The columns that are read."""
-        if self.emit != "all":
+        if self.emit is not None:
             return self.client.query(f"SUBSCRIBE {self.relation} EMIT {self.emit.upper()}").schema
         return self.client.query(f"SELECT * FROM ({self.text}) AS asked LIMIT 0").schema
 
@@ -91,8 +94,13 @@ class HeadwaterSource(DataSource):
 
     def simpleStreamReader(self, schema: StructType) -> SimpleDataSourceStreamReader:  # noqa: ARG002
         """Reads results as they come."""
+        if self.emit is None and TIME not in self.columns.names:
+            raise SettingError(
+                f"{self.table} has no results of its own",
+                hint='option("emit", "changes") is what changes in a table or view',
+            )
         after = self.options.get("after", EARLIEST)
-        return ResultReader(self.client, self.table, self.emit, after, self.columns)
+        return ResultReader(self.client, self.table, self.emit or "all", after, self.columns)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceArrowWriter:  # noqa: ARG002
         """Adds the rows of a frame."""
@@ -126,14 +134,22 @@ class QueryReader(DataSourceReader):
             yield from table.combine_chunks().to_batches()
 
 
-class ResultReader(SimpleDataSourceStreamReader):
-    """The results of a query, a view or a table; an offset is the token of the last one."""
+class ResultReader(SimpleDataSourceStreamReader, SupportsTriggerAvailableNow):
+    """The results of a query, a view or a table; an offset is the token of the last one.
+
+    It says the first one's too: "earliest" is another place once results were dropped.
+    """
 
     def __init__(
         self, client: Client, query: str, emit: str, after: str, schema: pa.Schema
     ) -> None:
         self._client, self._query, self._emit = client, query, emit
         self._after, self._schema = after, schema
+        self._is_once = self._is_done = False
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """What comes after a read has found no more is for another run."""
+        self._is_once = True
 
     def initialOffset(self) -> dict[str, str]:
         """Where a new stream begins."""
@@ -142,25 +158,37 @@ class ResultReader(SimpleDataSourceStreamReader):
     def read(self, start: dict[str, str]) -> tuple[Iterator[tuple[Any, ...]], dict[str, str]]:
         """The results that are there now, up to about so many rows, and the last one's token."""
         rows: list[tuple[Any, ...]] = []
-        last = start["token"]
-        for result in self._client.results(self._query, last, self._emit, QUIET_S):
+        tokens: list[str] = []
+        for result in () if self._is_done else self._after_token(start["token"]):
             rows += self._rows(result)
-            last = result.token
+            tokens.append(result.token)
             if len(rows) >= MOST_ROWS:
                 break
-        return iter(rows), {"token": last}
+        else:
+            self._is_done = self._is_once
+        return iter(rows), {"first": tokens[0], "token": tokens[-1]} if tokens else start
 
     def readBetweenOffsets(
         self, start: dict[str, str], end: dict[str, str]
     ) -> Iterator[tuple[Any, ...]]:
         """The same results again."""
-        after = start["token"]
-        while after != end["token"]:
-            for result in self._client.results(self._query, after, self._emit, QUIET_S):
-                yield from self._rows(result)
-                after = result.token
-                if after == end["token"]:
-                    return
+        if start == end:
+            return
+        results = self._after_token(start["token"])
+        for number, result in enumerate(results):
+            if not number and result.token != end["first"]:
+                break
+            yield from self._rows(result)
+            if result.token == end["token"]:
+                return
+        raise DataError(
+            "results that were read before are not there any more",
+            sqlstate="22023",
+            hint="results_kept says how many are; with another checkpoint the stream begins anew",
+        )
+
+    def _after_token(self, token: str) -> Iterator[ServedResult]:
+        return self._client.results(self._query, token, self._emit)
 
     def _rows(self, result: ServedResult) -> list[tuple[Any, ...]]:
         table = result.table(self._schema)

@@ -88,6 +88,12 @@ SELECT n FROM generate_series(6, 1, -2) AS t(n);
 --| 2
 SELECT * FROM generate_series(3, 1);
 --| (no rows)
+SELECT h FROM generate_series(TIMESTAMP '2026-01-01 02:00:00', TIMESTAMP '2026-01-01 00:00:00', INTERVAL '-90' MINUTES) AS h;
+--| 2026-01-01 02:00:00+00:00
+--| 2026-01-01 00:30:00+00:00
+SELECT n, g FROM (VALUES (-2), (3)) AS t(n), generate_series(4, 1, n) AS g;
+--| -2 | 4
+--| -2 | 2
 SELECT d FROM generate_series(DATE '2026-01-30', DATE '2026-02-01', INTERVAL '1' DAY) AS d;
 --| 2026-01-30
 --| 2026-01-31

@@ -13,6 +13,7 @@ import pytest
 import headwater
 from headwater.engine import view_circuit
 from headwater.engine.view_circuit import ViewCircuit
+from headwater.errors import DataError
 from tests.harness.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.here
@@ -166,3 +167,23 @@ def test_an_answer_that_does_not_come_leaves_all_as_it_was(
     assert not circuit.is_asking
     monkeypatch.setattr(view_circuit, "run_over", right)
     assert sorted(db.sql("SELECT * FROM slow").rows()) == BEFORE
+
+
+def test_what_raised_may_be_gone_when_spark_says_so(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The circuit does not stop for a row that was deleted meanwhile."""
+    circuit = made(db)
+    right = view_circuit.run_over
+    refused: list[int] = []
+
+    def raises(*arguments: Any) -> list[pa.Table]:
+        if refused:
+            return right(*arguments)
+        refused.append(1)
+        db.sql("DELETE FROM s WHERE name = 'bob'")
+        raise DataError("bob has no sound")
+
+    monkeypatch.setattr(view_circuit, "run_over", raises)
+    assert sorted(db.sql("SELECT * FROM slow").rows()) == BEFORE[:2]
+    assert circuit.stopped is None

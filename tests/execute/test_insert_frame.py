@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 import headwater
 from headwater.execute import insert_frame
 from headwater.sources.handed_blocks import HandedBlocks
+from headwater.storage.streaming.micro_batch import WrittenBatch
+from headwater.storage.streaming.table import RepeatedBatch
 
 TABLE = "CREATE STREAMING TABLE s (t BIGINT NOT NULL, k STRING, v DOUBLE) TIMESTAMP BY t"
 as_blocks: list[int] = []  # one for each insert that executors wrote
@@ -53,6 +56,27 @@ def test_rows_come_once_and_are_there_after_a_restart(
         assert db.sql("SELECT count(*), sum(t), sum(v), max(k) FROM s").rows() == wanted
         assert db.insert("s", frame_of(db, 1000), batch_id="a") == 0
         assert db.insert("s", frame_of(db, 10)) == 10  # late: for history
+
+
+def test_rows_that_came_twice_at_once_are_stored_where_the_first_were_refused(
+    db: headwater.Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log had no room for the first ones, when the second ones had found their id already."""
+    db.sql(TABLE)
+    monkeypatch.setattr(insert_frame, "SMALL_BYTES", -1)
+    tries = []
+
+    class Second(HandedBlocks):
+        def commit(self, number: int) -> WrittenBatch:
+            tries.append(number)
+            if len(tries) == 1:
+                raise RepeatedBatch("the batch was stored before")
+            return super().commit(number)
+
+    monkeypatch.setattr(insert_frame, "HandedBlocks", Second)
+    assert db.insert("s", frame_of(db, 5), batch_id="a") == 5
+    assert len(tries) == 2
+    assert db.sql("SELECT count(*) FROM s").rows() == [(5,)]
 
 
 def test_queries_see_the_rows_of_a_frame(db: headwater.Database, size: str) -> None:
@@ -134,6 +158,18 @@ def test_an_empty_frame_and_one_that_fails(db: headwater.Database, size: str) ->
             "s", db.spark.range(2).selectExpr("id AS t", "CAST(raise_error('zero') AS STRING) AS k")
         )
     assert not list(db._context.folder.staging.glob("given-*"))
+
+
+def test_files_of_a_process_that_was_killed_are_gone(
+    folder: Path, connect: Callable[..., headwater.Database]
+) -> None:
+    settings = {"eager_spark": False, "factories": 0}
+    connect(folder, settings=settings).close()
+    left = folder / "staging" / "given-1" / "part-0.parquet"
+    left.parent.mkdir(parents=True)
+    left.touch()
+    connect(folder, settings=settings)
+    assert not left.exists()
 
 
 def test_a_streaming_frame_is_refused(db: headwater.Database) -> None:

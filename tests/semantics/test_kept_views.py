@@ -290,3 +290,32 @@ def test_what_has_no_operator_says_why(db: headwater.Database) -> None:
         "the view is evaluated again when its input has changed: "
         "histogram_numeric of these types is evaluated by Spark"
     )
+
+
+def test_what_comes_while_a_circuit_catches_up_waits_in_all_tables(
+    connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By itself, too, it stands at one moment of all tables: no row is in without one that came before it."""
+    db = connect(settings={"eager_spark": False, "factories": 0})
+    for statement in TABLES:
+        db.sql(statement)
+    db.sql("CREATE VIEW v AS SELECT s.ts, r.ts AS other FROM s FULL JOIN r ON s.ts = r.ts")
+    view = db._context.engine.find_view("v")
+    assert view is not None
+    (circuit,) = view.circuits
+    take, ends = circuit._take_in, []
+
+    def slow(*arguments: Any) -> bool:
+        ends.append(arguments[1])
+        moved = take(*arguments)
+        if len(ends) == 1:
+            db.insert("s", [(1, 1, 1, None, None)])
+            db.insert("r", [(1, 1, 1)])
+        return moved
+
+    monkeypatch.setattr(circuit, "_take_in", slow)
+    monkeypatch.setattr(view, "on_free", lambda: None)
+    with view.world.held(view.plan.identifiers) as held:
+        circuit.catch_up(held)
+    assert circuit.result().num_rows == 0
+    assert db.sql("SELECT * FROM v").rows() == [(1, 1)]

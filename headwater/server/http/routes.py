@@ -97,6 +97,7 @@ ROUTES: tuple[Route, ...] = (
                 "query", "after", "the token of the last result that was seen, or earliest"
             ),
             RouteParameter("query", "emit", "all, inserts, deletes or changes"),
+            RouteParameter("query", "timeout_s", "end after so many seconds without a result"),
             RouteParameter("header", "Last-Event-ID", "the same as after, as browsers send it"),
         ),
     ),

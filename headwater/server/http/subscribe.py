@@ -62,6 +62,7 @@ async def subscribe(server: HttpServer, connection: HttpConnection) -> None:
     server.database.authorise_text(text, identity.role)
     after = request.parameters.get("after") or request.header("last-event-id") or None
     emit = request.parameters.get("emit")
+    timeout_s = request.number("timeout_s")
     upgrade = websocket.is_asked_for(request)
     if upgrade:
         websocket.accepted(request)  # what is wrong with it is said before the query starts
@@ -70,7 +71,7 @@ async def subscribe(server: HttpServer, connection: HttpConnection) -> None:
     def opened() -> Subscription:
         with server.database.acting_for(caller, text):
             found = server.database.subscribe(
-                text, emit=cast("Emit | None", emit), after=after, timeout=None
+                text, emit=cast("Emit | None", emit), after=after, timeout=timeout_s
             )
         return cast(Subscription, found)
 

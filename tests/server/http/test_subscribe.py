@@ -93,6 +93,10 @@ def test_events_go_on_where_they_broke_off(following: Live, db: headwater.Databa
     assert [result["token"] for result in found] == [event[1] for event in seen if event]
     assert [column["name"] for column in found[0]["columns"]] == ["n", "v", "_t"]
     assert found[3]["rows"] == [[1, "x", times[3]]]
+    events = Events(following, "/subscribe/q?timeout_s=0.01", Last_Event_ID=found[-2]["token"])
+    rest = [event[2]["time"] for event in iter(events.next, None)]
+    assert rest == list(range(times[-1], 11))
+    events.close()
 
 
 @pytest.mark.parametrize("options", ["", " WITH (parts = 2)"], ids=["whole", "in parts"])
@@ -147,6 +151,7 @@ def test_refusals_come_before_anything_starts(following: Live) -> None:
         assert client.ask("GET", "/subscribe/zzz").status == 404
         assert client.ask("GET", "/subscribe/q?after=zzz").sqlstate == "22023"
         assert client.ask("GET", "/subscribe/q?emit=zzz").sqlstate == "22023"
+        assert client.ask("GET", "/subscribe/q?timeout_s=zzz").sqlstate == "22023"
         wrong = client.ask("GET", "/subscribe/q", Upgrade="websocket", Connection="Upgrade")
         assert wrong.status == 400
 
