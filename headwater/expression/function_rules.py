@@ -28,6 +28,7 @@ from headwater.expression.coercion import DATE, INT, MOMENTS, STRING
 from headwater.expression.functions import patterns, times
 from headwater.expression.nodes import NULL, Bound, BoundConstant
 from headwater.expression.signature import constant
+from headwater.sql.dialect import given
 
 
 def _trim(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -80,15 +81,25 @@ def _dot(binder: Binder, node: exp.Expr) -> Bound | None:
 
 def _bracket(binder: Binder, node: exp.Expr) -> Bound | None:
     """`a[i]`, `m[k]`, ELEMENT_AT and TRY_ELEMENT_AT."""
-    if len(node.expressions) != 1 or node.args.get("safe"):
+    if len(node.expressions) != 1:
         return None
     whole, place = binder.argument(node, "this"), binder.bound(node.expressions[0])
     if pa.types.is_map(whole.type):
         return binder.call("value", whole, place)
-    offset = node.args.get("offset")
+    offset, tried = node.args.get("offset"), node.args.get("safe")
     if offset not in (None, 0, 1):
         return None
-    return binder.call("element_at" if offset else "item", whole, place)
+    name = "item" if not offset else "try_element_at" if tried else "element_at"
+    return binder.call(name, whole, place)
+
+
+def _map(binder: Binder, node: exp.Expr) -> Bound | None:
+    """MAP(key, value, …), which sqlglot reads as two arrays."""
+    sides = [node.args.get("keys"), node.args.get("values")]
+    if not all(type(side) is exp.Array and given(side) == {"expressions"} for side in sides):
+        return None
+    keys, values = (binder.arguments(side) for side in sides if side is not None)
+    return binder.call("map", *(part for pair in zip(keys, values, strict=True) for part in pair))
 
 
 def _struct(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -127,6 +138,10 @@ def _dated(binder: Binder, node: exp.Expr) -> Bound:
     if found is None or found.type != DATE:
         raise NotBound("only a date or a time is read as one here")
     return found
+
+
+def _name_of(name: str) -> Read:
+    return lambda binder, node: binder.call(name, _dated(binder, node.this))
 
 
 def _timestamp_diff(binder: Binder, node: exp.Expr) -> Bound | None:
@@ -211,6 +226,14 @@ def _straight(
     return lambda binder, parts: binder.call(name, *parts, *then) if len(parts) in counts else None
 
 
+def _from_unixtime(binder: Binder, parts: list[Bound]) -> Bound | None:
+    """In UTC; without a pattern it is that of a time."""
+    pattern = [BoundConstant("yyyy-MM-dd HH:mm:ss", STRING)][: 2 - len(parts)]
+    if binder.terms.time_zone != "UTC" or len(parts) not in (1, 2):
+        return None
+    return binder.call("from_unixtime", *parts, *pattern)
+
+
 def _is_not_null(binder: Binder, parts: list[Bound]) -> Bound | None:
     absent = binder.call("is null", *parts) if len(parts) == 1 else None
     return None if absent is None else binder.call("not", absent)
@@ -226,10 +249,15 @@ ANONYMOUS: dict[str, Callable[[Binder, list[Bound]], Bound | None]] = {
     **{name: _straight(name, 1) for name in ("octet_length", "weekday", "timestamp_seconds")},
     **{name: _straight(name, 1) for name in ("timestamp_millis", "timestamp_micros")},
     **{name: _straight(name, 1) for name in ("log10", "log2")},
-    "date_format": _straight("date_format", 2),
+    **{name: _straight(name, 2) for name in ("date_format", "get_json_object")},
+    "json_array_length": _straight("json_array_length", 1),
     "isnull": _straight("is null", 1),
     "isnotnull": _is_not_null,
     "cardinality": _straight("size", 1),
+    "crc32": _straight("crc32", 1),
+    "from_unixtime": _from_unixtime,
+    "map_values": _straight("map_values", 1),
+    "try_mod": _straight("try %", 2),
     "pmod": _straight("pmod", 2),
     "get": _straight("get", 2),
     "regexp": _straight("rlike", 2),
@@ -278,6 +306,11 @@ _CALLS: dict[str, dict[type[exp.Expr], str]] = {
         exp.IsNan: "isnan is_nan",
         exp.Negative: "negative",
         exp.ArraySize: "size array_size array_length",
+        exp.ArrayMax: "array_max",
+        exp.ArrayMin: "array_min",
+        exp.MapKeys: "map_keys",
+        exp.JSONKeys: "json_object_keys json_keys",
+        exp.SHA: "sha1 sha",
     },
     TWO: {
         exp.AddMonths: "add_months",
@@ -288,7 +321,11 @@ _CALLS: dict[str, dict[type[exp.Expr], str]] = {
         exp.EndsWith: "endswith ends_with",
         exp.Contains: "contains",
         exp.RegexpSplit: "split regexp_split",
+        exp.ArrayPosition: "array_position",
     },
+    "this key": {exp.MapContainsKey: "map_contains_key"},
+    "this length": {exp.SHA2: "sha2"},
+    "this expression null": {exp.ArrayToString: "array_join array_to_string"},
     "this start length": {exp.Substring: "substring substr ts_or_ds_to_date_str"},
     "substr this position": {
         exp.StrPosition: "locate instr position charindex strpos str_position"
@@ -343,6 +380,8 @@ RULES |= {
     exp.StrToUnix: rule(
         _unix_timestamp, "this format", names="unix_timestamp to_unix_timestamp str_to_unix"
     ),
+    exp.Dayname: rule(_name_of("dayname"), "this", names="dayname"),
+    exp.Monthname: rule(_name_of("monthname"), "this", names="monthname"),
     exp.Trim: rule(_trim, "this expression position", names="trim ltrim rtrim"),
     exp.Initcap: rule(_initcap, TWO, names="initcap"),
     exp.ConcatWs: rule(listed("concat_ws"), "expressions flatten", names="concat_ws"),
@@ -361,10 +400,16 @@ RULES |= {
     exp.DecodeCase: rule(_decode, "expressions", names="decode decode_case"),
     exp.Struct: rule(_struct, "expressions", names="struct named_struct"),
     exp.Array: rule(listed("array"), "expressions", names="array"),
+    exp.VarMap: rule(_map, "keys values", names="map var_map"),
+    exp.EqualNull: rule(pair("<=>"), TWO, names="equal_null"),
+    exp.SafeAdd: rule(pair("try +"), TWO, names="try_add safe_add"),
+    exp.SafeSubtract: rule(pair("try -"), TWO, names="try_subtract safe_subtract"),
+    exp.SafeMultiply: rule(pair("try *"), TWO, names="try_multiply safe_multiply"),
+    exp.SafeDivide: rule(pair("try /"), TWO, names="try_divide safe_divide"),
     exp.ArrayContains: rule(
         pair("array_contains"), "this expression ensure_variant", names="array_contains array_has"
     ),
-    exp.Bracket: rule(_bracket, "this expressions offset", names="element_at try_element_at"),
+    exp.Bracket: rule(_bracket, "this expressions offset safe", names="element_at try_element_at"),
     exp.Dot: rule(_dot, TWO),
     exp.Anonymous: rule(_anonymous, "this expressions", names="weight_string"),
 }

@@ -12,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from headwater.errors import DataError
 from headwater.expression.coercion import INTEGERS, convert, is_integer
 from headwater.expression.nodes import Bound, BoundCall, BoundConstant
 from headwater.expression.operand import Kernel, Value
@@ -59,6 +60,32 @@ def fixed(
 def constant(argument: Bound) -> Any:
     """The value of a constant; None for what is none, and for NULL."""
     return argument.value if isinstance(argument, BoundConstant) else None
+
+
+def list_of(type_: pa.DataType) -> pa.DataType:
+    """The type of Spark's arrays."""
+    return pa.list_(pa.field("element", type_))
+
+
+def tried(kernel: Kernel, type_: pa.DataType) -> Kernel:
+    """The kernel, NULL where it would raise."""
+
+    def compute(*values: Value) -> pa.Array:
+        try:
+            return kernel(*values)
+        except DataError:
+            count = next(len(value) for value in values if not isinstance(value, pa.Scalar))
+            if count == 1:
+                return pa.nulls(1, type_)
+            half = count // 2
+            halves = [(0, half), (half, count - half)]
+            return pa.concat_arrays([compute(*_cut(values, *part)) for part in halves])
+
+    return compute
+
+
+def _cut(values: Sequence[Value], start: int, count: int) -> list[Value]:
+    return [v if isinstance(v, pa.Scalar) else v.slice(start, count) for v in values]
 
 
 def by_row(function: Callable[..., Any]) -> MakeKernel:

@@ -57,11 +57,11 @@ class Headwater(Spark):
         """WINDOW is no clause where it is called as a function; unary plus is kept; our clauses."""
 
         UNARY_PARSERS = {**SparkParser.UNARY_PARSERS, TokenType.PLUS: _plus}  # noqa: RUF012
-        # sqlglot writes the patterns of dates anew, and makes LOG10(x) and LOG2(x) into LOG(b, x).
+        # sqlglot writes patterns of dates and paths in JSON anew, and makes LOG10(x) into LOG(b, x).
         FUNCTIONS = {  # noqa: RUF012
             name: make
             for name, make in SparkParser.FUNCTIONS.items()
-            if name not in ("DATE_FORMAT", "LOG10", "LOG2")
+            if name not in ("DATE_FORMAT", "FROM_UNIXTIME", "GET_JSON_OBJECT", "LOG10", "LOG2")
         }
         FUNC_TOKENS = SparkParser.FUNC_TOKENS | {TokenType.SESSION}
         QUERY_MODIFIER_TOKENS = SparkParser.QUERY_MODIFIER_TOKENS - {TokenType.WINDOW}

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import headwater
+from headwater.errors import DataError
 from headwater.sql.types import TIMESTAMP
 from tests.expression.evaluation import RAISED, Oracle, compiled, row_by_row, shown
 from tests.harness.whitelist import DATE_PATTERNS
@@ -221,6 +222,73 @@ def test_days_and_moments(db: headwater.Database) -> None:
     compare(db, rows, [(text, text) for text in texts])
 
 
+JSON = r"""
+{"a":1} | {"a":1.50} | {"a":1e5} | {"a":1E-7} | {"a":-0} | {"a":-0.0} | {"a":1e400} | {"a":-1e400}
+{"a":12345678901234567890123} | {"a":0.1234567890123456789} | {"a":9007199254740993.0} | {"a":100000000.0}
+{"a":"x"} | {"a":"x\"y\\z\/\b\f\n\r\t\u0041\u00e9"} | {"a":null} | {"a":true} | {"a":[1, 2 ,{"b":"c"}]}
+{"a":{"b":[null,"q"]}} | {'a':'x'} | {'a':'it\'s "q"'} | {"a":"it\'s"} | {"a":1,"a":2} | {"a":null,"a":2}
+{"a":{"c":1},"a":{"b":2}} | {"a":[],"b":1} | [1,2] | [null] | [{"a":3}] | "a" | 1 | null | {} | {"a":1} x
+{"a":1}} | {"a":1, x} | {"a":1,} | {"a":1 | {"a":01} | {"a":+1} | {"a":.5} | {"a":5.} | {"a":NaN}
+{"a":Infinity} | {"a":1e-400}
+{a:1} | {"a" : 1 , "b" : { "b" : 2 } } | {"a":"\x"} | {"a":"\ud83d\ude00"} | {"a":"\ud83d"} | {"a":["\ud83d"]}
+{"b":"\ud83d","a":1} | {"a":["\ude00\ud83d\ud83d\ude00"]} | {"a":"😀ä"} | {"a":{"b":"😀\u0001\u007f\u2028"}}
+{"a":tru} | {"a":TRUE} | {"a":"1" "b"} | {"":1} | {"a b":1} | {"a.b":2} | {"a":1/**/} | {"a":1e} | {"a":--1}
+{"a":'x" | {"a":"x'} | {"a":1}' | {'a':1}" | {"a":'é\u00e9'} | {"a":"\u00ZZ"} | {"a":[[1,2],[3]]} | {"a":-}
+{"a":{"x":[1.10,"s",null,true,{}]}} | {"A":7} | {"a":1 2} | {"a":{"\ud83d":"\u0007"}}
+"""
+PATHS = "$.a | $.a.b | $.a[0] | $[0] | $.a[1] | $[0].a | $.b | $.a.b[1] | $.a[2].b | $.a.x | $.b.b | $[1]"
+
+
+def json_texts() -> list[str | None]:
+    """Texts that are JSON or nearly: of the list, at the bounds of Jackson, and with letters changed."""
+    random = Random(SEED)
+    texts = [text for line in JSON.strip().split("\n") for text in line.split(" | ")]
+    odd = [
+        "",
+        " ",
+        '\ufeff{"a":1}',
+        '\u00a0{"a":1}',
+        '\t\n\r {"a":1}',
+        '\x0b{"a":1}',
+        '{"a":"\x00\t"}',
+    ]
+    digits = [
+        f'{{"a":{first}{"9" * n}}}' for first in ("", "-", "1.") for n in (998, 999, 1000, 1001)
+    ]
+    names = [f'{{"{"n" * n}":1,"a":2}}' for n in (49_999, 50_000, 50_001)]
+    deep = [f'{{"a":{"[" * n}{"]" * n}}}' for n in (10, 300)]
+    changed = []
+    for _ in range(1000):
+        text = random.choice([text for text in texts if len(text) > 9])
+        for _ in range(random.randrange(1, 4)):
+            place, letter = (
+                random.randrange(len(text)),
+                random.choice("{}[]\",:'\\ 019.eE-+tfnul\n\tb"),
+            )
+            text = (
+                text[:place] + random.choice([letter, letter + text[place], ""]) + text[place + 1 :]
+            )
+            text = text or "{"
+        changed.append(text)
+    return [None, *texts, *odd, *digits, *names, *deep, *changed]
+
+
+def test_parts_of_json(db: headwater.Database) -> None:
+    """Read, taken and written again as Jackson does it, or NULL where it is no JSON."""
+    paths = [*(f"'{path}'" for path in PATHS.split(" | ")), "\"$['a b']\"", "\"$['a']['b']\""]
+    texts = [*(f"get_json_object(s, {path})" for path in paths), "json_array_length(s)"]
+    texts += ["get(json_object_keys(s), 0)", "size(json_object_keys(s))"]
+    compare(db, pa.table({"s": pa.array(json_texts())}), [(text, text) for text in texts])
+
+
+def test_json_that_is_nested_too_deeply_is_left_to_spark() -> None:
+    rows = pa.table({"s": [f'{{"a":{"[" * 5000}{"]" * 5000}}}']})
+    found = compiled("get_json_object(s, '$.b')", rows.schema)
+    assert found is not None
+    with pytest.raises(DataError, match="too deeply"):
+        found.evaluate(rows)
+
+
 ATOMS = [
     "a",
     "b",
@@ -331,6 +399,15 @@ def test_parts_of_nested_columns(db: headwater.Database) -> None:
         ),
         *("array_contains(a, 1)", "array_contains(a, 3)", "array_contains(w, 'a')", "get(a, i)"),
         *("get(a, 0) + 1", "element_at(m, 'k')", "s IS NULL", "a IS NOT NULL", "upper(s.g.h)"),
+        *("k[i]", "map_contains_key(m, 'k')", "map_contains_key(k, i)", "size(map_keys(m))"),
+        *(
+            "get(map_keys(m), 0)",
+            "get(map_values(m), 0)",
+            "get(map_values(k), i)",
+            "try_element_at(k, i)",
+        ),
+        *("array_position(a, i)", "array_max(a)", "array_min(w)", "array_join(w, '-')"),
+        *("array_join(w, '-', '?')", "try_element_at(a, -1)", "try_element_at(a, 3)"),
     ]
     compare(db, rows, [(text, text) for text in texts])
     raising = {

@@ -66,11 +66,13 @@ lpad(s, i) | s RLIKE s | s RLIKE '(?=x)' | s RLIKE '\\\\bx' | s RLIKE '(a*)*' | 
 s RLIKE '(?i)x' | s RLIKE '(?:a+)+' | s RLIKE '[a&&b]' | s RLIKE '\\\\p{L}' | s RLIKE '(a)\\\\1' | s RLIKE '['
 regexp_replace(s, 'x', '$0') | regexp_replace(s, 'x*', 'y') | regexp_extract(s, 'x', 1)
 regexp_replace(s, 'x', 'y', 2) | split(s, '')[0] | split(s, ',', 2)[0] | s LIKE 'x\\\\'
-s LIKE 'a\\\\b' | s LIKE 'x' ESCAPE '%' | trim('' FROM s) | get_json_object(s, '$.a')
+s LIKE 'a\\\\b' | s LIKE 'x' ESCAPE '%' | trim('' FROM s) | get_json_object(s, '$.*')
+get_json_object(s, s) | get_json_object(s, '$') | get_json_object(s, 'a') | get_json_object(s, '$.a[*]')
+map('k', s, 'k', s)['k'] | map(s, 1)['k'] | map('k', d)[1] | sha2(s, 1) | sha2(s, i) | try_element_at(a, 0)
 from_json(s, 'a INT') | date_add(t, 1) | date_add(e, i) | date_add(e, l) | datediff(s, e)
 add_months(e, i) | date_trunc('CENTURY', t) | date_trunc('DAY', e) | date_trunc(s, t) | trunc(t, 'MM')
 trunc(e, s) | extract(SECOND FROM t) | extract(EPOCH FROM t) | unix_timestamp(s) | unix_timestamp()
-from_unixtime(i) | to_date(s, 'yyyy') | date_format(e, 'yyyy') | date_format(t, 'QQ')
+from_unixtime(d) | from_unixtime(i, 'QQ') | to_date(s, 'yyyy') | date_format(e, 'yyyy') | date_format(t, 'QQ')
 date_format(t, s) | date_format(t, 'yyyy[-MM]') | date_format(t, 'LLL') | date_format(z, 'yyyy')
 t + INTERVAL '1' MONTH
 e + INTERVAL '1' HOUR | t + i | make_timestamp(1, 2, 3, 4, 5, 6) | next_day(e, 'MO') | pmod(d, 2)

@@ -41,6 +41,8 @@ _SAME = tuple((type_, type_) for type_ in ("BOOLEAN", "STRING", *TIMES))
 _EXACT = tuple(
     pair for pair in product((*INTEGERS, *DECIMALS), repeat=2) if not set(pair) <= set(INTEGERS)
 )
+_TRIED = tuple((t, t) for t in ("TINYINT", "INT", "BIGINT", "DOUBLE", "DECIMAL(10,2)"))
+_ORDERED = (*_SAME, *_TRIED[1:3], _TRIED[-1])
 COMMON = (*_SAME, *_pairs(NUMBERS), *_EXACT)  # what is brought to one type without a cast
 _TOO_LONG = ({"DECIMAL(20,0)"}, {"DECIMAL(20,0)", "BIGINT"})  # more than 38 digits as a product
 _PRODUCTS = tuple(pair for pair in _EXACT if set(pair) not in _TOO_LONG)
@@ -83,13 +85,21 @@ rpad({a}, 5, '😀y') ¦ lpad({a}, 2) ¦ rpad({a}, 4) ¦ lpad({a}, 1, '') ¦ rpa
 repeat({a}, 3) ¦ repeat({a}, 0) ¦ repeat({a}, -1) ¦ startswith({a}, 'a') ¦ endswith({a}, 'b')
 contains({a}, 'b') ¦ contains({a}, '') ¦ split_part({a}, 'b', 1) ¦ split_part({a}, 'b', -1)
 split_part({a}, '', 1) ¦ substring_index({a}, 'b', 1) ¦ substring_index({a}, 'b', -1)
+get_json_object({a}, '$.x.y[0]') ¦ json_array_length({a})
+sha1({a}) ¦ sha2({a}, 256) ¦ sha2({a}, 512) ¦ crc32({a})
+json_array_length(concat('["', {a}, '", [1, 2]]')) ¦ json_object_keys(concat('{{"', {a}, '": 1}}'))[0]
 translate({a}, 'abä', 'xy') ¦ concat_ws('-', {a}, 'x', {a}) ¦ concat_ws({a}, 'x', 'y')
 """)
 _OF_TEXTS = _listed(r"""
 concat({a}, {b}, {a}) ¦ concat_ws({a}, {b}, {b}) ¦ concat_ws(',', {a}, {b}) ¦ startswith({a}, {b})
 endswith({a}, {b}) ¦ contains({a}, {b}) ¦ instr({a}, {b}) ¦ locate({a}, {b}) ¦ locate({a}, {b}, 2)
 replace({a}, {b}, 'x') ¦ replace({a}, 'b', {b}) ¦ split_part({a}, {b}, 2) ¦ lpad({a}, 5, {b})
-substring_index({a}, {b}, 1)
+substring_index({a}, {b}, 1) ¦ equal_null({a}, {b}) ¦ array_position(array({a}, {b}, 'b'), {b})
+get_json_object(concat('{{"x": ["', {a}, '", 1.50]}}'), '$.x[0]')
+get_json_object(concat('{{"x": "', {a}, '", "y": {{"z": "', {b}, '"}}}}'), '$.y')
+array_join(array({a}, {b}, 'x'), ',') ¦ array_join(array({a}, {b}), {b}, '-')
+map('x', {a}, 'b', {b})['x'] ¦ element_at(map('a', {a}, 'b', 'c'), {b}) ¦ map_keys(map('x', {a}))[0]
+map_values(map('x', {a}, 'y', {b}))[1] ¦ map_contains_key(map('ab', {a}, 'b', {b}), {b})
 """)
 _LIKES = _listed(r"""
 '%b%' ¦ '_b%' ¦ 'a\\%' ¦ '%\\%' ¦ 'xb_z\\%' ¦ 'a%' ESCAPE '/' ¦ '%/%' ESCAPE '/'
@@ -154,6 +164,11 @@ WHITELIST: tuple[Entry, ...] = (
         can_raise=True,
     ),
     Entry("%", "{a} % {b}", _pairs(NUMBERS), can_raise=True),
+    Entry("try_add", "try_add({a}, {b})", _TRIED),
+    Entry("try_subtract", "try_subtract({a}, {b})", _TRIED),
+    Entry("try_multiply", "try_multiply({a}, {b})", _TRIED),
+    Entry("try_divide", "try_divide({a}, {b})", _TRIED),
+    Entry("try_mod", "try_mod({a}, {b})", _TRIED[:-1]),
     Entry("DIV", "{a} DIV {b}", _pairs(INTEGERS), can_raise=True),
     Entry("unary -", "-{a}", _each((*NUMBERS, *DECIMALS)), can_raise=True),
     Entry("abs", "abs({a})", _each((*NUMBERS, *DECIMALS)), can_raise=True),
@@ -267,6 +282,9 @@ WHITELIST: tuple[Entry, ...] = (
         Entry("date_format", f"date_format({{a}}, '{pattern}')", _each(("TIMESTAMP",)))
         for pattern in DATE_PATTERNS
     ),
+    *(Entry(name, f"{name}({{a}})", _each(TIMES)) for name in ("dayname", "monthname")),
+    Entry("from_unixtime", "from_unixtime({a})", _each(INTEGERS)),
+    Entry("from_unixtime", "from_unixtime({a}, 'yyyy-MM-dd HH:mm')", _each(("BIGINT",))),
     Entry("to_date", "to_date({a})", _each(("STRING",)), can_raise=True),
     Entry("round", "round({a})", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
     Entry("round", "round({a}, 1)", _each(("DOUBLE", *INTEGERS, *DECIMALS))),
@@ -296,4 +314,11 @@ WHITELIST: tuple[Entry, ...] = (
     Entry("array", "size(array({a}, {b}))", COMMON),
     Entry("element_at", "element_at(array({a}, {b}), -2)", COMMON),
     Entry("get", "get(array({a}, {b}), 2)", COMMON),
+    Entry("try_element_at", "try_element_at(array({a}, {b}), 3)", _ORDERED),
+    Entry("try_element_at", "try_element_at(array({a}, {b}), -1)", _ORDERED),
+    Entry("map", "map(1, {a}, 2, {b})[2]", _ORDERED),
+    *(
+        Entry(name, f"{name}(array({{a}}, {{b}}, {{a}}))", _ORDERED)
+        for name in ("array_max", "array_min")
+    ),
 )

@@ -1,4 +1,4 @@
-"""+, -, *, /, %, DIV, unary minus and ABS as Spark's with ANSI on.
+"""+, -, *, /, %, DIV, unary minus and ABS as Spark's with ANSI on; TRY_ADD and its kin.
 
 Owns: result types (the wider integer; DOUBLE for `/`; Spark's digits for decimals) and the errors:
 an integer that does not fit and a divisor of zero raise, under Spark's SQLSTATE, unless the row has
@@ -9,6 +9,7 @@ if decimals beyond six digits must go, and so is `%` of decimals.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from decimal import Context, Decimal
 from functools import partial
 from typing import Any
@@ -30,8 +31,8 @@ from headwater.expression.coercion import (
 )
 from headwater.expression.nodes import INTERVAL, NULL, Bound, BoundCall, BoundConstant
 from headwater.expression.operand import Kernel, Value, spread_all, vector
-from headwater.expression.signature import by_row
-from headwater.expression.table import always, called, operation
+from headwater.expression.signature import by_row, tried
+from headwater.expression.table import OPERATIONS, MakeKernel, always, called, operation
 
 _PLAIN = {"+": pc.add, "-": pc.subtract, "*": pc.multiply}
 _CHECKED = {"+": pc.add_checked, "-": pc.subtract_checked, "*": pc.multiply_checked}
@@ -107,7 +108,7 @@ def _constants(node: Bound, kinds: tuple[str, ...]) -> int:
     while isinstance(node, BoundCall) and node.function in ("widen", "cast"):
         node = node.arguments[0]
     if isinstance(node, BoundCall):
-        within = node.function in kinds
+        within = node.function.removeprefix("try ") in kinds
         return sum(_constants(part, kinds) for part in node.arguments) if within else 0
     return int(isinstance(node, BoundConstant))
 
@@ -248,7 +249,36 @@ def _remainders(type_: pa.DataType, *values: Value) -> pa.Array:
         return pa.array(np.fmod(ups, downs), type_, mask=nulls)
 
 
-operation("%", _remainder, lambda call: partial(_remainders, call.type), always)
+def _remainder_kernel(call: BoundCall) -> Kernel:
+    return partial(_remainders, call.type)
+
+
+operation("%", _remainder, _remainder_kernel, always)
+
+
+def _attempt(symbol: str) -> None:
+    """TRY_ADD and its kin: the same operation, NULL where it would raise."""
+    known = OPERATIONS[symbol]
+
+    def type_rule(left: Bound, right: Bound) -> Bound | None:
+        found = known.type_rule(left, right)
+        if not isinstance(found, BoundCall) or found.type == INTERVAL:
+            return None
+        return replace(found, function=f"try {symbol}")
+
+    def kernel(call: BoundCall) -> Kernel:
+        return tried(KERNELS[symbol](replace(call, function=symbol)), call.type)
+
+    operation(f"try {symbol}", type_rule, kernel)
+
+
+KERNELS: dict[str, MakeKernel] = {
+    **dict.fromkeys(_PLAIN, _binary_kernel),
+    "/": _divide_kernel,
+    "%": _remainder_kernel,
+}
+for _symbol in KERNELS:
+    _attempt(_symbol)
 
 
 def _one_sided(name: str, operand: Bound) -> Bound | None:

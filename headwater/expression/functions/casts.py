@@ -16,7 +16,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from headwater.errors import DataError
 from headwater.expression.coercion import (
     BIGINT,
     BOOLEAN,
@@ -35,7 +34,7 @@ from headwater.expression.functions.arithmetic import checked, overflow
 from headwater.expression.functions.times import DAY_US, dates, moments, numbers
 from headwater.expression.nodes import NULL, Bound, BoundCall, BoundConstant
 from headwater.expression.operand import Kernel, Value, vector
-from headwater.expression.signature import by_row
+from headwater.expression.signature import by_row, tried
 from headwater.expression.table import MakeKernel, always, called, never, operation
 
 FLOAT = pa.float32()
@@ -278,22 +277,7 @@ def _try_cast(operand: Bound, to: pa.DataType) -> Bound | None:
     return found
 
 
-def _tried(call: BoundCall) -> Kernel:
-    kernel = _step(call).kernel(call)
-
-    def compute(value: pa.Array) -> pa.Array:
-        try:
-            return kernel(value)
-        except DataError:
-            if len(value) == 1:
-                return pa.nulls(1, call.type)
-            half = len(value) // 2
-            return pa.concat_arrays([compute(value.slice(0, half)), compute(value.slice(half))])
-
-    return compute
-
-
-operation("try_cast", _try_cast, _tried)
+operation("try_cast", _try_cast, lambda call: tried(_step(call).kernel(call), call.type))
 
 
 def _rounded(name: str, operand: Bound) -> Bound | None:

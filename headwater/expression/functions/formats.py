@@ -1,23 +1,26 @@
-"""DATE_FORMAT by a constant pattern, as Java's DateTimeFormatter writes it in English.
+"""Times as text: by a constant pattern, as Java's DateTimeFormatter writes it in English, and names of days.
 
-Owns: the letters of a pattern that are known here, and how each is written. A pattern with any other letter,
-or with what Java reserves, is Spark's. Must never: format in another zone than UTC; the binder sees to that.
+Owns: DATE_FORMAT, FROM_UNIXTIME, DAYNAME, MONTHNAME; the letters of a pattern that are known here, and how
+each is written. A pattern with any other letter, or with what Java reserves, is Spark's. Must never: format
+in another zone than UTC; the binder sees to that.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from headwater.expression.coercion import STRING
+from headwater.expression.coercion import BIGINT, DATE, STRING, convert, is_integer
 from headwater.expression.functions.times import DAY_US, numbers
 from headwater.expression.nodes import Bound, BoundCall
 from headwater.expression.operand import Kernel
-from headwater.expression.signature import constant
+from headwater.expression.signature import constant, fixed
 from headwater.expression.table import called, operation
 from headwater.sql.types import TIMESTAMP
 
@@ -93,14 +96,22 @@ def _format(moment: Bound, pattern: Bound) -> Bound | None:
     return called("date_format", (moment,), STRING, text)
 
 
-def _kernel(call: BoundCall) -> Kernel:
+def _format_seconds(seconds: Bound, pattern: Bound) -> Bound | None:
+    """FROM_UNIXTIME: seconds since 1970, which Spark lets overflow."""
+    text = constant(pattern)
+    if not is_integer(seconds.type) or not isinstance(text, str) or not _pieces(text):
+        return None
+    return called("from_unixtime", (convert(seconds, BIGINT),), STRING, text)
+
+
+def _kernel(unit_us: int, call: BoundCall) -> Kernel:
     (pattern,) = call.parameters
     pieces = _pieces(str(pattern))
     assert pieces is not None
 
     def compute(value: pa.Array) -> pa.Array:
         micros, nulls = numbers(value)
-        fields = _fields(micros)
+        fields = _fields(micros * unit_us)
         texts = map("".join, zip(*(write(fields) for write in pieces), strict=True))
         return pa.array(list(texts), STRING, mask=nulls)
 
@@ -127,4 +138,25 @@ def _fields(micros: np.ndarray[Any, Any]) -> Fields:
     }
 
 
-operation("date_format", _format, _kernel)
+operation("date_format", _format, partial(_kernel, 1))
+operation("from_unixtime", _format_seconds, partial(_kernel, 1_000_000))
+
+
+def _name_of_day(_: BoundCall) -> Kernel:
+    def compute(value: pa.Array) -> pa.Array:
+        days, nulls = numbers(value)
+        return pa.array([_DAY_NAMES[day][:3] for day in (days + 3) % 7], STRING, mask=nulls)
+
+    return compute
+
+
+def _name_of_month(_: BoundCall) -> Kernel:
+    def compute(value: pa.Array) -> pa.Array:
+        months = pc.month(value).to_pylist()
+        return pa.array([month and _MONTH_NAMES[month - 1][:3] for month in months], STRING)
+
+    return compute
+
+
+fixed("dayname", [[DATE]], STRING, _name_of_day)
+fixed("monthname", [[DATE]], STRING, _name_of_month)

@@ -1,12 +1,13 @@
 """Parts of arrays, structs and maps.
 
-Owns: `s.f`, `a[i]`, `m[k]`, ELEMENT_AT, GET, SIZE, ARRAY_CONTAINS, ARRAY, STRUCT. A place that an array does
-not have raises; a key that a map does not have gives NULL. Must never: compare or order a whole one:
-Arrow's kernels do not.
+Owns: `s.f`, `a[i]`, `m[k]`, ELEMENT_AT, GET, SIZE, what is asked of the elements of an array and of the keys
+of a map, ARRAY, STRUCT, MAP. A place that an array does not have raises; a key that a map does not have gives
+NULL. Must never: compare or order a whole one: Arrow's kernels do not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,16 +16,18 @@ import pyarrow.compute as pc
 
 from headwater.errors import DataError
 from headwater.expression.coercion import (
+    BIGINT,
     BOOLEAN,
     FLOATS,
     INT,
+    STRING,
     common_type,
     convert,
     supported,
 )
 from headwater.expression.nodes import Bound, BoundCall
 from headwater.expression.operand import Kernel, spread_all
-from headwater.expression.signature import by_row, constant, taken
+from headwater.expression.signature import by_row, constant, fixed, list_of, taken
 from headwater.expression.table import always, called, operation
 from headwater.sql.types import is_list
 
@@ -103,25 +106,76 @@ operation("get", partial(_of_array, "get"), by_row(_item_or_null))
 operation("element_at", partial(_of_array, "element_at"), by_row(_element), always)
 
 
-def _value(operand: Bound, key: Bound) -> Bound | None:
-    """`map[key]` of a constant text or whole number."""
-    if not pa.types.is_map(operand.type) or not supported(operand.type.item_type):
+def _try_element(operand: Bound, place: Bound) -> Bound | None:
+    """TRY_ELEMENT_AT of a constant number, which is not 0: that raises here too."""
+    return _of_array("try_element_at", operand, place) if constant(place) else None
+
+
+def _element_or_null(array: list[Any], number: int) -> Any:
+    return _item_or_null(array, number - 1 if number > 0 else len(array) + number)
+
+
+operation("try_element_at", _try_element, by_row(_element_or_null))
+
+
+def _by_key(name: str, result: pa.DataType | None, operand: Bound, key: Bound) -> Bound | None:
+    """A question to a map with a key of its type; without `result` the answer is a value of the map."""
+    if not pa.types.is_map(operand.type) or operand.type.key_type != key.type:
         return None
-    if operand.type.key_type != key.type or key.type in FLOATS or constant(key) is None:
+    type_ = operand.type.item_type if result is None else result
+    if not supported(key.type) or key.type in FLOATS or not supported(type_):
         return None
-    return called("value", (operand, key), operand.type.item_type)
+    return called(name, (operand, key), type_)
 
 
-def _value_kernel(call: BoundCall) -> Kernel:
-    key = constant(call.arguments[1])
-
-    def found(entries: list[tuple[Any, Any]], _: Any) -> Any:
-        return next((value for name, value in entries if name == key), None)
-
-    return by_row(found)(call)
+def _value(entries: list[tuple[Any, Any]], key: Any) -> Any:
+    return next((value for name, value in entries if name == key), None)
 
 
-operation("value", _value, _value_kernel)
+def _has_key(entries: list[tuple[Any, Any]], key: Any) -> bool:
+    return any(name == key for name, _ in entries)
+
+
+operation("value", partial(_by_key, "value", None), by_row(_value))
+operation("map_contains_key", partial(_by_key, "map_contains_key", BOOLEAN), by_row(_has_key))
+
+
+def _side(name: str, operand: Bound) -> Bound | None:
+    """MAP_KEYS or MAP_VALUES."""
+    if not pa.types.is_map(operand.type):
+        return None
+    keys = name == "map_keys"
+    return called(
+        name, (operand,), list_of(operand.type.key_type if keys else operand.type.item_type)
+    )
+
+
+operation("map_keys", partial(_side, "map_keys"), by_row(lambda pairs: [key for key, _ in pairs]))
+operation("map_values", partial(_side, "map_values"), by_row(lambda pairs: [v for _, v in pairs]))
+
+
+def _map(*parts: Bound) -> Bound | None:
+    """MAP(key, value, …) by constant keys, all different."""
+    keys, values = parts[::2], parts[1::2]
+    names = [constant(key) for key in keys]
+    known = None not in names and len(set(names)) == len(names) == len(values) > 0
+    key_type, value_type = common_type(keys), common_type(values)
+    if (
+        not known
+        or key_type not in (STRING, INT)
+        or value_type is None
+        or not supported(value_type)
+    ):
+        return None
+    converted = [convert(value, value_type) for value in values]
+    return called("map", converted, pa.map_(key_type, value_type), *names)
+
+
+def _map_kernel(call: BoundCall) -> Kernel:
+    return _collected(call.type, lambda row: list(zip(call.parameters, row, strict=True)))
+
+
+operation("map", _map, _map_kernel)
 
 
 def _size(operand: Bound) -> Bound | None:
@@ -132,23 +186,57 @@ def _size(operand: Bound) -> Bound | None:
 operation("size", _size, by_row(len))
 
 
-def _contains(operand: Bound, value: Bound) -> Bound | None:
-    """ARRAY_CONTAINS: unknown if it is not found, and an element is NULL."""
+def _asked(name: str, result: pa.DataType, operand: Bound, value: Bound) -> Bound | None:
+    """A question to an array with a value of its type."""
     if not is_list(operand.type) or operand.type.value_type in FLOATS:
         return None
     found = taken([value], [operand.type.value_type])
     if found is None or not supported(value.type):
         return None
-    return called("array_contains", (operand, *found), BOOLEAN)
+    return called(name, (operand, *found), result)
 
 
 def _contained(array: list[Any], value: Any) -> bool | None:
+    """ARRAY_CONTAINS: unknown if it is not found, and an element is NULL."""
     if any(element == value for element in array if element is not None):
         return True
     return None if None in array else False
 
 
-operation("array_contains", _contains, by_row(_contained))
+def _position(array: list[Any], value: Any) -> int:
+    return array.index(value) + 1 if value in array else 0
+
+
+operation("array_contains", partial(_asked, "array_contains", BOOLEAN), by_row(_contained))
+operation("array_position", partial(_asked, "array_position", BIGINT), by_row(_position))
+
+
+def _extreme(name: str, operand: Bound) -> Bound | None:
+    """ARRAY_MAX or ARRAY_MIN, which pass over NULL."""
+    if not is_list(operand.type):
+        return None
+    type_ = operand.type.value_type
+    return called(name, (operand,), type_) if supported(type_) and type_ not in FLOATS else None
+
+
+def _without_null(choose: Callable[..., Any], array: list[Any]) -> Any:
+    return choose((element for element in array if element is not None), default=None)
+
+
+operation("array_max", partial(_extreme, "array_max"), by_row(partial(_without_null, max)))
+operation("array_min", partial(_extreme, "array_min"), by_row(partial(_without_null, min)))
+fixed(
+    "array_join",
+    [[list_of(STRING), STRING], [list_of(STRING), STRING, STRING]],
+    STRING,
+    by_row(
+        lambda array, separator, absent=None: separator.join(
+            absent if element is None else element
+            for element in array
+            if element is not None or absent is not None
+        )
+    ),
+)
 
 
 def _array(*elements: Bound) -> Bound | None:
@@ -156,19 +244,17 @@ def _array(*elements: Bound) -> Bound | None:
     if type_ is None or not supported(type_):
         return None
     converted = [convert(element, type_) for element in elements]
-    return called("array", converted, pa.list_(pa.field("element", type_)))
+    return called("array", converted, list_of(type_))
 
 
-def _array_kernel(call: BoundCall) -> Kernel:
+def _collected(type_: pa.DataType, make: Callable[[tuple[Any, ...]], Any]) -> Kernel:
+    """The values of each row, NULLs too, as one value."""
+
     def compute(*values: Any) -> pa.Array:
-        count = next(len(value) for value in values if not isinstance(value, pa.Scalar))
-        columns = [
-            [value.as_py()] * count if isinstance(value, pa.Scalar) else value.to_pylist()
-            for value in values
-        ]
-        return pa.array([list(row) for row in zip(*columns, strict=True)], call.type)
+        columns = [value.to_pylist() for value in spread_all(values)]
+        return pa.array([make(row) for row in zip(*columns, strict=True)], type_)
 
     return compute
 
 
-operation("array", _array, _array_kernel)
+operation("array", _array, lambda call: _collected(call.type, list))
