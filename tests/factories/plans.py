@@ -1,11 +1,13 @@
 """A process with random views in factories, which are killed while rows come, go and are read.
 
-    python -m tests.factories.plans FIRST COUNT KILLS
+    python -m tests.factories.plans FIRST COUNT KILLS [VERIFIED]
 
-The views are the plans of `tests/harness/circuits` of COUNT seeds from FIRST on, some of them with parts that
-Spark must evaluate, a few at a time over tables of their own. A thread kills a factory's process KILLS times
-in all, at any moment. One thread alone changes the tables, so each read has one right answer: DuckDB's over
-the rows that were acknowledged. The last line of the output is JSON: views, reads, kills.
+The views are the plans of `tests/harness/circuits` of COUNT seeds from FIRST on, a few at a time over tables
+of their own: some with parts that Spark must evaluate, some in parts by key, some over views before them. A
+thread kills a factory's process KILLS times in all, at any moment; in the middle of each life the database is
+closed and opened again. One thread alone changes the tables, so each read has one right answer: DuckDB's over
+the rows that were acknowledged. In the end VERIFIED views of each life are compared with Spark. The last line
+of the output is JSON: views, reads, kills.
 """
 
 from __future__ import annotations
@@ -16,33 +18,63 @@ import sys
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from random import Random
 
 import headwater
+from headwater.errors import BindError
 from headwater.factories import jobs
 from tests.factories.campaign import blow, nothing_left, settled
 from tests.factories.load import connected
+from tests.harness.circuits.base import TABLES
+from tests.harness.circuits.more_shapes import EDGES
 from tests.harness.circuits.opaque import OpaqueMaker
-from tests.harness.circuits.queries import TABLES, QueryMaker
+from tests.harness.circuits.queries import QueryMaker
 from tests.harness.circuits.runner import MOST_TEXT, STANDARD, History, bag
 from tests.harness.oracle import duckdb_rows
 
 AT_ONCE = 10  # views over the same tables
-STEPS = 5
+STEPS = 5  # before a restart, and half as many after it
+LOOKS = 3  # at views after each step
 OPAQUE = 0.15  # of the plans
+IN_PARTS = 0.3  # of the plans are to be in parts
 
 
 class Plan:
-    """A view and what it is to be."""
+    """A view and what it is to be; it may read views that were made before it."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, below: Sequence[Plan] = ()) -> None:
         random = Random(seed)
-        maker = (OpaqueMaker if random.random() < OPAQUE else QueryMaker)(random)
-        part = maker.query(random.randint(1, maker.depth))
-        self.name, self.text, self.judge = f"plan_{seed}", maker.text(part), maker.judge(part)
+        views = {plan.name: (plan.part, plan.judge) for plan in below if plan.is_small}
+        maker = (OpaqueMaker if random.random() < OPAQUE else QueryMaker)(random, views)
+        self.part = maker.query(random.randint(1, maker.depth))
+        self.name = f"plan_{seed}"
+        self.text, self.judge = maker.text(self.part), maker.judge(self.part)
+        self.parts = 2 if random.random() < IN_PARTS else 1
+        self.shapes = maker.shapes
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it may be read by others, which are not too long then."""
+        return len(self.judge) < MOST_TEXT / 4
+
+    @property
+    def is_sparks(self) -> bool:
+        """Whether Spark has all its words, and means the same by them."""
+        return not any("ASOF" in shape or shape == EDGES for shape in self.shapes)
+
+    def create(self, db: headwater.Database) -> None:
+        """Creates the view, in parts where it can have them."""
+        options = f" WITH (parts = {self.parts})" if self.parts > 1 else ""
+        try:
+            db.sql(f"CREATE VIEW {self.name}{options} AS {self.text}")
+        except BindError:
+            if self.parts == 1:
+                raise
+            self.parts = 1
+            self.create(db)
 
     def check(self, db: headwater.Database, history: History) -> None:
         """Reads the view; AssertionError if it is not what DuckDB says."""
@@ -53,27 +85,35 @@ class Plan:
             f"only in DuckDB {dict(right - mine)}\n{history.rows}"
         )
 
+    def check_spark(self, db: headwater.Database) -> None:
+        """AssertionError if the view is not what Spark makes of the rows."""
+        found = db.sql(f"VERIFY VIEW {self.name}").rows()
+        assert found == [], f"{self.name}: {self.text}\n{found}"
+
 
 def plans_of(first: int, count: int) -> list[list[Plan]]:
     """The plans of seeds, so many at a time; too long ones are left out."""
-    every = [Plan(seed) for seed in range(first, first + count)]
-    short = [plan for plan in every if len(plan.text) < MOST_TEXT]
-    return [short[place : place + AT_ONCE] for place in range(0, len(short), AT_ONCE)]
+    lives: list[list[Plan]] = [[]]
+    for seed in range(first, first + count):
+        if len(lives[-1]) == AT_ONCE:
+            lives.append([])
+        plan = Plan(seed, lives[-1])
+        if len(plan.text) < MOST_TEXT and len(plan.judge) < 2 * MOST_TEXT:
+            lives[-1].append(plan)
+    return [plans for plans in lives if plans]
 
 
 class Killer:
     """Kills factories at any moment while it is allowed to; it sleeps for no time of its own."""
 
-    def __init__(self, db: headwater.Database, kills: int, random: Random) -> None:
-        self._db, self.left, self._random = db, kills, random
+    def __init__(self, db: headwater.Database, random: Random) -> None:
+        self._db, self._random = db, Random(random.random())
         self.done, self.error = 0, list[BaseException]()
 
     @contextmanager
     def at_work(self, kills: int) -> Iterator[None]:
-        """Meanwhile it kills so often, if so many are left."""
-        wanted = min(kills, self.left)
-        self.left -= wanted
-        thread = threading.Thread(target=self._kill, args=(wanted,), name="killer")
+        """Meanwhile it kills so often."""
+        thread = threading.Thread(target=self._kill, args=(kills,), name="killer")
         thread.start()
         try:
             yield
@@ -103,9 +143,8 @@ def change(db: headwater.Database, history: History, random: Random) -> None:
         rows += new
     elif random.random() < 0.5:
         left = [row for row in rows if row[key] != value]
-        if left:  # ROLLUP over nothing means something else to DuckDB
-            db.sql(f"DELETE FROM {name} WHERE k = {value}")
-            rows[:] = left
+        db.sql(f"DELETE FROM {name} WHERE k = {value}")
+        rows[:] = left
     else:
         number = {"s": "v", "r": "w", STANDARD: "k"}[name]
         db.sql(f"UPDATE {name} SET {number} = 3 WHERE k = {value}")
@@ -115,60 +154,87 @@ def change(db: headwater.Database, history: History, random: Random) -> None:
         ]
 
 
-def create(db: headwater.Database) -> None:
-    """The tables; `id` is the time."""
+def create(db: headwater.Database, random: Random) -> None:
+    """The tables; `id` is the time, and some of its rows are late."""
     for name, columns in TABLES.items():
         text = ", ".join(f"{column} {type_}" for column, type_ in columns)
         if name == STANDARD:
             db.sql(f"CREATE TABLE {name} ({text})")
         else:
-            db.sql(f"CREATE STREAMING TABLE {name} ({text}) TIMESTAMP BY id")
+            waits = random.choice(("", " WATERMARK INTERVAL '2' SECOND"))
+            db.sql(f"CREATE STREAMING TABLE {name} ({text}) TIMESTAMP BY id{waits}")
 
 
-def live(
-    db: headwater.Database, plans: list[Plan], killer: Killer, kills: int, random: Random
-) -> int:
-    """The life of some views, from CREATE to DROP, with so many kills; how often they were read."""
-    create(db)
-    history, reads = History(random), 0
-    history.rows["s"] = [history.row("s")]
-    db.insert("s", history.rows["s"])
-    for plan in plans:
-        db.sql(f"CREATE VIEW {plan.name} AS {plan.text}")
-    settled(db)
-    with killer.at_work(kills):
-        for _ in range(STEPS):
-            change(db, history, random)
-            for plan in random.sample(plans, min(3, len(plans))):
-                plan.check(db, history)
-                reads += 1
-    settled(db)
-    for plan in plans:
-        plan.check(db, history)
-    for plan in plans:
-        db.sql(f"DROP VIEW {plan.name}")
-    for name in TABLES:
-        db.sql(f"DROP TABLE {name}")
-    return reads + len(plans)
+class Lives:
+    """A database that is closed and opened again, and what was done to it."""
+
+    def __init__(self, folder: Path, kills: int, random: Random, verified: int) -> None:
+        """`verified`: about how many views of each life Spark is asked."""
+        self._folder, self._kills, self.random, self._verified = folder, kills, random, verified
+        self.found, self.db = Counter[str](), connected(folder)
+
+    def close(self) -> None:
+        """Closes the database."""
+        self.db.close()
+
+    def live(self, plans: list[Plan], kills: int) -> None:
+        """The life of some views, from CREATE to DROP, with so many kills and a restart."""
+        found, history = self.found, History(self.random)
+        create(self.db, self.random)
+        history.rows["s"] = [history.row("s")]
+        self.db.insert("s", history.rows["s"])
+        for plan in plans:
+            plan.create(self.db)
+        found["views"] += len(plans)
+        found["views on views"] += sum("a view" in plan.shapes for plan in plans)
+        found["views in parts"] += sum(plan.parts > 1 for plan in plans)
+        self._changed(plans, history, STEPS, kills - kills // 2)
+        self.db.close()
+        self.db = connected(self._folder)
+        found["restarts"] += 1
+        self._changed(plans, history, STEPS // 2, kills // 2)
+        for plan in self.random.sample(plans, min(self._verified, len(plans))):
+            if plan.is_sparks:
+                plan.check_spark(self.db)
+                found["verified by Spark"] += 1
+        for plan in reversed(plans):
+            self.db.sql(f"DROP VIEW {plan.name}")
+        for name in TABLES:
+            self.db.sql(f"DROP TABLE {name}")
+
+    def _changed(self, plans: list[Plan], history: History, steps: int, kills: int) -> None:
+        """Some steps, with a look at some views after each, and at all of them in the end."""
+        settled(self.db)
+        wanted = min(kills, self._kills)
+        self._kills -= wanted
+        killer = Killer(self.db, self.random)
+        with killer.at_work(wanted):
+            for _ in range(steps):
+                change(self.db, history, self.random)
+                for plan in self.random.sample(plans, min(LOOKS, len(plans))):
+                    plan.check(self.db, history)
+                    self.found["reads"] += 1
+        self.found["kills"] += killer.done
+        settled(self.db)
+        for plan in plans:
+            plan.check(self.db, history)
+            self.found["reads"] += 1
 
 
-def main(first: str, count: str, kills: str) -> None:
+def main(first: str, count: str, kills: str, verified: str = "99") -> None:
     """Some plans after the others, and a look at what is left."""
     jobs.PAUSES_S = (0.0, 0.1)  # between the lives of a factory: here they are short
-    random, found = Random(int(first)), Counter[str]()
-    lives = plans_of(int(first), int(count))
-    each = math.ceil(int(kills) / len(lives))
+    groups = plans_of(int(first), int(count))
+    each = math.ceil(int(kills) / len(groups))
     with (
         nothing_left(),
         tempfile.TemporaryDirectory() as folder,
-        connected(Path(folder) / "db") as db,
+        closing(Lives(Path(folder) / "db", int(kills), Random(int(first)), int(verified))) as lives,
     ):
-        killer = Killer(db, int(kills), random)
-        for plans in lives:
-            found["reads"] += live(db, plans, killer, each, random)
-            found["views"] += len(plans)
-            print(json.dumps({"last": plans[-1].name, "kills": killer.done}), flush=True)
-    print(json.dumps({**found, "kills": killer.done}))
+        for plans in groups:
+            lives.live(plans, each)
+            print(json.dumps({"last": plans[-1].name, **lives.found}), flush=True)
+    print(json.dumps(lives.found))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ PLAIN: dict[type[exp.Expr], str] = {
 # Names that sqlglot does not know as aggregates.
 BY_NAME = {
     "every": "bool_and",
+    "mean": "avg",
     "some": "bool_or",
     "std": "stddev_samp",
     "try_avg": "try_avg",

@@ -5,7 +5,7 @@ What stands here has no closure and no operator, and DuckDB has it too, or anoth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 import pyarrow as pa
@@ -17,7 +17,9 @@ from headwater.execute.zones import WorldInZone
 from headwater.operators.circuit import CircuitNode
 from headwater.operators.opaque import OpaqueOperator
 from headwater.plan.relational.nodes import input_rows
-from tests.harness.circuits.queries import INT, TEXT, Part, QueryMaker
+from tests.harness.circuits.aggregates import aggregate_calls
+from tests.harness.circuits.base import INT, TEXT, Part
+from tests.harness.circuits.queries import QueryMaker
 
 MOST_PARTS = 2  # in one query: each is a Spark job a step
 
@@ -43,12 +45,13 @@ class OpaqueMaker(QueryMaker):
 
     depth = 3
 
-    def __init__(self, random: Random) -> None:
-        super().__init__(random)
+    def __init__(self, random: Random, views: Mapping[str, tuple[Part, str]] | None = None) -> None:
+        super().__init__(random, views)
         self._parts = 0
 
     def _shapes(self) -> list[Callable[[int], Part]]:
-        shapes = [shape for shape in super()._shapes() if shape != self._as_of]  # never Spark's
+        never = (self._as_of, self._edges)  # Spark has none of the one, and no order for the other
+        shapes = [shape for shape in super()._shapes() if shape not in never]
         if self._parts >= MOST_PARTS:
             return shapes
         return [
@@ -76,7 +79,7 @@ class OpaqueMaker(QueryMaker):
         self._used("an opaque item")
         text, type_ = self._opaque(part)
         if self.random.random() < 0.4:
-            text = f"CASE WHEN {self._condition(part)} THEN {text} END"
+            text = f"CASE WHEN {self.condition(part)} THEN {text} END"
         return Part(
             f"SELECT *, {text} AS {name} FROM ({part.text}) {alias}",
             (*part.columns, (name, type_)),
@@ -90,7 +93,7 @@ class OpaqueMaker(QueryMaker):
         self._used("an opaque condition")
         text, type_ = self._opaque(part)
         asked = f"{text} < 2" if type_ == INT else f"{text} > '8'"
-        more = f" {self.random.choice(('AND', 'OR'))} {self._condition(part)}"
+        more = f" {self.random.choice(('AND', 'OR'))} {self.condition(part)}"
         return Part(
             f"SELECT * FROM ({part.text}) {alias} WHERE {asked}{more}",
             part.columns,
@@ -104,12 +107,12 @@ class OpaqueMaker(QueryMaker):
             return part
         self._used("an opaque key")
         text, type_ = self._opaque(part)
-        calls = [(call, type_, self._name()) for call, type_ in self._aggregates(part)]
+        calls = [(call, type_, self._name()) for call, type_ in aggregate_calls(self, part)]
         shown = "".join(f", {call} AS {name}" for call, _, name in calls)
         columns = ((key, type_), *((name, type_) for _, type_, name in calls))
-        spark = self._mark(f"GROUP BY {text}", f"GROUP BY {key}")
-        item = self._mark(f"{text} AS {key}", key)
-        rows = self._mark(
+        spark = self.mark(f"GROUP BY {text}", f"GROUP BY {key}")
+        item = self.mark(f"{text} AS {key}", key)
+        rows = self.mark(
             f"({part.text}) {alias}", f"(SELECT *, {text} AS {key} FROM ({part.text}) {inner}) x"
         )
         return Part(f"SELECT {item}{shown} FROM {rows} {spark}", columns)
@@ -135,7 +138,7 @@ class OpaqueMaker(QueryMaker):
             return part
         self._used("an opaque partition")
         text, _ = self._opaque(part)
-        over = f"PARTITION BY {text} ORDER BY {self._total_order(part)}"
+        over = f"PARTITION BY {text} ORDER BY {self.total_order(part)}"
         inner = f"SELECT *, row_number() OVER ({over}) AS {number} FROM ({part.text}) {alias}"
         columns = (*part.columns, (number, INT))
         return Part(f"SELECT * FROM ({inner}) {outer} WHERE {number} < 3", columns)
@@ -147,7 +150,7 @@ class OpaqueMaker(QueryMaker):
             return None
         (key, type_), value = self.random.choice(part.columns), self.random.choice(values)
         few = f"{value} % 5" if value in part.of(INT) else value
-        call = self._mark(
+        call = self.mark(
             f"CAST(hll_sketch_estimate(hll_sketch_agg({few})) AS INT)", f"count(DISTINCT {few})"
         )
         names = self._name(), self._name()

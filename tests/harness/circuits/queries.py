@@ -1,22 +1,14 @@
-"""Random queries over three small tables, in Spark's words, such that DuckDB means the same by them.
-
-Every ORDER BY that decides which rows are there names all columns, so that only equal rows tie; numbers are
-small halves, so that sums are exact in any order.
-"""
+"""Random queries: what a query may be, over queries that are made in the same way."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
-from random import Random
 
-INT, TEXT, DOUBLE = "INT", "STRING", "DOUBLE"
-TABLES = {
-    "s": (("id", INT), ("k", INT), ("v", INT), ("x", DOUBLE), ("c", TEXT)),
-    "r": (("id", INT), ("k", INT), ("w", INT), ("d", TEXT)),
-    "t": (("k", INT), ("label", TEXT), ("y", DOUBLE)),
-}
+from tests.harness.circuits.aggregates import aggregate_calls
+from tests.harness.circuits.base import INT, TEXT, Part
+from tests.harness.circuits.more_shapes import MoreShapes
+from tests.harness.circuits.over_calls import over_calls
+
 JOINS = ("JOIN", "JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN")
 SETS = ("UNION", "UNION ALL", "INTERSECT", "INTERSECT ALL", "EXCEPT", "EXCEPT ALL")
 # Windows of time without a function for them: what stands before the rows, and what behind them.
@@ -43,117 +35,22 @@ WINDOWS = {
 }
 
 
-@dataclass(frozen=True)
-class Part:
-    """A query and its columns, whose names are unique in it."""
-
-    text: str
-    columns: tuple[tuple[str, str], ...]
-
-    def of(self, type_: str) -> list[str]:
-        """The columns of a type."""
-        return [name for name, known in self.columns if known == type_]
-
-
-class QueryMaker:
+class QueryMaker(MoreShapes):
     """Makes random queries; notes which shapes it used."""
 
-    depth = 5  # at most
-
-    def __init__(self, random: Random) -> None:
-        self.random = random
-        self.shapes: Counter[str] = Counter()
-        self._words: dict[str, tuple[str, str]] = {}  # what Spark says, and what DuckDB understands
-        self._next = 0
-
-    def query(self, depth: int) -> Part:
-        """A query of at most so many steps over each other."""
-        if depth <= 0:
-            return self._table()
-        return self.random.choice(self._shapes())(depth - 1)
-
     def _shapes(self) -> list[Callable[[int], Part]]:
-        """What a query may be at its top, as often as it is to be drawn."""
         return [
             *(self._filtered, self._projected, self._joined, self._joined, self._grouped),
-            *(self._grouped, self._distinct, self._set, self._first, self._over, self._asked),
-            *(self._value, self._rolled_up, self._windowed, self._marked, self._pivoted),
-            *(self._as_of, self._as_of),
+            *(self._grouped, self._grouped, self._distinct, self._set, self._set, self._first),
+            *(self._over, self._over, self._asked, self._value, self._rolled_up, self._windowed),
+            *(self._marked, self._pivoted, self._as_of, self._as_of, *self._more_shapes()),
         ]
-
-    def text(self, part: Part) -> str:
-        """The query in Spark's words."""
-        return self._written(part.text, 0)
-
-    def judge(self, part: Part) -> str:
-        """The query in words that DuckDB has too."""
-        return self._written(part.text, 1)
-
-    def _written(self, text: str, place: int) -> str:
-        for mark, words in reversed(self._words.items()):  # words may have earlier marks in them
-            text = text.replace(mark, words[place])
-        return text
-
-    def _mark(self, spark: str, judge: str) -> str:
-        mark = f"«{len(self._words)}»"
-        self._words[mark] = (spark, judge)
-        return mark
-
-    def _name(self) -> str:
-        self._next += 1
-        return f"c{self._next}"
-
-    def _used(self, shape: str) -> None:
-        self.shapes[shape] += 1
-
-    def _table(self) -> Part:
-        name = self.random.choice(("s", "s", "r", "r", "t"))
-        columns = TABLES[name]
-        names = [self._name() for _ in columns]
-        items = ", ".join(f"{c} AS {n}" for (c, _), n in zip(columns, names, strict=True))
-        types = [type_ for _, type_ in columns]
-        return Part(f"SELECT {items} FROM {name}", tuple(zip(names, types, strict=True)))
-
-    def _alias(self) -> str:
-        self._next += 1
-        return f"q{self._next}"
-
-    # Expressions
-
-    def _condition(self, part: Part, alias: str = "") -> str:
-        random, dot = self.random, f"{alias}." if alias else ""
-        name, type_ = random.choice(part.columns)
-        column = dot + name
-        if random.random() < 0.15:
-            return f"{column} IS {random.choice(('', 'NOT '))}NULL"
-        if type_ == TEXT:
-            return f"{column} {random.choice(('=', '<>', '<', '>='))} '{random.choice('abc')}'"
-        if type_ == DOUBLE:
-            return f"{column} {random.choice(('<', '>='))} {random.choice(('0.5', '1.5', '2.0'))}"
-        return f"{column} {random.choice(('<', '>', '=', '<>'))} {random.randint(0, 4)}"
-
-    def _expression(self, part: Part) -> tuple[str, str]:
-        name, type_ = self.random.choice(part.columns)
-        if type_ == TEXT:
-            return f"upper({name})", TEXT
-        if type_ == DOUBLE:
-            return f"{name} + 0.5D", DOUBLE
-        made = (f"{name} + 1", f"CASE WHEN {name} > 2 THEN {name} ELSE 0 END", f"{name} % 3")
-        return self.random.choice(made), INT
-
-    def _total_order(self, part: Part) -> str:
-        names = [name for name, _ in part.columns]
-        self.random.shuffle(names)
-        ways = ("ASC NULLS FIRST", "ASC NULLS LAST", "DESC NULLS FIRST", "DESC NULLS LAST")
-        return ", ".join(f"{name} {self.random.choice(ways)}" for name in names)
-
-    # Shapes
 
     def _filtered(self, depth: int) -> Part:
         self._used("filter")
         part = self.query(depth)
         joined = self.random.choice((" AND ", " OR "))
-        conditions = [self._condition(part) for _ in range(self.random.randint(1, 2))]
+        conditions = [self.condition(part) for _ in range(self.random.randint(1, 2))]
         alias = self._alias()
         text = f"SELECT * FROM ({part.text}) {alias} WHERE {joined.join(conditions)}"
         return Part(text, part.columns)
@@ -226,35 +123,6 @@ class QueryMaker:
         )
         return Part(text, tuple(names))
 
-    def _keys(self, left: Part, a: str, right: Part, b: str) -> list[str]:
-        types = [type_ for type_ in (INT, TEXT, DOUBLE) if left.of(type_) and right.of(type_)]
-        if not types:
-            return ["TRUE"] if self.random.random() < 0 else [f"{a}.{left.columns[0][0]} IS NULL"]
-        type_ = types[0] if self.random.random() < 0.7 else self.random.choice(types)
-        one, other = self.random.choice(left.of(type_)), self.random.choice(right.of(type_))
-        same = self.random.choice(("=", "=", "<=>"))
-        return [f"{a}.{one} {same} {b}.{other}"]
-
-    def _aggregates(self, part: Part) -> list[tuple[str, str]]:
-        found = [("count(*)", INT)]
-        for name in part.of(INT)[:2]:
-            found += [(f"sum({name})", INT), (f"min({name})", INT), (f"max({name})", INT)]
-            found += [(f"avg({name})", DOUBLE), (f"count(DISTINCT {name})", INT)]
-            found += [(f"sum(DISTINCT {name})", INT), (f"median({name})", DOUBLE)]
-            found += [(f"count({name}) FILTER (WHERE {name} > 1)", INT)]
-            bits = self.random.choice(("bit_and", "bit_or", "bit_xor"))
-            found += [(self._estimate(name), INT), (f"{bits}({name})", INT)]
-        for name in part.of(DOUBLE)[:1]:
-            found += [(f"sum({name})", DOUBLE), (f"max({name})", DOUBLE), (f"avg({name})", DOUBLE)]
-        for name in part.of(TEXT)[:1]:
-            found += [(f"min({name})", TEXT), (f"max({name})", TEXT)]
-        return self.random.sample(found, min(len(found), self.random.randint(1, 3)))
-
-    def _estimate(self, name: str) -> str:
-        """approx_count_distinct over few values, which no register of a sketch has twice."""
-        few = f"{name} % 5"
-        return self._mark(f"approx_count_distinct({few})", f"count(DISTINCT {few})")
-
     def _grouped(self, depth: int) -> Part:
         part, alias = self.query(depth), self._alias()
         count = self.random.choice((0, 1, 1, 2))
@@ -262,7 +130,7 @@ class QueryMaker:
         self._used("group by" if keys else "group by nothing")
         columns = [(self._name(), type_) for _, type_ in keys]
         items = [f"{k} AS {n}" for (k, _), (n, _) in zip(keys, columns, strict=True)]
-        for text, type_ in self._aggregates(part):
+        for text, type_ in aggregate_calls(self, part):
             columns.append((self._name(), type_))
             items.append(f"{text} AS {columns[-1][0]}")
         group = f" GROUP BY {', '.join(name for name, _ in keys)}" if keys else ""
@@ -271,15 +139,29 @@ class QueryMaker:
         return Part(text, tuple(columns))
 
     def _rolled_up(self, depth: int) -> Part:
-        del depth  # an empty input means something else to DuckDB
-        kind = self.random.choice(("ROLLUP", "CUBE"))
-        self._used(kind)
-        names = [self._name() for _ in range(3)]
-        text = (
-            f"SELECT k AS {names[0]}, c AS {names[1]}, sum(v) AS {names[2]} FROM s "
-            f"GROUP BY {kind}(k, c)"
+        """Grouping sets; of no rows DuckDB makes a total, and Spark nothing."""
+        part, alias = self.query(depth), self._alias()
+        keys = self.random.sample(part.columns, min(2, len(part.columns)))
+        one, other = (name for name, _ in (*keys, *keys)[:2])
+        sets = self.random.choice(
+            (
+                *(f"ROLLUP({one}, {other})", f"CUBE({one}, {other})"),
+                f"GROUPING SETS (({one}, {other}), ({other}))",
+                *(f"GROUPING SETS (({one}), ({other}), ())", f"{one}, ROLLUP({other})"),
+            )
         )
-        return Part(text, ((names[0], INT), (names[1], TEXT), (names[2], INT)))
+        if len(keys) < 2:
+            sets = f"ROLLUP({one})"
+        self._used(sets.partition("(")[0].partition(", ")[2] or sets.partition("(")[0])
+        columns = [(self._name(), type_) for _, type_ in keys]
+        items = [f"{k} AS {n}" for (k, _), (n, _) in zip(keys, columns, strict=True)]
+        calls = aggregate_calls(self, part)[:2]
+        for text, type_ in calls:
+            columns.append((self._name(), type_))
+            items.append(f"{text} AS {columns[-1][0]}")
+        rows = self.mark("", " HAVING count(*) > 0")
+        text = f"SELECT {', '.join(items)} FROM ({part.text}) {alias} GROUP BY {sets}{rows}"
+        return Part(text, tuple(columns))
 
     def _distinct(self, depth: int) -> Part:
         self._used("distinct")
@@ -308,7 +190,7 @@ class QueryMaker:
 
     def _first(self, depth: int) -> Part:
         part, alias, outer = self.query(depth), self._alias(), self._alias()
-        order = self._total_order(part)
+        order = self.total_order(part)
         if self.random.random() < 0.4:
             self._used("ORDER BY LIMIT")
             limit = f"LIMIT {self.random.randint(1, 4)}"
@@ -331,23 +213,10 @@ class QueryMaker:
         part, alias = self.query(depth), self._alias()
         by, order, number = (
             self.random.choice(part.columns)[0],
-            self._total_order(part),
+            self.total_order(part),
             self._name(),
         )
-        over = f"(PARTITION BY {by} ORDER BY {order})"
-        calls = [(f"row_number() OVER {over}", INT), (f"rank() OVER {over}", INT)]
-        calls += [(f"count(*) OVER (PARTITION BY {by})", INT)]
-        for name in part.of(INT)[:1]:
-            rows = f"(PARTITION BY {by} ORDER BY {order} ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING)"
-            calls += [(f"sum({name}) OVER {over}", INT), (f"lag({name}) OVER {over}", INT)]
-            near = self.random.choice(
-                ("1 PRECEDING AND 2 FOLLOWING", "UNBOUNDED PRECEDING AND 1 PRECEDING")
-            )
-            way = self.random.choice(("ASC NULLS FIRST", "DESC NULLS LAST", "ASC NULLS LAST"))
-            values = f"(PARTITION BY {by} ORDER BY {name} {way} RANGE BETWEEN {near})"
-            calls += [(f"sum({name}) OVER {values}", INT), (f"count(*) OVER {values}", INT)]
-            calls += [(f"max({name}) OVER {rows}", INT), (f"lead({name}, 2, 7) OVER {over}", INT)]
-        text, type_ = self.random.choice(calls)
+        text, type_ = self.random.choice(over_calls(self, part, by, order))
         columns = (*part.columns, (number, type_))
         return Part(f"SELECT *, {text} AS {number} FROM ({part.text}) {alias}", columns)
 
@@ -391,7 +260,7 @@ class QueryMaker:
         if tied and self.random.random() < 0.4:
             return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {asked}", part.columns)
         if self.random.random() < 0.5:
-            condition = f"{asked} OR {self._condition(part, alias)}"
+            condition = f"{asked} OR {self.condition(part, alias)}"
         else:
             condition = f"CASE WHEN {asked} THEN {one} ELSE {other} + 1 END > 2"
         return Part(f"SELECT * FROM ({part.text}) {alias} WHERE {condition}", part.columns)
@@ -416,10 +285,10 @@ class QueryMaker:
             for v, n in zip("ab", names[:2], strict=True)
         )
         spark = f" PIVOT ({call} FOR {by} IN ('a' AS {names[0]}, 'b' AS {names[1]}))"
-        opening = self._mark(
+        opening = self.mark(
             f"SELECT {shown}{names[0]}, {names[1]} FROM ", f"SELECT {shown}{cells} FROM "
         )
-        closing = self._mark(spark, group)
+        closing = self.mark(spark, group)
         columns = [(name, type_) for name, type_ in part.columns if name in keys]
         columns = [*sorted(columns, key=lambda c: keys.index(c[0])), *((n, INT) for n in names[:2])]
         return Part(f"{opening}{inner}{closing}", tuple(columns))
@@ -460,6 +329,6 @@ class QueryMaker:
         head, tail = WINDOWS[kind]
         given = {"group": group, "start": start, "end": end, "count": count, "alias": alias}
         given |= {"key": key[0], "time": time}
-        opening = self._mark(spark, head.format(**given))
-        closing = self._mark(f") {alias} GROUP BY {key[0]}, {call}", tail.format(**given))
+        opening = self.mark(spark, head.format(**given))
+        closing = self.mark(f") {alias} GROUP BY {key[0]}, {call}", tail.format(**given))
         return Part(f"{opening}{part.text}{closing}", tuple(columns))

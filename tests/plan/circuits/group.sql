@@ -220,6 +220,11 @@ compute field(first, 1)
       s: k, v, w
 ± k STRING, m DOUBLE, n INT, x INT, e BOOLEAN
 
+SELECT k, mean(v) AS m FROM s GROUP BY k;
+group by k: avg(v)
+  s: k, v
+± k STRING, m DOUBLE
+
 SELECT k, max(struct(v, w)) FILTER (WHERE v > 1) AS m FROM s GROUP BY k;
 Spark: first with FILTER
 
