@@ -1,13 +1,14 @@
 """A program as a user writes it, with default settings, and Spark's event log switched on.
 
-Prints, as JSON: where each query and view lives, what the hosts did before and after rows came, and what is
-wrong with a result, if anything.
+Prints, as JSON: where each query and view lives, what the hosts did before and after rows came, when
+that was, and what came of it.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import time
 from typing import Any
 
 import headwater
@@ -57,6 +58,11 @@ def feed(db: headwater.Database, first: int, end: int) -> None:
     db.flush()
 
 
+def milliseconds() -> int:
+    """Now, as Spark's events have it."""
+    return time.time_ns() // 1_000_000
+
+
 def main(log: str) -> None:
     """Runs everything."""
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log}
@@ -66,8 +72,9 @@ def main(log: str) -> None:
             db.sql(statement)
         db.sql("SELECT sum(id) FROM range(10)")  # Spark runs
         said: dict[str, Any] = {"settled": db._factories.settle(PATIENCE_S), "hosts": hosts(db)}
-        before = numbers(db)
+        before, began = numbers(db), milliseconds()
         feed(db, 0, 100)
+        said["fed"] = [began, milliseconds()]
         said |= {"before": before, "after": numbers(db)}
         said["rounds"] = sorted(db.sql("SELECT van, n FROM rounds").rows())
         said["pace"] = len(list(db.subscribe("pace", after="earliest", timeout=0.1)))
