@@ -7,13 +7,16 @@ that was, and what came of it.
 from __future__ import annotations
 
 import json
+import re
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import headwater
 
 PATIENCE_S = 120.0
+ROOT = Path(__file__).parents[2]
 
 TABLES = (
     "CREATE TABLE vans (van INT NOT NULL, depot STRING)",
@@ -58,6 +61,21 @@ def feed(db: headwater.Database, first: int, end: int) -> None:
     db.flush()
 
 
+def scripts() -> dict[str, list[str]]:
+    """What a user sees first: the example of the README, and the statements of the demo."""
+    example = re.search(r"^```sql\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert example is not None
+    demo = sorted((ROOT / "examples" / "linearroad").glob("*.sql"))
+    return {"README": [example[1]], "demo": [path.read_text() for path in demo]}
+
+
+def settled_hosts(db: headwater.Database) -> dict[str, str]:
+    """Where each query and view lives, once Spark runs."""
+    db.sql("SELECT sum(id) FROM range(10)")
+    assert db._factories.settle(PATIENCE_S)
+    return hosts(db)
+
+
 def milliseconds() -> int:
     """Now, as Spark's events have it."""
     return time.time_ns() // 1_000_000
@@ -70,8 +88,7 @@ def main(log: str) -> None:
     with headwater.connect(":memory:", settings=settings) as db:
         for statement in (*TABLES, *QUERIES.values()):
             db.sql(statement)
-        db.sql("SELECT sum(id) FROM range(10)")  # Spark runs
-        said: dict[str, Any] = {"settled": db._factories.settle(PATIENCE_S), "hosts": hosts(db)}
+        said: dict[str, Any] = {"hosts": settled_hosts(db)}
         before, began = numbers(db), milliseconds()
         feed(db, 0, 100)
         said["fed"] = [began, milliseconds()]
@@ -80,6 +97,12 @@ def main(log: str) -> None:
         said["pace"] = len(list(db.subscribe("pace", after="earliest", timeout=0.1)))
         said["newest"] = sorted(db.sql("SELECT van, speed FROM newest").rows())
         said["asked"] = len(list(db.subscribe("asked", after="earliest", timeout=0.1)))
+    said["scripts"] = {}
+    for name, texts in scripts().items():
+        with headwater.connect(":memory:", settings=settings) as db:
+            for text in texts:
+                db.sql(text)
+            said["scripts"][name] = settled_hosts(db)
     print(json.dumps(said))
 
 
