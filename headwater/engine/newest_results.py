@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from headwater.fold.columns import Column, Slots
 from headwater.fold.lookup import Lookup
+from headwater.operators.arrangement import same_rows
 
 ROW = "_seq"  # of the row that a result was made of, or of its window's last one
 GONE = "_gone"  # the query gave nothing for the key
@@ -119,6 +120,20 @@ class NewestResults:
             reached[own] = times_of(known)
             found: Slots = reached[slots]
             return found
+
+    def news(self, rows: pa.Table) -> pa.Table:
+        """Results, one per key, without those that their keys have already, whatever row they are of."""
+        known = self.stored()
+        with self._lock:
+            own, slots = self._slots(known), self._slots(rows)
+            places = np.full(max(len(self._lookup), 1), -1)
+            places[own] = np.arange(known.num_rows)
+        there = np.flatnonzero(places[slots] >= 0)
+        names = [name for name in self.schema.names if name != ROW]
+        mine, theirs = rows.take(there).select(names), known.take(places[slots[there]])
+        new = np.ones(rows.num_rows, np.bool_)
+        new[there] = ~same_rows(mine, theirs.select(names))
+        return rows.filter(pa.array(new))
 
     # Snapshots
 

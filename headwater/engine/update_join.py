@@ -33,8 +33,11 @@ from headwater.storage.streaming.fresh import closed_clock
 
 def results_of_join(
     spec: UpdateSpec, batch: Dequeued, newest: NewestResults, held: HeldTables
-) -> pa.Table:
-    """The latest match of each key, as results are kept; their time never goes back."""
+) -> pa.Table | None:
+    """The latest match of each key, as results are kept; their time never goes back. None: no news.
+
+    Several rows of a key, also when they are read again after a restart, may have one latest match.
+    """
     rows = _newest_per_key(batch)
     keys = [Column(rows.column(name)) for name in spec.key_columns]
     instants = np.maximum(rows.column(TICK).to_numpy(), newest.times(keys, rows.num_rows))
@@ -56,7 +59,8 @@ def results_of_join(
     latest = _latest(places, times, given)
     numbers = rows.column(SEQ).to_numpy()
     chosen = given.take(pa.array(latest))
-    return stored_results(spec, rows, chosen, places[latest], numbers, instants)
+    news = newest.news(stored_results(spec, rows, chosen, places[latest], numbers, instants))
+    return news if news.num_rows else None
 
 
 def _newest_per_key(batch: Dequeued) -> pa.Table:

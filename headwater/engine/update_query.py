@@ -168,13 +168,19 @@ class UpdateQuery(LoggedQuery):
     def _is_new(self, number: int, rows: pa.Table, sequences: Slots) -> np.ndarray:  # noqa: ARG002
         """Which rows have no result yet; rows of a union have one per key and time.
 
-        Windows know themselves which of them were delivered; a join is made again from stored rows.
+        Rows that a view's clock has passed have had their turn, those too that gave nothing: shed ones,
+        and those of keys that had a newer row. Windows know themselves which of them were delivered; a
+        join is made again from stored rows.
         """
-        if self.spec.window is not None or self.spec.join:
+        if self.spec.window is not None:
             return np.ones(len(sequences), np.bool_)
-        keys = [Column(rows.column(name)) for name in self.spec.key_columns]
         ticks = rows.column(TICK).to_numpy()
-        return self.newest.is_newer(keys, ticks, None if self.spec.is_union else sequences)
+        to_come = np.ones(len(ticks), np.bool_) if self._told is None else ticks >= self._told
+        if self.spec.join:
+            return to_come
+        keys = [Column(rows.column(name)) for name in self.spec.key_columns]
+        newer = self.newest.is_newer(keys, ticks, None if self.spec.is_union else sequences)
+        return newer & to_come
 
     def _take_up(self) -> None:
         """The newest results: from the snapshot and the results stored after it, else from nothing."""
@@ -324,7 +330,7 @@ class UpdateQuery(LoggedQuery):
         return 1
 
     def _results(self, batch: Dequeued | WindowBatch, held: HeldTables) -> pa.Table | None:
-        """What the query gives for keys; None if no window of them is whole yet."""
+        """What the query gives for keys; None if no window of them is whole yet, or no match is new."""
         if isinstance(batch, WindowBatch):
             if self._eager is not None:
                 return self._eager.results(batch, held)

@@ -264,7 +264,7 @@ class ContinuousPlan:
     rule: str | None = None  # which rule for views that breaks
     upper: SparkText | None = None  # the query over its folds' results, for Spark
     upper_tree: exp.Expr | None = field(default=None, compare=False)  # the same, for operators
-    whole_fold: FoldPlan | None = None  # the one block of the query, for rows in line
+    whole_fold: FoldPlan | None = None  # the one block of the query, over rows at hand
     single: bool = False  # the whole query is one fold: its finish gives the result
     stream_tables: tuple[str, ...] = ()  # standard tables below the folds
     below: tuple[Name, ...] = ()  # where the query names those tables

@@ -473,7 +473,7 @@ def _replacement(bound: Bound, fold: FoldPlan) -> SparkText:
 
 
 def _whole_fold(bound: Bound) -> FoldPlan | None:
-    """The one block of a query over one stream, as if its rows were all there: for rows in line."""
+    """The one block of a query over one stream, as if its rows were all there, at hand."""
     if not bound.blocks or len(bound.leaves) != 1 or bound.leaves[0].newest:
         return None
     alone = bound.query.tree is bound.blocks[0].node

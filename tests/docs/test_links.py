@@ -1,4 +1,7 @@
-"""No dead links: files, anchors and pictures of every page are there, and addresses are well-formed."""
+"""No dead links: files, anchors and pictures of every page are there, and addresses are well-formed.
+
+Files of code that pages name are there too.
+"""
 
 from __future__ import annotations
 
@@ -83,3 +86,16 @@ def test_the_index_has_every_page() -> None:
     errors = ROOT / "docs" / "reference" / "errors"
     wanted = {p for p in (ROOT / "docs").rglob("*.md") if p.parent != errors and p != index}
     assert {str(p.relative_to(ROOT)) for p in wanted - linked} == set()
+
+
+def test_files_that_pages_name_are_there() -> None:
+    """`engine/flush.py` in a text: some folder of the repository has it."""
+    tops = ("headwater", "tests", "benchmarks", "examples", "deploy")
+    files = [f"/{path.relative_to(ROOT)}" for top in tops for path in (ROOT / top).rglob("*.py")]
+    missing = [
+        f"{page.relative_to(ROOT)}: {name}"
+        for page in pages()
+        for name in re.findall(r"`(?:\.\./)*([\w/]+\.py)\b", page.read_text())
+        if not any(file.endswith(f"/{name}") for file in files)
+    ]
+    assert not missing

@@ -43,6 +43,10 @@ STORED = (
     "CREATE MATERIALIZED VIEW IF NOT EXISTS stored UPDATE KEY (k) AS SELECT k, count(*) n, sum(v) s"
     " FROM a [INTERVAL 4 SECONDS] GROUP BY k SAMPLE INTERVAL 2 SECONDS"
 )
+PASSED = (  # an update query behind which others stand
+    "CREATE MATERIALIZED VIEW IF NOT EXISTS passed AS SELECT k, ts, v FROM p WITH UPDATES"
+    " WHEN BEHIND INTERVAL '0.01' SECOND REFRESH EVERY INTERVAL '0.1' SECOND FOR k IN ('x')"
+)
 VIEWS = {
     "sums": "SELECT k, count(*) n, sum(v) s FROM a GROUP BY k",
     "counts": "SELECT k, count(*) n FROM a GROUP BY k",  # the same groups as those of `sums`
@@ -66,6 +70,10 @@ UPDATES = {
     "eager": "SELECT k, count(*) n, sum(v) s FROM p [INTERVAL 4 SECONDS BEFORE] GROUP BY k"
     " SAMPLE INTERVAL 4 SECONDS WITH UPDATES WINDOWS EAGER",
     "of_stored": "SELECT k, n, s FROM stored WITH UPDATES",
+    "of_passed": "SELECT k, ts, v FROM passed WITH UPDATES SCHEDULE FIFO",
+    "some_passed": "SELECT k, ts, v FROM passed WITH SHEDDING 0.5",
+    "matched": "SELECT x.k, x.v, y.s FROM passed [INTERVAL 5 SECONDS] x"
+    " JOIN stored [INTERVAL 4 SECONDS BEFORE] y ON x.k = y.k WITH UPDATES",
 }
 NAMES = [*QUERIES, "stored", *VIEWS, *UPDATES]
 SETTINGS: dict[str, Any] = {
@@ -93,6 +101,7 @@ def create(db: headwater.Database, but: Sequence[str] = ()) -> None:
     for text in TABLES.values():
         db.sql(text)
     db.sql(STORED)
+    db.sql(PASSED)
     for name, text in (QUERIES | UPDATES).items():
         if name not in but:
             options = OPTIONS.get(name, "")
@@ -324,8 +333,42 @@ def _check_updates(db: headwater.Database, end: int) -> None:
             assert (key, time) not in windows, "a window comes twice"
             windows.add((key, time))
     assert windows
-    kept = {row[0]: row for row in db.sql("SELECT k, n, s, _t FROM stored ORDER BY _t").rows()}
-    assert {row[0]: row for row in db.sql("SELECT * FROM of_stored").rows()} == kept
+    kept = db.sql("SELECT k, n, s, _t FROM stored ORDER BY _t").rows()
+    of_stored = {row[0]: row for row in db.sql("SELECT * FROM of_stored").rows()}
+    assert of_stored == {row[0]: row for row in kept}
+
+    _check_chain(db, newest, kept)
+
+
+def _check_chain(
+    db: headwater.Database, newest: dict[str, tuple[Any, ...]], stored: Sequence[tuple[Any, ...]]
+) -> None:
+    """Behind an update query: each result is a row once, none is late, and others have the newest of them."""
+    passed = db.sql("SELECT k, ts, v, _t FROM passed ORDER BY _seq").rows()
+    assert db.sql("SELECT count(*) FROM passed WHERE _late").rows() == [(0,)]
+    assert {row[0]: row for row in passed} == newest
+    for key in newest:
+        times = [time for k, *_, time in passed if k == key]
+        assert times == sorted(set(times)), key
+    assert {row[0]: row for row in db.sql("SELECT * FROM of_passed").rows()} == newest
+    some = [
+        row
+        for out in db.subscribe("some_passed", after="earliest", timeout=0.01)
+        for row in out.rows()
+    ]
+    assert set(some) <= set(passed)
+    shown = {row[0]: row for row in db.sql("SELECT * FROM matched").rows()}
+    for key in newest:
+        own, its = ([row for row in rows if row[0] == key] for rows in (passed, stored))
+        now = max(row[-1] for row in [*own, *its])
+        pairs: dict[tuple[int, int], list[tuple[Any, ...]]] = {}
+        for x in own:
+            for y in its:
+                if now - 5 <= x[-1] <= now and now - 4 <= y[-1] < now:
+                    times = (max(x[-1], y[-1]), min(x[-1], y[-1]))
+                    pairs.setdefault(times, []).append((key, x[2], y[2], now))
+        latest = pairs[max(pairs)] if pairs else [None]
+        assert shown.get(key) in latest, key
 
 
 def hosts(db: headwater.Database) -> dict[str, str]:

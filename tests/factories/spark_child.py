@@ -1,18 +1,22 @@
 """A program as a user writes it, with default settings, and Spark's event log switched on.
 
-Prints, as JSON: where each query and view lives, what the hosts did before and after rows came, and what is
-wrong with a result, if anything.
+Prints, as JSON: where each query and view lives, what the hosts did before and after rows came, when
+that was, and what came of it.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import sys
+import time
+from pathlib import Path
 from typing import Any
 
 import headwater
 
 PATIENCE_S = 120.0
+ROOT = Path(__file__).parents[2]
 
 TABLES = (
     "CREATE TABLE vans (van INT NOT NULL, depot STRING)",
@@ -57,6 +61,26 @@ def feed(db: headwater.Database, first: int, end: int) -> None:
     db.flush()
 
 
+def scripts() -> dict[str, list[str]]:
+    """What a user sees first: the example of the README, and the statements of the demo."""
+    example = re.search(r"^```sql\n(.*?)^```", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert example is not None
+    demo = sorted((ROOT / "examples" / "linearroad").glob("*.sql"))
+    return {"README": [example[1]], "demo": [path.read_text() for path in demo]}
+
+
+def settled_hosts(db: headwater.Database) -> dict[str, str]:
+    """Where each query and view lives, once Spark runs."""
+    db.sql("SELECT sum(id) FROM range(10)")
+    assert db._factories.settle(PATIENCE_S)
+    return hosts(db)
+
+
+def milliseconds() -> int:
+    """Now, as Spark's events have it."""
+    return time.time_ns() // 1_000_000
+
+
 def main(log: str) -> None:
     """Runs everything."""
     settings = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": log}
@@ -64,15 +88,21 @@ def main(log: str) -> None:
     with headwater.connect(":memory:", settings=settings) as db:
         for statement in (*TABLES, *QUERIES.values()):
             db.sql(statement)
-        db.sql("SELECT sum(id) FROM range(10)")  # Spark runs
-        said: dict[str, Any] = {"settled": db._factories.settle(PATIENCE_S), "hosts": hosts(db)}
-        before = numbers(db)
+        said: dict[str, Any] = {"hosts": settled_hosts(db)}
+        before, began = numbers(db), milliseconds()
         feed(db, 0, 100)
+        said["fed"] = [began, milliseconds()]
         said |= {"before": before, "after": numbers(db)}
         said["rounds"] = sorted(db.sql("SELECT van, n FROM rounds").rows())
         said["pace"] = len(list(db.subscribe("pace", after="earliest", timeout=0.1)))
         said["newest"] = sorted(db.sql("SELECT van, speed FROM newest").rows())
         said["asked"] = len(list(db.subscribe("asked", after="earliest", timeout=0.1)))
+    said["scripts"] = {}
+    for name, texts in scripts().items():
+        with headwater.connect(":memory:", settings=settings) as db:
+            for text in texts:
+                db.sql(text)
+            said["scripts"][name] = settled_hosts(db)
     print(json.dumps(said))
 
 
