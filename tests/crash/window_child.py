@@ -63,8 +63,8 @@ def feed(db: headwater.Database, last: int = LAST_SECOND) -> None:
 def let_go(db: headwater.Database) -> None:
     """What upkeep does now and then: a snapshot, blocks, and the end of what nobody needs.
 
-    The engine does it in the thread that fires the query: here nothing may be under way with it, no early fold
-    of an open chunk either, which the flush before this one found and did not wait for.
+    The engine does it in the thread that fires the query: here nothing may be under way with it, no early
+    fold of an open chunk either, which the flush before this one found and did not wait for.
     """
     db.flush()
     engine, table = db._context.engine, db._context.stream("s")
