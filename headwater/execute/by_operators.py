@@ -35,7 +35,7 @@ from headwater.plan.relational.as_of import CONDITIONS
 from headwater.plan.relational.names import KnownColumn, NotKept
 from headwater.plan.relational.nodes import ScanNode
 from headwater.plan.relational.pushed import pushed_predicates
-from headwater.plan.relational.trees import ordinal
+from headwater.plan.relational.trees import row_count_of
 from headwater.plan.scan import ScanPlan
 from headwater.plan.shown_names import shown_name
 from headwater.sql.dialect import named_table, relation_of
@@ -327,8 +327,8 @@ def _without_limit(tree: exp.Expr) -> tuple[int, int | None]:
     if tree.args.get("order") is not None:
         return 0, None
     clauses = {name: tree.args.get(name) for name in ("offset", "limit")}
-    places = {n: ordinal(one.expression) for n, one in clauses.items() if one is not None}
-    numbers = {name: place + 1 for name, place in places.items() if place is not None}
+    places = {n: row_count_of(one) for n, one in clauses.items() if one is not None}
+    numbers = {name: count for name, count in places.items() if count is not None}
     if len(numbers) < len(places):
         return 0, None
     for name in places:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from itertools import pairwise
 
 from sqlglot import exp
@@ -57,6 +58,7 @@ DEFAULTS = {  # arguments that Spark adds
     ("substring", 2): "2147483647",
     ("regexp_replace", 3): "1",
 }
+LEAST_DIGIT = -6  # smaller numbers are shown with an exponent
 NUMBER = re.compile(r"(0|[1-9]\d*)(\.\d+)?")
 TYPES = words("BIGINT BOOLEAN DATE DOUBLE FLOAT INT SMALLINT STRING TIMESTAMP TINYINT")
 
@@ -77,7 +79,7 @@ def _written(node: exp.Expr, text: str) -> str | None:
     if isinstance(node, exp.Column):
         return node.name if node.name and _is_whole(node) else None
     if isinstance(node, exp.Literal):
-        return str(node.this) if node.is_string or NUMBER.fullmatch(str(node.this)) else None
+        return str(node.this) if node.is_string or _is_shown(str(node.this)) else None
     if isinstance(node, exp.Boolean):
         return "true" if node.this else "false"
     if isinstance(node, exp.Paren):
@@ -91,6 +93,11 @@ def _written(node: exp.Expr, text: str) -> str | None:
     if isinstance(node, exp.Func):
         return _call(node, text) if has_span(node) else None
     return _with_words(node, text)
+
+
+def _is_shown(number: str) -> bool:
+    """Whether Spark shows a number as it is written: 0.0000001 it shows as 1E-7."""
+    return NUMBER.fullmatch(number) is not None and Decimal(number).adjusted() >= LEAST_DIGIT
 
 
 def _is_whole(node: exp.Column) -> bool:

@@ -60,6 +60,7 @@ SELECTS = (
     "SELECT * FROM r WHERE EXISTS (SELECT 1 FROM p WHERE p.place = r.place) ORDER BY ts",
     "SELECT * FROM p WHERE place NOT IN (SELECT place FROM r WHERE place IS NOT NULL)",
     "SELECT name, (SELECT max(title) FROM p WHERE p.place = r.place) AS t FROM r ORDER BY ts",
+    "SELECT v, (SELECT count(DISTINCT title, day) FROM p WHERE p.place = r.place) AS n FROM r",
     "WITH few AS (SELECT place, avg(v) AS mean FROM r WHERE v < 100 GROUP BY 1)"
     " SELECT f.mean, p.title FROM few f JOIN p USING (place)",
     "SELECT title, sum(amount), avg(amount), max(day) FROM p GROUP BY title",
@@ -290,6 +291,9 @@ def test_zeros_are_one_in_what_is_distinct(fed: headwater.Database) -> None:
         ("SELECT sum(9223372036854775807L) AS x FROM r", "22003"),
         ("SELECT sum(place) AS n FROM absent", "42P01"),
         ("SELECT place FROM r UNION SELECT place, title FROM p", "42826"),
+        ("SELECT place, FROM r GROUP BY place", "42601"),
+        ("SELECT max(CAST(place AS text)) AS m FROM r", "0A000"),
+        ("SELECT percentile(v, 1.5) AS m FROM r", "42K09"),
     ],
 )
 def test_errors_are_those_of_spark(fed: headwater.Database, select: str, sqlstate: str) -> None:

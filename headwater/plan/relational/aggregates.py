@@ -199,7 +199,7 @@ def _quantile(node: exp.Quantile) -> AggregateTree:
             raise refuse("a percentile with frequencies", node)
         return AggregateTree("percentile", (node.this,), percentages=shares)
     place = 9_999 if accuracy is None else ordinal(accuracy)
-    if place is None:
+    if place is None or place < 0:
         raise refuse("an accuracy that is no constant", node)
     found = AggregateTree("percentile_approx", (node.this,), percentages=shares)
     return replace(found, accuracy=place + 1)

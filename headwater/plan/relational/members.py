@@ -212,7 +212,8 @@ def _existing(layer: Layer, known: Known, test: exp.Exists) -> tuple[Node, list[
     inner = correlated(layer.building, known, select)
     seen = Expressions(inner.with_outside(layer.expressions.names), layer.building.terms)
     for item in [one for one in select.expressions if not one.is_star]:
-        seen.bound(item.this if isinstance(item, exp.Alias) else item)  # Spark looks at it, too
+        for column in item.find_all(exp.Column):
+            seen.bound(column)  # Spark looks for it, too
     return inner.node, _tied(layer, inner)
 
 

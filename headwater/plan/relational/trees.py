@@ -11,6 +11,8 @@ from headwater.plan.relational.expressions import refuse
 from headwater.plan.relational.names import NotKept
 from headwater.plan.relational.nodes import SortColumn
 
+MOST_ROWS = (1 << 31) - 1  # of LIMIT and OFFSET
+
 
 def check_arguments(node: exp.Expr, known: str) -> None:
     """Refuses a node with an argument that is not understood."""
@@ -20,10 +22,19 @@ def check_arguments(node: exp.Expr, known: str) -> None:
 
 
 def ordinal(node: exp.Expr) -> int | None:
-    """The place that a number in ORDER BY or GROUP BY means."""
-    if isinstance(node, exp.Literal) and not node.is_string and node.name.isdigit():
-        return int(node.name) - 1
+    """The place that a number in ORDER BY or GROUP BY means; below 0 for one that is no place."""
+    while isinstance(node, exp.Paren):
+        node = node.this
+    sign, number = (-1, node.this) if isinstance(node, exp.Neg) else (1, node)
+    if isinstance(number, exp.Literal) and not number.is_string and number.name.isdigit():
+        return sign * int(number.name) - 1
     return None
+
+
+def row_count_of(clause: exp.Expr) -> int | None:
+    """How many rows LIMIT or OFFSET means; None if that is no plain INT."""
+    place = ordinal(clause.expression)
+    return None if place is None or not 0 <= place + 1 <= MOST_ROWS else place + 1
 
 
 def ordered_items(tree: exp.Expr) -> list[exp.Ordered]:
@@ -50,10 +61,10 @@ def limits_of(tree: exp.Expr) -> tuple[int | None, int]:
         if clause is None:
             continue
         check_arguments(clause, "expression")
-        place = ordinal(clause.expression)
-        if place is None:
+        count = row_count_of(clause)
+        if count is None:
             raise NotKept(f"{name.upper()} of an expression")
-        found[name] = place + 1
+        found[name] = count
     return found["limit"], found["offset"] or 0
 
 

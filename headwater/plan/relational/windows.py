@@ -165,7 +165,7 @@ def _count_of(node: exp.Expr | None, window: exp.Window, least: int = 0) -> int:
     if place is None:
         raise refuse("a window function by an expression", window)
     if place + 1 < least:
-        raise refuse("a window function by 0", window)
+        raise refuse("a window function by 0 or less", window)
     return place + 1
 
 

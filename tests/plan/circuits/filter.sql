@@ -76,3 +76,13 @@ Spark: WITH RECURSIVE
 
 SELECT k FROM s ORDER BY 0;
 Spark: ORDER BY a number that no item has
+
+SELECT k FROM s ORDER BY -1;
+Spark: ORDER BY a number that no item has
+
+SELECT k, v FROM s ORDER BY (2);
+s: k, v
++ k STRING, v INT
+
+SELECT k FROM s ORDER BY k LIMIT 2147483648;
+Spark: LIMIT of an expression

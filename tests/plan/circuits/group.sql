@@ -230,3 +230,11 @@ Spark: first with FILTER
 
 SELECT k, count(*) AS n FROM s GROUP BY 0;
 Spark: GROUP BY a number that no item has
+
+SELECT k, count(*) AS n FROM s GROUP BY -1;
+Spark: GROUP BY a number that no item has
+
+SELECT k, count(*) AS n FROM s GROUP BY (1);
+group by k: count()
+  s: k
+± k STRING, n BIGINT

@@ -123,10 +123,10 @@ SELECT rank() OVER (ORDER BY v ROWS BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FR
 Spark: a row's number within a frame
 
 SELECT ntile(0) OVER (ORDER BY v) AS n FROM s;
-Spark: a window function by 0
+Spark: a window function by 0 or less
 
 SELECT nth_value(k, 0) OVER (ORDER BY v) AS n FROM s;
-Spark: a window function by 0
+Spark: a window function by 0 or less
 
 SELECT sum(v) OVER (ORDER BY ts ROWS BETWEEN 2 FOLLOWING AND 1 FOLLOWING) AS n FROM s;
 Spark: a frame that ends before it begins
