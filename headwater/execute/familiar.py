@@ -146,14 +146,13 @@ def _cumulate(call: OtherCall) -> str:
     step, size = call.duration(2), call.duration(3)
     if size.microseconds % step.microseconds:
         raise call.refused("the size is not a number of steps", span_of(call.arguments[3]))
-    begun, time = f"{HELD}begun", call.said(1)
-    window = (
-        f"window({time}, '{size.microseconds} microseconds', '{step.microseconds} microseconds')"
-    )
+    begun, at = f"{HELD}begun", f"{HELD}at"
+    whole = f"window({call.said(1)}, '{size.microseconds} microseconds')"
+    window = f"window({at}, '{size.microseconds} microseconds', '{step.microseconds} microseconds')"
     return (
-        f"SELECT * EXCEPT ({begun}) FROM (SELECT *, {_rounded(time, size)} AS window_start, "
-        f"{window}.start AS {begun}, {window}.end AS window_end FROM {call.table}) "
-        f"WHERE {begun} <= window_start"
+        f"SELECT * EXCEPT ({begun}, {at}) FROM (SELECT *, {window}.start AS {begun}, "
+        f"{window}.end AS window_end FROM (SELECT *, {call.said(1)} AS {at}, "
+        f"{whole}.start AS window_start FROM {call.table})) WHERE {begun} <= window_start"
     )
 
 

@@ -52,7 +52,8 @@ def frame_of_rows(context: Context, rows: pa.Table) -> DataFrame:
 def _named(running: Running, name: str, held: ExitStack) -> Relation:
     """The files of a table, and rows that are in none; what a view says is evaluated."""
     context, item = running.context, running.context.find(name)
-    text = f"SELECT * FROM {name if '.' in name else quoted(name)}"
+    written = name if item is None and "." in name else quoted(name)  # of a system table
+    text = f"SELECT * FROM {written}"
     query = make_query(text)
     if item is None and "." not in name:
         raise unknown_table(name, context.relation_names())

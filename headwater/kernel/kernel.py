@@ -140,7 +140,7 @@ class _Lane:
 
     def _register(self, name: str, relation: Relation) -> None:
         frame = frame_of(self.session, relation)
-        frame.createOrReplaceTempView(f"`{name}`")
+        frame.createOrReplaceTempView(quoted(name))
         self.views[name] = relation
 
 

@@ -54,6 +54,15 @@ SELECT * FROM q ORDER BY 1;
 --| 2026-01-01 00:00:00+00:00 | 1 | 2026-01-01 00:02:00+00:00
 --| 2026-01-01 00:01:00+00:00 | 2 | 2026-01-01 00:02:00+00:00
 
+-- case: growing windows of times without a zone
+SET time_zone = 'Asia/Kolkata';
+CREATE TABLE t (at TIMESTAMP_NTZ);
+INSERT INTO t VALUES (TIMESTAMP_NTZ '2026-01-01 10:25:00'), (NULL);
+SELECT window_start, window_end FROM CUMULATE(t, at, '20 minutes', '1 hour') ORDER BY window_end;
+--: TIMESTAMP_NTZ, TIMESTAMP_NTZ
+--| 2026-01-01 10:00:00 | 2026-01-01 10:40:00
+--| 2026-01-01 10:00:00 | 2026-01-01 11:00:00
+
 -- case: watermarks in the list of columns
 CREATE STREAM w (id INT, ts TIMESTAMP, WATERMARK FOR ts AS ts);
 CREATE STREAM w2 (id INT, WATERMARK FOR ts AS ts, ts TIMESTAMP);

@@ -81,6 +81,15 @@ def test_a_select_is_written_by_executors(db: headwater.Database) -> None:
     assert rows_of(frame) == [("a", 1.0)]
 
 
+def test_names_with_marks_in_them(db: headwater.Database) -> None:
+    name = f"it`s {streaming(db, ROWS)}.x"
+    quoted = f"`{name.replace('`', '``')}`"
+    db.sql(f"CREATE STREAMING TABLE {quoted} (t INT NOT NULL, `a``b` INT) TIMESTAMP BY t")
+    db.insert(name, [(1, 2)])
+    assert rows_of(db.table(quoted)) == [(1, 2)]
+    assert rows_of(db.table(f"SELECT `a``b` FROM {quoted}")) == [(2,)]
+
+
 def test_an_empty_table_has_columns(db: headwater.Database) -> None:
     name = streaming(db, [])
     frame = db.table(name)
