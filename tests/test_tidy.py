@@ -75,27 +75,28 @@ def test_spark_is_imported_in_its_folders_only() -> None:
 
 
 PLANNING = ("plan", "compile", "engine", "execute")  # they hold nodes and pieces, not text to edit
-EDITS = {
-    "replace": 2,
-    "upper": 0,
-    "sub": 3,
-}  # methods that edit or fold a string, by their arguments
-# Receivers that are no text of a query: files, tables, kinds of things in messages, Arrow's errors.
+# Methods that edit or fold a string, of patterns too, by how many arguments they have.
+EDITS = {"replace": (2, 3), "upper": (0,), "sub": (2, 3, 4), "subn": (2, 3, 4)}
+# Receivers that are no text of a query: files, tables, edits by spans, kinds of things in messages, errors.
 NOT_TEXT = re.compile(
-    r"^(self\._table|fresh|os|edited|re|spark_type|kind|what|name|statement\.(kind|action|format)|mode\.kind"
+    r"^(self\._table|fresh|os|edited|step|re|_PATH|spark_type|kind|what|name|statement\.(kind|action|format)|mode\.kind"
     r"|(found|connectors)\.kind|item\.definition\[.method.\]|(call|token|node)\.name|literal\..*)$"
 )
 
 
+PATTERNS_OF = {"re": "copy.py", "_PATH": "discretion.py"}  # patterns for words of errors, and where
+
+
 def text_edits(path: Path) -> Iterator[str]:
-    """Calls of str.replace, str.upper and re.sub."""
+    """Calls of str.replace, str.upper, re.sub and their like."""
     source = path.read_text()
     for node in ast.walk(ast.parse(source)):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
             continue
-        if EDITS.get(node.func.attr) == len(node.args) and not node.keywords:
+        if len(node.args) + len(node.keywords) in EDITS.get(node.func.attr, ()):
             receiver = ast.get_source_segment(source, node.func.value) or ""
-            if not NOT_TEXT.match(receiver) or (receiver == "re" and path.name != "copy.py"):
+            elsewhere = path.name != PATTERNS_OF.get(receiver, path.name)
+            if not NOT_TEXT.match(receiver) or elsewhere:
                 yield f"{name_of(path)}:{node.lineno}: {receiver}.{node.func.attr}"
 
 

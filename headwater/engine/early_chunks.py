@@ -55,11 +55,6 @@ class EarlyChunks:
         """The number of chunks now."""
         return self._m
 
-    @property
-    def searching(self) -> bool:
-        """Whether m may still grow."""
-        return self._searching
-
     def observe(self, response_s: float, rows: int) -> None:
         """One slide: from the last row of the pane to the result; and the rows of the pane.
 

@@ -37,7 +37,7 @@ from headwater.plan.relational.partition import NotSplit
 from headwater.plan.text import RowsSlot, Slot, SparkText
 from headwater.plan.update_checks import is_update_query
 from headwater.result import Result
-from headwater.sql.extensions import WindowClause
+from headwater.sql.extensions import SampleInterval, SampleRows, WindowClause
 from headwater.sql.statements.create_view import CreateView
 from headwater.sql.statements.explain import Explain, ExplainObject
 from headwater.sql.statements.query import Query
@@ -289,12 +289,11 @@ def _when(query: Query) -> str:
     sample = query.sample
     if query.cuts:
         return "evaluated at the end of each chunk"
-    if sample is None or sample.kind == "realtime":
-        return "evaluated at every time that a row has"
-    if sample.kind == "rows":
+    if isinstance(sample, SampleRows):
         return f"evaluated after every {sample.rows} rows"
-    assert sample.duration is not None
-    return f"evaluated every {seconds(sample.duration.microseconds)}"
+    if isinstance(sample, SampleInterval):
+        return f"evaluated every {seconds(sample.duration.microseconds)}"
+    return "evaluated at every time that a row has"
 
 
 def seconds(microseconds: int) -> str:

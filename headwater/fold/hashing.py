@@ -18,13 +18,8 @@ NULL_BITS = np.uint64(0x5851F42D4C957F2D)
 PIECE = 1 << 15  # texts whose bytes are spread out at a time
 
 
-def partitions_of(keys: Sequence[pa.Array], row_count: int, count: int) -> Slots:
-    """The partition of each row's key, below `count`; without keys the first."""
-    return partitions_by(hashes_of(keys, row_count), count)
-
-
 def partitions_by(hashes: Vector, count: int) -> Slots:
-    """The same of keys whose hashes are known."""
+    """The partitions, below `count`, of keys with these hashes."""
     return ((hashes >> np.uint64(32)) % np.uint64(count)).astype(np.int64)
 
 

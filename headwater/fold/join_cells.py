@@ -27,11 +27,6 @@ class Cells:
         self._rows: Vector = np.empty(0, np.int64)  # where each of them stands
         self._matrices = [[v.reshape(0, 0) for v in family.empty(0)] for family in families]
 
-    @property
-    def bin_count(self) -> int:
-        """How many bins are live."""
-        return len(self._bins)
-
     @quiet
     def add(
         self, expiries: Slots, groups: Slots, values: Sequence[Vectors], group_count: int

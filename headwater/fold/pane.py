@@ -127,10 +127,6 @@ class Panes:
         self._check(instant)
         return min(self.pane_of(w.first_tick(instant)) for w in windows or self.windows)
 
-    def droppable(self, instant: int) -> int:
-        """Once an instant has been answered, panes before this one are in no later window."""
-        return self.first_needed(self.next_instant(instant))
-
     def _check(self, instant: int) -> None:
         if instant % self.slide:
             raise ValueError(f"{instant} is no multiple of the slide {self.slide}")

@@ -6,19 +6,14 @@ Where rows only come, nothing but the keys is kept. Must never: take a row back 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from headwater.operators.changes import Changes, come, go, nothing, together
-from headwater.operators.equal_rows import EqualRows, with_one_zero
-from headwater.operators.operator import Operator
-from headwater.operators.spilled_keys import SpilledKeys
+from headwater.operators.equal_rows import EqualRows, EqualRowsOperator, with_one_zero
 
 
-class DistinctRows(Operator):
+class DistinctRows(EqualRowsOperator):
     """Rows are equal as Spark groups them: NULL equals NULL, NaN equals NaN, −0.0 equals 0.0."""
 
     name = "distinct"
@@ -51,20 +46,3 @@ class DistinctRows(Operator):
         out = together([come(equal.shown(fresh)), go(equal.shown(gone))], self.schema)
         equal.hide(touched)
         return out
-
-    @property
-    def nbytes(self) -> int:
-        return self._equal.nbytes
-
-    @property
-    def spilled(self) -> Sequence[SpilledKeys]:
-        return [self._equal.spilled] if len(self.schema) else []
-
-    def spill(self) -> None:
-        self._equal.spill()
-
-    def state(self) -> dict[str, Any]:
-        return self._equal.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._equal.restore(state)

@@ -21,6 +21,7 @@ from headwater.fold.hashing import hashes_of
 from headwater.fold.lookup import Lookup
 from headwater.operators.changes import Changes, Signs
 from headwater.operators.flat import elements, flat, flat_type, positions, whole
+from headwater.operators.operator import Operator
 from headwater.operators.row_store import RowStore
 from headwater.operators.spilled_keys import SpilledKeys
 from headwater.operators.vectors import Growing
@@ -193,6 +194,29 @@ class EqualRows:
         self._counts = [Growing(np.int64, count) for count in state["counts"]]
         self._shown.restore(state["shown"])
         self._numbers = Growing(np.int64, state["numbers"])
+
+
+class EqualRowsOperator(Operator):
+    """An operator whose whole state is rows that are equal."""
+
+    _equal: EqualRows
+
+    @property
+    def nbytes(self) -> int:
+        return self._equal.nbytes
+
+    @property
+    def spilled(self) -> Sequence[SpilledKeys]:
+        return [self._equal.spilled] if len(self.schema) else []
+
+    def spill(self) -> None:
+        self._equal.spill()
+
+    def state(self) -> dict[str, Any]:
+        return self._equal.state()
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._equal.restore(state)
 
 
 def with_one_zero(changes: Changes) -> Changes:

@@ -6,23 +6,18 @@ the last equal one of the left has gone. Must never: give out a row of the right
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import numpy as np
 import pyarrow as pa
 
 from headwater.fold.columns import Slots
 from headwater.operators.changes import Changes, come, go, together
-from headwater.operators.equal_rows import EqualRows, with_one_zero
-from headwater.operators.operator import Operator
-from headwater.operators.spilled_keys import SpilledKeys
+from headwater.operators.equal_rows import EqualRows, EqualRowsOperator, with_one_zero
 from headwater.operators.vectors import distinct
 
 INTERSECT, EXCEPT = "intersect", "except"
 
 
-class SetOperationRows(Operator):
+class SetOperationRows(EqualRowsOperator):
     """Columns go by their place; the schema is the left one's. Rows are equal as in DISTINCT."""
 
     def __init__(
@@ -61,20 +56,3 @@ class SetOperationRows(Operator):
             return np.minimum(left, right) if self._intersects else np.maximum(left - right, 0)
         there = right > 0 if self._intersects else right == 0
         return ((left > 0) & there).astype(np.int64)
-
-    @property
-    def nbytes(self) -> int:
-        return self._equal.nbytes
-
-    @property
-    def spilled(self) -> Sequence[SpilledKeys]:
-        return [self._equal.spilled] if len(self.schema) else []
-
-    def spill(self) -> None:
-        self._equal.spill()
-
-    def state(self) -> dict[str, Any]:
-        return self._equal.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        self._equal.restore(state)

@@ -12,7 +12,7 @@ from headwater.plan.blocks import Tables, unknown_table
 from headwater.plan.folds import StreamColumns
 from headwater.plan.leaves import cut_by, cut_length
 from headwater.sql.duration import duration_ticks
-from headwater.sql.extensions import Cut, NamedRelation
+from headwater.sql.extensions import Cut, NamedRelation, SampleRealtime, SampleRows
 from headwater.sql.names import nearest
 from headwater.sql.statements.query import Query
 from headwater.sql.text import Name, Span
@@ -64,12 +64,10 @@ class Checker:
             return self.ticks(time_type, cut_length(cut), cut.span)
         sample = self._query.sample
         assert sample is not None
-        if sample.kind == "rows":
-            assert sample.rows is not None
+        if isinstance(sample, SampleRows):
             return sample.rows
-        if sample.kind == "realtime":
+        if isinstance(sample, SampleRealtime):
             return 1
-        assert sample.duration is not None
         return self.ticks(time_type, sample.duration.microseconds, sample.span)
 
     def ticks(self, time_type: pa.DataType, microseconds: int, span: Span) -> int:

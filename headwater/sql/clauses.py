@@ -13,7 +13,17 @@ from typing import cast
 from headwater.errors import SqlSyntaxError
 from headwater.sql.cursor import CLOSING, OPENING, Cursor
 from headwater.sql.duration import Duration, parse_duration
-from headwater.sql.extensions import Emit, EmitClause, PairNewest, Refresh, Sample, UpdateMode
+from headwater.sql.extensions import (
+    Emit,
+    EmitClause,
+    PairNewest,
+    Refresh,
+    Sample,
+    SampleInterval,
+    SampleRealtime,
+    SampleRows,
+    UpdateMode,
+)
 from headwater.sql.lexer import Kind, Token
 from headwater.sql.text import Span
 
@@ -113,13 +123,13 @@ def _sample(cursor: Cursor) -> Sample:
     start = cursor.start
     cursor.expect("SAMPLE")
     if cursor.accept("REALTIME"):
-        return Sample("realtime", cursor.span_from(start))
+        return SampleRealtime(cursor.span_from(start))
     if cursor.peek().kind is Kind.NUMBER:
         rows = cursor.positive("a number of rows")
         cursor.choice("ROWS", "ROW")
-        return Sample("rows", cursor.span_from(start), rows=rows)
+        return SampleRows(rows, cursor.span_from(start))
     duration = parse_duration(cursor)
-    return Sample("interval", cursor.span_from(start), duration=duration)
+    return SampleInterval(duration, cursor.span_from(start))
 
 
 def _emit(cursor: Cursor) -> EmitClause:

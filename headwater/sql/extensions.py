@@ -7,6 +7,7 @@ user wrote; whether it is allowed on a table is the planner's business.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 from typing import Literal as OneOf
 
 from headwater.sql.duration import Duration
@@ -56,13 +57,32 @@ class VersionClause:
 
 
 @dataclass(frozen=True)
-class Sample:
-    """`SAMPLE INTERVAL i`, `SAMPLE n ROWS` or `SAMPLE REALTIME`."""
+class SampleInterval:
+    """`SAMPLE INTERVAL i`."""
 
-    kind: OneOf["interval", "rows", "realtime"]
+    duration: Duration
     span: Span
-    duration: Duration | None = None
-    rows: int | None = None
+    kind: ClassVar[OneOf["interval"]] = "interval"
+
+
+@dataclass(frozen=True)
+class SampleRows:
+    """`SAMPLE n ROWS`."""
+
+    rows: int
+    span: Span
+    kind: ClassVar[OneOf["rows"]] = "rows"
+
+
+@dataclass(frozen=True)
+class SampleRealtime:
+    """`SAMPLE REALTIME`."""
+
+    span: Span
+    kind: ClassVar[OneOf["realtime"]] = "realtime"
+
+
+Sample = SampleInterval | SampleRows | SampleRealtime
 
 
 @dataclass(frozen=True)

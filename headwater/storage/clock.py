@@ -143,10 +143,6 @@ class TableClock:
         """What restore() needs besides the waiting ticks."""
         return ClockState(self._clock, self._closed, dict(self._marks))
 
-    def is_late(self, tick: int) -> bool:
-        """Whether a row with this T would be late now."""
-        return self._closed is not None and tick <= self._closed
-
     def late_count(self, ticks: Ticks) -> int:
         """How many of these sorted ticks would be late now, for LATE REJECT; changes nothing."""
         if self._closed is None or len(ticks) == 0 or ticks[0] > self._closed:

@@ -50,7 +50,7 @@ def test_it_doubles_while_the_response_falls_then_returns_to_the_best() -> None:
     assert max(used) == 1024
     assert set(used[100:]) == {512}
     assert used.count(1) == used.count(2) == 6
-    assert not chunks.searching
+    assert not chunks._searching
 
 
 def test_it_may_start_with_several_chunks() -> None:
@@ -77,7 +77,7 @@ def test_it_ends_at_the_best_power_of_two(
     """Nothing tried is better by more than what is worthwhile, within a bounded search."""
     chunks, response = EarlyChunks(period, most=64), model(fixed, pane, chunk)
     run(chunks, response, longest_search(period, 64))
-    assert not chunks.searching
+    assert not chunks._searching
     best = min(response(2**n) for n in range(7))
     # Two steps that are each not worthwhile may hide a little more.
     assert response(chunks.m) <= best / 0.95**2 + 1e-4

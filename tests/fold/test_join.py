@@ -162,7 +162,7 @@ def test_bins_are_as_many_as_panes():
         for side in (LEFT, RIGHT):
             rows = pa.array(rng.integers(0, 5, 20)), Column(pa.array(np.ones(20, np.int64)))
             join.push(side, pane + 16, [rows[0]], [], [rows[1]])
-    assert join._cells.bin_count == 16
+    assert len(join._cells._bins) == 16
     assert len(join._nodes[LEFT]) <= 16 * 5
 
 

@@ -11,7 +11,7 @@ import pytest
 from headwater.fold.aggregates import Aggregate
 from headwater.fold.aggregation import Aggregation
 from headwater.fold.columns import Column
-from headwater.fold.hashing import hashes_of, partitions_of
+from headwater.fold.hashing import hashes_of, partitions_by
 from headwater.fold.spill import HASH, StateColumns
 from headwater.fold.state import GroupState
 from tests.fold.brute import ALL_TYPES, check, functions_for, grouped, random_array
@@ -74,7 +74,7 @@ def check_each_key(
     asked = whole.select(range(len(columns.aggregation.keys)))
     for place in places:
         keys = [column.combine_chunks() for column in asked.slice(place, 1).columns]
-        (part,) = partitions_of(keys, 1, PARTITIONS).tolist()
+        (part,) = partitions_by(hashes_of(keys, 1), PARTITIONS).tolist()
         tables = [run[part] for run in runs if part in run]
         found = columns.found(tables, state, keys).get(keys)
         assert rounded(found) == rounded(whole.slice(place, 1))
@@ -126,11 +126,12 @@ def test_equal_keys_share_a_partition(type_: pa.DataType) -> None:
     """Whatever stands beside a key, and however its column was cut out of others."""
     rng = random.Random(1)
     array = random_array(rng, type_, 60, 0.2)
-    whole = partitions_of([array], 60, 1 << 16)
+    whole = partitions_by(hashes_of([array], 60), 1 << 16)
     for start in range(0, 60, 7):
         part = array.slice(start, 7)
         assert (
-            partitions_of([part], len(part), 1 << 16).tolist() == whole[start : start + 7].tolist()
+            partitions_by(hashes_of([part], len(part)), 1 << 16).tolist()
+            == whole[start : start + 7].tolist()
         )
     places: dict[str, set[int]] = {}
     for value, place in zip(array.to_pylist(), whole.tolist(), strict=True):
@@ -143,7 +144,7 @@ def test_partitions_are_even() -> None:
     """Neighbouring numbers and texts with a common beginning spread out."""
     numbers = pa.array(np.arange(20_000))
     for keys in ([numbers], [numbers.cast(pa.string())], [pa.repeat(1, 20_000), numbers]):
-        counts = np.bincount(partitions_of(keys, 20_000, 32), minlength=32)
+        counts = np.bincount(partitions_by(hashes_of(keys, 20_000), 32), minlength=32)
         assert counts.min() > 400
         assert counts.max() < 900
 

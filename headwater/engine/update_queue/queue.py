@@ -109,11 +109,6 @@ class UpdateQueue:
         return self._discipline.waiting_count
 
     @property
-    def last_seq(self) -> int:
-        """The `_seq` of the newest row that came, -1 before the first."""
-        return self._last_seq
-
-    @property
     def oldest_seq(self) -> int | None:
         """The smallest `_seq` of a row that is not yet processed or superseded; None if none is left."""
         held = [int(batch.seqs.min()) for batch in self._in_process if len(batch)]
@@ -305,16 +300,10 @@ class UpdateQueue:
             "last_seq": self._last_seq,
         }
 
-    @staticmethod
-    def needed_seqs(state: dict[str, Any]) -> Slots:
-        """The rows that `restore` needs from the table."""
-        parts = [part["seqs"] for part in (*state["in_process"], state["waiting"])]
-        return np.sort(np.concatenate(parts))
-
     def restore(self, state: dict[str, Any], rows: pa.Table, seqs: Slots) -> None:
-        """Take a fresh queue to a snapshot; `rows`, `seqs`: those of `needed_seqs`, in any order.
+        """Take a fresh queue to a snapshot; `rows`, `seqs`: those that wait or are in process, in any order.
 
-        What was in process waits again, before all others. Rows after `last_seq` come next.
+        What was in process waits again, before all others.
         """
         if self.ledger.rows_in:
             raise ValueError("only a fresh queue can be restored")

@@ -67,11 +67,6 @@ class PagedRowStore:
         return self._block_count
 
     @property
-    def page_count(self) -> int:
-        """How many pages are taken."""
-        return self._page_count
-
-    @property
     def allocated_rows(self) -> int:
         """How many rows the pages have room for."""
         return self._page_count * self._page_rows

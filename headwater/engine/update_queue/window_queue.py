@@ -130,11 +130,6 @@ class WindowQueue:
         return int(self._waits.sum())
 
     @property
-    def ready_keys(self) -> int:
-        """How many keys with a committed window can go on (EAGER)."""
-        return len(self._ready)
-
-    @property
     def is_ready(self) -> bool:
         """Whether a dequeue would give something: not all keys wait for rows of a committed window."""
         waiting = np.flatnonzero(self._waits).tolist()
