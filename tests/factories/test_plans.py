@@ -13,9 +13,12 @@ TOGETHER = 100  # plans of one process
 
 
 def test_random_views_survive_kills() -> None:
-    found = run("plans", 0, 10, 3)
-    assert found["views"] >= 9  # one may be too long
+    """Each of a few views is right after each change; one is read by others, two are in parts."""
+    found = run("plans", 1000, 10, 3, 2)
+    assert found["views"] == 10
     assert found["kills"] == 3
+    assert min(found[how] for how in ("views on views", "views in parts", "restarts")) > 0
+    assert found["verified by Spark"] > 0
 
 
 @pytest.mark.large
@@ -29,4 +32,4 @@ def test_2_000_random_views_survive_kills() -> None:
         found = run("plans", place, number, number // 3)
         views += found["views"]
         assert found["kills"] == number // 3
-    assert views >= 0.9 * count
+    assert views >= 0.85 * count

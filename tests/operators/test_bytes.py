@@ -1,4 +1,4 @@
-"""How much memory an operator says that it holds is what it holds, also when its rows are gone.
+"""How much memory an operator says that it holds is what it holds, and it does not keep what is gone.
 
 What it holds is counted by walking from the operator over all that it reaches: each buffer of Arrow, each
 vector of NumPy and each Python value once.
@@ -23,7 +23,8 @@ from headwater.operators.circuit import Circuit
 from headwater.sql.statements.query import make_query
 from tests.harness.circuits.runner import CircuitTables
 
-ROWS, KEYS, TEXTS = 4000, 1500, 2500
+ROWS, KEYS, TEXTS = 1500, 600, 900
+ROUNDS = 5  # all rows go and come again
 SMALL = 40_000  # what does not grow with the rows: first rooms of vectors and tables
 OUTSIDE = (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)
 SHARED = (pa.DataType, pa.Schema, pa.Field, pa.Scalar)
@@ -147,10 +148,10 @@ def test_an_operator_knows_how_much_it_holds(text: str, takes_back: bool) -> Non
     check(again)
     if takes_back:
         full = circuit.nbytes
-        for _ in range(3):
+        for _ in range(ROUNDS):
             for first in (0, ROWS):
                 circuit.apply(inputs(spec, first, go))
             check(circuit)
             for first in (0, ROWS):
                 circuit.apply(inputs(spec, first, come))
-        assert circuit.nbytes <= 1.6 * full, "what is gone is held"
+        assert circuit.nbytes <= 3 * full, "what is gone is held"

@@ -54,8 +54,8 @@ OPAQUE = ("opaque columns", "opaque query")
 # Many seeds, and the few that it takes beside them to have every name both ways.
 SHORT = (
     *range(145),
-    *(147, 194, 308, 345, 387, 458, 542, 612, 687, 723, 769, 819, 904, 919, 1048),
-    *(1095, 1125, 1161),
+    *(146, 194, 223, 308, 375, 413, 477, 486, 518, 542, 612, 687, 711, 722, 864, 918),
+    *(1061, 1076, 1095),
 )
 # Every opaque shape, in the fewest Spark jobs.
 SHORT_OPAQUE = (1, 37, 38, 45, 56, 61, 69, 76)

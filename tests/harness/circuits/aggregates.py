@@ -35,7 +35,11 @@ def whole(call: str) -> str:
 
 
 def _counts(maker: BaseMaker, part: Part) -> list[Call]:
-    name, other = (maker.random.choice(part.columns)[0] for _ in range(2))
+    (name, type_), (other, kind) = (maker.random.choice(part.columns) for _ in range(2))
+    shown = [
+        f"CAST({n} + 0.0D AS STRING)" if t == DOUBLE else f"CAST({n} AS STRING)"
+        for n, t in ((name, type_), (other, kind))  # 0.0 and -0.0 are one value
+    ]
     condition = maker.condition(part)
     return [
         ("count(*)", INT),
@@ -46,7 +50,7 @@ def _counts(maker: BaseMaker, part: Part) -> list[Call]:
         (
             maker.mark(
                 f"count(DISTINCT {name}, {other})",
-                f"count(DISTINCT CAST({name} AS STRING) || '/' || CAST({other} AS STRING))",
+                f"count(DISTINCT {shown[0]} || '/' || {shown[1]})",
             ),
             INT,
         ),

@@ -36,7 +36,11 @@ from tests.operators.runs import taken_up, with_runs
 
 STANDARD = "t"
 STREAMS = frozenset(TABLES) - {STANDARD}
+NUMBERS = (-1, *(0, 1, 2, 3, 4, 5) * 2)  # of a table
+UNUSUAL = (math.nan, math.nan, -0.0, -0.0, math.inf, -math.inf)
+TEXTS = ("", *("a", "b", "c", "d") * 2)
 LATEST = 4  # rows that come before one that is older
+RESTARTED = 0.3  # of the steps end in a restart
 TAKEN_BACK = 0.4  # of the queries have streams whose rows go
 MOST_TEXT = 6000  # characters; a query of many branches says no more, and DuckDB takes long
 
@@ -148,13 +152,13 @@ class History:
             return self._times.pop()
         if self._random.random() < 0.12:
             return None
-        if type_ == DOUBLE and self._random.random() < 0.1:
-            return math.nan
         if type_ == INT:
-            return self._random.randint(0, 5)
+            return self._random.choice(NUMBERS)
         if type_ == ARRAY:
             return self._random.choices((0, 1, 2, 2, None), k=self._random.randint(0, 3))
-        return self._random.randint(0, 6) / 2 if type_ == DOUBLE else self._random.choice("abcd")
+        if type_ == DOUBLE and self._random.random() < 0.2:
+            return self._random.choice(UNUSUAL)
+        return self._random.randint(0, 6) / 2 if type_ == DOUBLE else self._random.choice(TEXTS)
 
     def step(self) -> dict[str, tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]]:
         """By table: the rows that come and those that go."""
@@ -230,7 +234,7 @@ def _follow(
         spec, going = spec.taking_back, tuple(TABLES)
     history = History(random, going)
     every = [_Run(spec, random, counts), *_parts(spec, random, counts)]
-    for number in range(random.randint(2, 6)):
+    for number in range(random.randint(3, 6)):
         step = history.step()
         changes = {name: history.changes(name, *rows) for name, rows in step.items()}
         for run in every:
@@ -293,7 +297,7 @@ class _Run:
         else:
             for place, changes in inputs.items():
                 state.kept.apply(state.circuit.apply({place: changes}))
-        if self._random.random() < 0.2:
+        if self._random.random() < RESTARTED:
             self._restart()
         if self._spills:
             self.state.spill()
