@@ -42,6 +42,7 @@ CANCEL_PERIOD_S = 0.05
 CANCEL_PATIENCE_S = 10.0
 SQL_ON_FILES = "spark.sql.runSQLOnFiles"  # ``SELECT * FROM csv.`/path` ``: never for a reader
 RUNS = 2  # of one statement: again if Spark ended under it, but not if it ends under it each time
+SHOWN = 200  # characters of a text, where Spark's own pages name its jobs
 JOB_PROPERTIES = ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel")
 
 BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
@@ -369,7 +370,7 @@ class Kernel:
         try:
             if lane is None or lane.life != life:
                 lane = _Lane(process.new_session(session), life)
-            with self._cancellable(lane.session, cancellation, process.owned):
+            with self._cancellable(lane.session, work.sql, cancellation, process.owned):
                 functions = {**self._functions, **work.bodies}
                 lane.prepare(work, functions, self._session_settings(work.time_zone))
                 frame = lane.session.sql(work.sql)
@@ -422,7 +423,7 @@ class Kernel:
 
     @contextlib.contextmanager
     def _cancellable(
-        self, session: SparkSession, cancellation: Cancellation, owned: bool
+        self, session: SparkSession, text: str, cancellation: Cancellation, owned: bool
     ) -> Iterator[None]:
         """While inside, cancelling ends the Spark jobs of this thread, also those not yet started."""
         context = session.sparkContext
@@ -440,7 +441,7 @@ class Kernel:
                 done.wait(CANCEL_PERIOD_S)
 
         context.addJobTag(tag)
-        context.setJobGroup(tag, "headwater")
+        context.setJobGroup(tag, f"headwater: {' '.join(text[:SHOWN].split())}")
         self._groups[threading.get_ident()] = tag
         try:
             with cancellation.on_cancel(cancel):

@@ -46,6 +46,7 @@ def test_every_kind_of_query_lives_in_a_spark_task(ran: Any) -> None:
         if event["Event"] == "SparkListenerJobStart"
         and "spark.job.description" in event.get("Properties", {})
     }
+    assert "headwater: SELECT sum(id) FROM range(10)" in jobs  # what a job of Spark SQL is for
     started = {e["Stage ID"] for e in events if e["Event"] == "SparkListenerTaskStart"}
     for host in set(said["hosts"].values()):
         stages = jobs[f"Headwater {host}"]
