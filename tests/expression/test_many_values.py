@@ -359,6 +359,32 @@ def _digits(random: Random, most: int) -> int:
     return random.choice((-1, 1)) * random.randrange(1, 10 ** random.randint(1, min(most, 20)))
 
 
+OF_NESTED = [
+    *(
+        "s.f",
+        "s.g.H",
+        "S.F + 1",
+        "size(a)",
+        "size(m)",
+        "cardinality(w)",
+        "m['k']",
+        "m['z']",
+        "k[1]",
+    ),
+    *("array_contains(a, 1)", "array_contains(a, 3)", "array_contains(w, 'a')", "get(a, i)"),
+    *("get(a, 0) + 1", "element_at(m, 'k')", "s IS NULL", "a IS NOT NULL", "upper(s.g.h)"),
+    *("k[i]", "map_contains_key(m, 'k')", "map_contains_key(k, i)", "size(map_keys(m))"),
+    *(
+        "get(map_keys(m), 0)",
+        "get(map_values(m), 0)",
+        "get(map_values(k), i)",
+        "try_element_at(k, i)",
+    ),
+    *("array_position(a, i)", "array_max(a)", "array_min(w)", "array_join(w, '-')"),
+    *("array_join(w, '-', '?')", "try_element_at(a, -1)", "try_element_at(a, 3)"),
+]
+
+
 def test_parts_of_nested_columns(db: headwater.Database) -> None:
     """Fields of structs, elements of arrays, values of maps; a place that is missing raises."""
     types = {
@@ -385,31 +411,7 @@ def test_parts_of_nested_columns(db: headwater.Database) -> None:
         ],
         schema=pa.schema(types),
     )
-    texts = [
-        *(
-            "s.f",
-            "s.g.H",
-            "S.F + 1",
-            "size(a)",
-            "size(m)",
-            "cardinality(w)",
-            "m['k']",
-            "m['z']",
-            "k[1]",
-        ),
-        *("array_contains(a, 1)", "array_contains(a, 3)", "array_contains(w, 'a')", "get(a, i)"),
-        *("get(a, 0) + 1", "element_at(m, 'k')", "s IS NULL", "a IS NOT NULL", "upper(s.g.h)"),
-        *("k[i]", "map_contains_key(m, 'k')", "map_contains_key(k, i)", "size(map_keys(m))"),
-        *(
-            "get(map_keys(m), 0)",
-            "get(map_values(m), 0)",
-            "get(map_values(k), i)",
-            "try_element_at(k, i)",
-        ),
-        *("array_position(a, i)", "array_max(a)", "array_min(w)", "array_join(w, '-')"),
-        *("array_join(w, '-', '?')", "try_element_at(a, -1)", "try_element_at(a, 3)"),
-    ]
-    compare(db, rows, [(text, text) for text in texts])
+    compare(db, rows, [(text, text) for text in OF_NESTED])
     raising = {
         "a[0]": "get(a, 0)",
         "a[i]": "get(a, i)",
