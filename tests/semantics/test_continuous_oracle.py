@@ -44,8 +44,8 @@ def test_every_tier_says_the_same(tmp_path: Path) -> None:
 @pytest.mark.large
 @pytest.mark.timeout(0)
 def test_every_construct_runs_in_every_tier(tmp_path: Path) -> None:
-    """DC4: 100 cases over ten streams, every construct in every tier that can run it."""
-    report(run(range(10), tmp_path))
+    """DC4: 140 cases over fourteen streams, every construct in every tier that can run it."""
+    report(run(range(14), tmp_path))
 
 
 @pytest.mark.large

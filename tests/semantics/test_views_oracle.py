@@ -35,10 +35,14 @@ FOLDED = (
         "NOT EXISTS (SELECT … FROM a table)",
         "EXISTS above the fold",
     ),
+    "window function above the fold",
     *("one table below and above the fold", "STREAM", "STREAMING TABLE", "split", "eager"),
     *("incremental", "integer time", "timestamp time", "arrival time", "RANGE", "WATERMARK"),
 )
-WITHOUT_A_FOLD = ("rows of a table", "breaks R3", "breaks R4", "breaks R5")
+WITHOUT_A_FOLD = (
+    *("rows of a table", "breaks R3", "breaks R4", "breaks R5"),
+    *("grouping sets", "subquery under OR"),
+)
 
 
 def run(seeds: Iterable[int], folder: Path, counts: Counts | None = None) -> Counts:

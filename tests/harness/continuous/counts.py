@@ -14,6 +14,8 @@ ONLY_REEVALUATED = frozenset(
         "sum(DISTINCT)",  # no partial
         "median",
         "left join of streams",  # a row that matches nothing yet
+        "grouping sets",  # no fold has them
+        "subquery under OR",  # folded or not by what else is asked
     }
 )
 ONLY_ON_SPARK = frozenset(
@@ -68,6 +70,7 @@ CLAUSES = frozenset(
         ),
         *("PREV", "CURRENT_INSTANT", "no GROUP BY", "aggregate over one window"),
         *("function of the whitelist", "text functions", "integer functions"),
+        *("window function above the fold", "set operation above the fold"),
         *(f"GROUP BY {how}" for how in ("text", "ordinal", "alias", "all")),
         *("stream join under aggregates", "self-join under two windows"),
         *(f"{k} join with a table below the fold" for k in ("inner", "left", "semi", "anti")),

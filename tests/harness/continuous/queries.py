@@ -116,7 +116,9 @@ class Writer:
             self.stream_join, self.stream_join, self.self_join, self.derived, self.cte, self.union,
             self.scalar, self.prev, self.above, self.in_table,
         ]  # fmt: skip
-        body = shapes[self.number % len(shapes)]()
+        seldom = [self.rolled_up, self.ranked, self.sets, self.marked]
+        turn, often = divmod(self.number, 10)
+        body = seldom[turn % len(seldom)]() if often == 1 else shapes[self.number % len(shapes)]()
         self.emit = random.choice(["all", "all", "all", "changes", "inserts", "deletes"])
         words = {
             "interval": f"SAMPLE INTERVAL {self.step} SECONDS",
@@ -601,3 +603,51 @@ class Writer:
         self.note(f"{kind} join with a table above the fold")
         shown = "d.k, d.n" + (", dd.label" if kind in ("inner", "left") else "")
         return f"SELECT {shown} FROM ({inner}) d {self.text.join(kind)} dim dd ON d.k = dd.k"
+
+    def rolled_up(self) -> str:
+        """Grouping sets; of no rows Spark makes no total."""
+        stream = self.random.choice(self.streams)
+        alias = self.alias()
+        source = self.window(stream, alias)
+        where = self.where(self.places(stream, alias), 0.4)
+        self.note("grouping sets")
+        return self.sets_of_groups(source, alias, where)
+
+    def sets_of_groups(self, source: str, alias: str, where: str) -> str:
+        """The rows of a table by several keys at once."""
+        keys = f"{alias}.k, {alias}.s"
+        sets = [f"ROLLUP ({keys})", f"CUBE ({keys})", f"GROUPING SETS (({keys}), ())"]
+        items = [f"{alias}.k", f"{alias}.s", "count(*)", f"sum({alias}.i)"]
+        text = (
+            f"SELECT {self.named(items)} FROM {source}{where} GROUP BY {self.random.choice(sets)}"
+        )
+        return f"{text} HAVING count(*) > 0"
+
+    def ranked(self) -> str:
+        """A window function over groups."""
+        self.note("window function above the fold")
+        calls = ["rank() OVER (ORDER BY d.n DESC)", "dense_rank() OVER (ORDER BY d.n)"]
+        calls += ["max(d.n) OVER (PARTITION BY d.n % 2)", "count(*) OVER ()"]
+        items = self.named(["d.k", "d.n", self.random.choice(calls)])
+        return f"SELECT {items} FROM ({self.simple_groups()}) d"
+
+    def sets(self) -> str:
+        """A set operation of groups."""
+        self.note("set operation above the fold")
+        kinds = ["UNION", "INTERSECT", "EXCEPT", "INTERSECT ALL", "EXCEPT ALL"]
+        kind = self.random.choice(kinds)
+        one, other = self.simple_groups(), self.simple_groups()
+        text = f"SELECT {self.named(['d.k', 'd.n'])} FROM ({one}) d"
+        return f"{text} {kind} SELECT e.k, e.n FROM ({other}) e"
+
+    def marked(self) -> str:
+        """A condition with a subquery, beside another that may hold without it."""
+        stream = self.random.choice(self.streams)
+        alias = self.alias()
+        source = self.window(stream, alias)
+        places = self.places(stream, alias)
+        self.note("subquery under OR")
+        kind = self.random.choice(["IN", "EXISTS", "NOT IN", "NOT EXISTS"])
+        asked = self.member(kind, alias, "dim")
+        where = f" WHERE ({asked}) OR {self.expressions.condition(places, 1)}"
+        return f"SELECT {self.named(self.items(places))} FROM {source}{where}"

@@ -92,8 +92,8 @@ class ViewWriter(Writer):
         """The whole query."""
         shapes = [
             self.groups, self.probe, self.derived, self.shared, self.scalar, self.both, self.above,
-            self.breaks_r3, self.figure_2, self.shared, self.in_table, self.distinct, self.probe, self.union,
-            self.breaks_r5, self.rows, self.cte, self.figure_2, self.groups, self.breaks_r2, self.shared,
+            self.breaks_r3, self.figure_2, self.shared, self.in_table, self.distinct, self.marked, self.union,
+            self.breaks_r5, self.rows, self.cte, self.figure_2, self.rolled_up, self.breaks_r2, self.ranked,
             self.correlated, self.static_cte, self.breaks_r4, self.clock, self.today, self.in_table,
             self.exists_above,
         ]  # fmt: skip
@@ -224,6 +224,12 @@ class ViewWriter(Writer):
         if kind == 1:
             self.width = 3
             return f"SELECT max(n) AS c0, min(total) AS c1, count(*) AS c2 FROM ({inner}) d"
+        if kind == 2 and self.number % 2:
+            self.note("set operation above the fold")
+            words = ["UNION", "INTERSECT ALL", "EXCEPT", "INTERSECT", "EXCEPT ALL"]
+            word = self.random.choice(words)
+            one = f"SELECT d.k AS c0, d.n AS c1 FROM ({inner}) d"
+            return self.top(f"{one} {word} SELECT e.k, e.n FROM ({self.small()}) e", 2)
         if kind == 2:
             return self.top(f"SELECT DISTINCT n AS c0, total AS c1 FROM ({inner}) d", 2)
         return self.top(f"SELECT n AS c0, count(*) AS c1 FROM ({inner}) AS d GROUP BY n", 2)
@@ -354,6 +360,21 @@ class ViewWriter(Writer):
         source, _, places = self.kept_whole()
         self.note("rows of a table")
         return f"SELECT {self.named(self.items(places))} FROM {source}{self.where(places)}"
+
+    def rolled_up(self) -> str:
+        """Grouping sets; of no rows Spark makes no total."""
+        source, alias, places = self.kept_whole()
+        self.note("grouping sets")
+        return self.sets_of_groups(source, alias, self.where(places, 0.4))
+
+    def marked(self) -> str:
+        """A condition with a subquery, beside another that may hold without it."""
+        source, alias, places = self.kept_whole()
+        self.note("subquery under OR")
+        kind = self.random.choice(["IN", "EXISTS", "NOT IN", "NOT EXISTS"])
+        asked = self.member(kind, alias, self.text.below())
+        where = f" WHERE ({asked}) OR {self.expressions.condition(places, 1)}"
+        return f"SELECT {self.named(self.items(places))} FROM {source}{where}"
 
     def breaks_r2(self) -> str:
         """A subquery depends on the rows of the stream."""
