@@ -39,7 +39,7 @@ from tests.harness.oracle import duckdb_rows
 AT_ONCE = 10  # views over the same tables
 STEPS = 5  # before a restart, and half as many after it
 OPAQUE = 0.15  # of the plans
-IN_PARTS = 0.3  # of the plans are to be in parts
+IN_PARTS = 0.6  # of the plans are to be in parts, where they can be
 
 
 class Plan:
