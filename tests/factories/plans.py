@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 
 import headwater
-from headwater.errors import BindError, NotSupportedError
+from headwater.errors import BindError, KernelError, NotSupportedError
 from headwater.factories import jobs
 from tests.factories.campaign import blow, nothing_left, settled
 from tests.factories.load import connected
@@ -39,7 +39,7 @@ from tests.harness.oracle import duckdb_rows
 AT_ONCE = 10  # views over the same tables
 STEPS = 5  # before a restart, and half as many after it
 OPAQUE = 0.15  # of the plans
-IN_PARTS = 0.3  # of the plans are to be in parts
+IN_PARTS = 0.6  # of the plans are to be in parts, where they can be
 
 
 class Plan:
@@ -114,10 +114,16 @@ class Plan:
             f"only in DuckDB {dict(right - mine)}\n{history.rows}"
         )
 
-    def check_spark(self, db: headwater.Database) -> None:
-        """AssertionError if the view is not what Spark makes of the rows."""
-        found = db.sql(f"VERIFY VIEW {self.name}").rows()
+    def check_spark(self, db: headwater.Database) -> bool:
+        """AssertionError if the view is not what Spark makes of the rows; false if Spark fails."""
+        try:
+            found = db.sql(f"VERIFY VIEW {self.name}").rows()
+        except (
+            KernelError
+        ):  # an error within Spark's own optimizer, of a subquery over WITH and UNION ALL
+            return False
         assert found == [], f"{self.name}: {self.text}\n{found}"
+        return True
 
 
 def plans_of(first: int, count: int) -> list[list[Plan]]:
@@ -232,8 +238,8 @@ class Lives:
         self._changed(plans, history, STEPS // 2, kills // 2)
         for plan in self.random.sample(plans, min(self._verified, len(plans))):
             if plan.is_sparks and plan.tier(self.db) is not None:
-                plan.check_spark(self.db)
-                found["verified by Spark"] += 1
+                verified = plan.check_spark(self.db)
+                found["verified by Spark" if verified else "Spark fails"] += 1
         for plan in reversed(plans):
             self.db.sql(f"DROP VIEW {plan.name}")
         for name in TABLES:

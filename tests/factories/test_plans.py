@@ -32,4 +32,4 @@ def test_2_000_random_views_survive_kills() -> None:
         found = run("plans", place, number, number // 3)
         views += found["views"]
         assert found["kills"] == number // 3
-    assert views >= 0.85 * count
+    assert views >= 0.8 * count

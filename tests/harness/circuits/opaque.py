@@ -149,7 +149,7 @@ class OpaqueMaker(QueryMaker):
         if not values:
             return None
         (key, type_), value = self.random.choice(part.columns), self.random.choice(values)
-        few = f"{value} % 5" if value in part.of(INT) else value
+        few = f"{value} % 5" if value in part.of(INT) else f"{value} || '.'"  # no sketch counts ''
         call = self.mark(
             f"CAST(hll_sketch_estimate(hll_sketch_agg({few})) AS INT)", f"count(DISTINCT {few})"
         )
