@@ -135,6 +135,8 @@ class Grouping:
         if sets is None:
             below = ProjectNode(self._below, tuple(outputs)) if outputs else self._below
             return GroupNode(below, tuple(self._names), calls)
+        if not any(sets):
+            raise NotKept("grouping sets without a key")  # one alone has a row for no rows
         always = self._building.fresh("always")  # no key at all would give a row for no rows
         outputs.append((always, BoundConstant(0, INT)))
         united = ProjectNode(self._below, tuple(outputs))

@@ -225,9 +225,13 @@ class SelectBuilder:
             if len(named) == 1:
                 return named[0].name
         bound = layer.bound(items_first(item.this, items))
-        for name, known in outputs:
-            if known == bound:
-                return name
+        for place, (name, known) in enumerate(outputs):
+            if known != bound:
+                continue
+            shown_as = items[place].alias if place < len(items) else ""
+            if distinct and shown_as and shown_as.casefold() != item.this.name.casefold():
+                raise refuse("ORDER BY what DISTINCT shows under another name", item)
+            return name
         if distinct:
             raise refuse("ORDER BY what DISTINCT does not show", item)
         name = self._building.fresh("order")

@@ -238,3 +238,14 @@ SELECT k, count(*) AS n FROM s GROUP BY (1);
 group by k: count()
   s: k
 ± k STRING, n BIGINT
+
+SELECT count(*) AS n FROM s GROUP BY GROUPING SETS (());
+Spark: grouping sets without a key
+
+SELECT DISTINCT v AS x FROM s ORDER BY v;
+Spark: ORDER BY what DISTINCT shows under another name
+
+SELECT DISTINCT v FROM s ORDER BY s.v;
+distinct
+  s: v
++ v INT
