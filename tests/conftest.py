@@ -171,7 +171,7 @@ class _Traces:
             settle_spark()  # whose start falls into whichever test is the first
         until = time.monotonic() + PATIENCE_S
         for thread in threads:
-            thread.join(max(0.0, until - time.monotonic()))
+            _join(thread, until)
         children = list(_processes(_children() - self.children))
         psutil.wait_procs(children, timeout=PATIENCE_S if children else 0)
         files = _opened_since(self.files)
@@ -184,6 +184,16 @@ class _Traces:
             *(f"process {child.pid} {child.name()}" for child in children if child.is_running()),
             *(f"folder {path}" for path in sorted(scratch_folders() - self.scratch)),
         ]
+
+
+def _join(thread: threading.Thread, until: float) -> None:
+    """Waits for its end; one that is being started is among the threads before it can be joined."""
+    while time.monotonic() < until:
+        try:
+            thread.join(max(0.0, until - time.monotonic()))
+            return
+        except RuntimeError:
+            time.sleep(0.001)  # not a wait for progress of ours: nothing announces it
 
 
 def settle_spark() -> None:
