@@ -120,7 +120,7 @@ class Factories:
             self._jobs.stop()
             for seat in self.seats:
                 for lent in list(seat.lent.values()):
-                    lent.end()
+                    lent.abandon()  # whoever waits for its next host does not hold the end up
                 seat.forget_all()
         if self._jobs.started:
             streams = self._context.streams

@@ -30,7 +30,7 @@ from headwater.engine.split_view import PartRows, ViewPart
 from headwater.engine.update_query import UpdateQuery
 from headwater.engine.view import ContinuousView
 from headwater.engine.view_versions import Version
-from headwater.errors import Error
+from headwater.errors import ClosedError, Error
 from headwater.execute.context import Context
 from headwater.factories.frames import Frame, error_from_json
 from headwater.factories.line import Line
@@ -60,6 +60,7 @@ class Lent:
         self.valid = True
         self._settled = threading.Event()  # it is there, or never will be
         self._gone = threading.Event()
+        self._abandoned = False  # nobody takes over
 
     def came(self) -> None:
         """The factory answers for it from now on."""
@@ -75,6 +76,12 @@ class Lent:
         """Another host answers now."""
         self._gone.set()
 
+    def abandon(self) -> None:
+        """The database is being closed: no other host answers."""
+        self._abandoned = True
+        self.end()
+        self.went()
+
     def wait_there(self) -> None:
         """Returns once the factory has the query, or never will."""
         self._settled.wait(GONE_PATIENCE_S)
@@ -83,6 +90,8 @@ class Lent:
         """After the end of the host: returns once the query is answered by another one."""
         if not self._gone.wait(GONE_PATIENCE_S):
             raise Error(f"{self.name} has ended and nobody has taken over", sqlstate="57P03")
+        if self._abandoned:
+            raise ClosedError("the database is closed")
 
     def _ask(self, kind: str, tables: Sequence[pa.Table] = (), **head: Any) -> Frame:
         return self._begin(kind, tables, **head)(READ_PATIENCE_S)

@@ -12,8 +12,8 @@ import pytest
 
 from headwater.engine.elsewhere import HostGone
 from headwater.engine.update_query import UpdateQuery
-from headwater.errors import StorageError
-from headwater.factories import coordinator
+from headwater.errors import ClosedError, StorageError
+from headwater.factories import coordinator, seat
 from headwater.factories.coordinator import Factories
 from headwater.factories.frames import Frame
 from headwater.factories.line import LineEnded
@@ -68,8 +68,8 @@ class Driver:
         self.factories = Factories(self.context, 2)
         self.factories._jobs.started = True
         self.tasks = [Task(), Task()]
-        for seat, task in zip(self.factories.seats, self.tasks, strict=True):
-            seat.line = cast(Any, task)
+        for place, task in zip(self.factories.seats, self.tasks, strict=True):
+            place.line = cast(Any, task)
 
     # The engine
 
@@ -161,6 +161,22 @@ def test_a_factory_that_ends_while_it_opens_leaves_queries_here() -> None:
     assert driver.queries["a"].elsewhere is None
     assert driver.where() == [[], []]
     assert driver.factories._stay_until == {}
+
+
+def test_the_end_of_the_database_is_told_to_whoever_waits_for_the_next_host(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A follower waited a minute for one, and the end of the database for the follower."""
+    monkeypatch.setattr(seat, "GONE_PATIENCE_S", 0.0)  # who is not told has waited long enough
+    driver = Driver("a")
+    driver.factories._place()
+    lent = driver.queries["a"].elsewhere
+    driver.factories._jobs.started = False  # no Spark has jobs of it
+    driver.factories.close()
+    with pytest.raises(ClosedError):
+        lent.wait_gone()
+    with pytest.raises(HostGone):
+        lent.explain(False)
 
 
 def test_one_that_does_not_release_what_it_has_is_ended() -> None:
