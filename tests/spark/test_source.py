@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
@@ -93,6 +94,17 @@ def test_a_frame_is_added_once(db: headwater.Database, live: Live) -> None:
         writer.mode("overwrite").save("s")
 
 
+def into_files(db: headwater.Database, live: Live, folder: Path) -> Any:
+    """Begins to write the results of `q` that are there, from where the last run ended."""
+    results = db.spark.readStream.format("headwater").option("port", live.port).load("q")
+    return (
+        results.writeStream.format("parquet")
+        .option("checkpointLocation", str(folder / "notes"))
+        .trigger(availableNow=True)
+        .start(str(folder / "out"))
+    )
+
+
 def test_the_results_of_a_query_are_a_stream_that_goes_on(
     db: headwater.Database, live: Live, tmp_path: Path
 ) -> None:
@@ -102,15 +114,7 @@ def test_the_results_of_a_query_are_a_stream_that_goes_on(
         " SELECT count(*) AS n FROM s [INTERVAL 1 SECOND BEFORE] SAMPLE INTERVAL 1 SECOND"
     )
 
-    def start() -> Any:
-        results = db.spark.readStream.format("headwater").option("port", live.port).load("q")
-        return (
-            results.writeStream.format("parquet")
-            .option("checkpointLocation", str(tmp_path / "notes"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / "out"))
-        )
-
+    start = partial(into_files, db, live, tmp_path)
     for last in (2, 5):
         db.insert("s", [(last + 1, "x", None)])
         db.advance("s", last + 1)
@@ -134,15 +138,7 @@ def test_all_results_are_read_however_many(
         " SELECT t FROM s [INTERVAL 2 SECONDS BEFORE] SAMPLE INTERVAL 2 SECONDS"
     )
 
-    def start() -> Any:
-        results = db.spark.readStream.format("headwater").option("port", live.port).load("q")
-        return (
-            results.writeStream.format("parquet")
-            .option("checkpointLocation", str(tmp_path / "notes"))
-            .trigger(availableNow=True)
-            .start(str(tmp_path / "out"))
-        )
-
+    start = partial(into_files, db, live, tmp_path)
     for first, last in ((0, 3), (3, 4)):
         for number in range(first, last):
             db.insert("s", pa.table({"t": np.full(size, 2 * number + 1)}))
